@@ -197,7 +197,7 @@ class _Runs:
         )
 
     def _roots(self) -> list[str]:
-        jobs = self._fabric.lab.controller.controller.jobs
+        jobs = self._fabric.lab.controller.jobs
         return [job.trees[0].tree.root.switch for job in jobs]
 
     def _job(self, run: JobRun, root: str, moved: bool, sampled: _Sampled) -> JobOutcome:

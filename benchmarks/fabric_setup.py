@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import FabricController
 from weft.controller.features import Settings
 from weft.controller.grpc_targets import GrpcTarget, embedded_targets
 from weft.controller.pipeline import Pipeline
@@ -40,7 +41,9 @@ def programmed(
     """Every switch of the fabric with the program and all its entries, by P4Runtime; the controller that wrote them."""
     pipeline = Pipeline.load(program.p4info, program.json)
     settings = Settings(target=target_facts(target))
-    with BlockingFabricController(fabric, pipeline, targets, settings, timeout_s=PATIENCE_S) as controller:
+    with BlockingFabricController(
+        FabricController(fabric, pipeline, targets, settings, timeout_s=PATIENCE_S)
+    ) as controller:
         yield controller
 
 

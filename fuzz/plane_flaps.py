@@ -198,7 +198,7 @@ def episode(seed: int, number: int, collectives: int = COLLECTIVES_PER_EPISODE) 
                 ended_ps = fabric.hosts.now_ps()
                 fabric.lab.controller.call(asyncio.sleep(draw.choice(_GAPS_US) / 1e6))
             fabric.lab.controller.call(asyncio.sleep(0.002))  # of virtual time: all links are up again
-            assert not fabric.lab.controller.controller.failures.links
+            assert not fabric.lab.controller.failures.links
             assert fabric.lab.operations.lost_planes == ()
             assert _collective(fabric, draw, fabric.hosts.now_ps())
             fabric.summary()  # raises what has gone wrong while links failed

@@ -20,6 +20,7 @@ enum class Retransmission : uint8_t {
 // retransmission_timeout_ps: the oldest unacknowledged packet is sent again (go-back-N: and all after it).
 // The time is longer where round trips are (RFC 6298), and doubles with every retry, at most
 // timeout_backoff_limit times. See retransmission_timeout_ps().
+// cnp_interval_ps: by default as in Zhu et al., SIGCOMM 2015, section 3.1.
 #define WEFT_RC_OPTIONS(OPTION)                                                                            \
   OPTION(uint32_t, initial_psn, 0, "of the first packet sent, 24 bits")                                    \
   OPTION(uint32_t, remote_initial_psn, 0, "of the first packet that the peer sends, 24 bits")              \

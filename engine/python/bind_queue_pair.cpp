@@ -197,6 +197,17 @@ void bind_queue_pair(py::module_& m) {
                               {"outstanding_requests", "int", "posted and not completed"},
                               {"error", "str", "why requests fail; \"success\" as long as they do not"},
                               {"responder_error", "str", "why what the peer sends is refused"}});
+  m.def(
+      "rc_defaults",
+      [] {
+        const RcConfig config;
+        Record<"RcOptions"> defaults;
+        RcConfig::each_option([&]<class Value>(const char* option, Value RcConfig::* member, const char*) {
+          if constexpr (std::is_arithmetic_v<Value>) defaults[option] = config.*member;
+        });
+        return defaults;
+      },
+      "Defaults of the options that are numbers.");
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
   py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(
       m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.

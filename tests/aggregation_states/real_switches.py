@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.controller.emulated_fabric import emulated
 from weft.compiler.artifacts import compile_artifacts
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import embedded_targets
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
@@ -128,14 +129,16 @@ def epoch(pipeline: Pipeline, prepare: Prepare) -> Epoch:
     with (
         emulated(FABRIC, native=True) as fabric,
         BlockingFabricController(
-            FABRIC,
-            pipeline,
-            embedded_targets(FABRIC, fabric.address),
-            queue_keys=repeatable_queue_keys(1),
+            FabricController(
+                FABRIC,
+                pipeline,
+                embedded_targets(FABRIC, fabric.address),
+                queue_keys=repeatable_queue_keys(1),
+            )
         ) as control,
     ):
         memberships = {host: own for host, (own,) in prepare(control).items()}
-        (job,) = control.controller.jobs
+        (job,) = control.jobs
         (planned,) = job.trees
         nodes = {}
         for name, base in planned.slot_base.items():
@@ -189,7 +192,7 @@ def epoch_after_a_failed_uplink(pipeline: Pipeline, slot_count: int) -> Epoch:
 
     def prepare(control: BlockingFabricController) -> Mapping[str, tuple[JobMembership, ...]]:
         _added(control, WORKERS, slot_count)
-        (root,) = {node.switch for job in control.controller.jobs for node in (job.trees[0].tree.root,)}
+        (root,) = {node.switch for job in control.jobs for node in (job.trees[0].tree.root,)}
         return control.link_down(FABRIC.link_between(LEAVES[0], root)).memberships[JOB_ID]
 
     return epoch(pipeline, prepare)

@@ -403,7 +403,9 @@ def test_blocking_controller_does_the_same_from_a_thread() -> None:
     async def body(double: P4RuntimeDouble, address: str) -> None:
         def use() -> int:
             targets = embedded_targets(FABRIC, address)
-            with BlockingFabricController(FABRIC, PIPELINE, targets, timeout_s=10) as control:
+            with BlockingFabricController(
+                FabricController(FABRIC, PIPELINE, targets, timeout_s=10)
+            ) as control:
                 control.configure(EcnSettings({}))
                 return control.add_job(2, ["h0", "h5"], slot_count=8)["h5"][1].worker_index
 
@@ -454,7 +456,9 @@ def test_an_interrupted_call_is_cancelled_and_leaves_nothing_behind() -> None:
 
             tasks: list[asyncio.Task[None]] = []
             targets = embedded_targets(FABRIC, address)
-            with BlockingFabricController(FABRIC, PIPELINE, targets, timeout_s=10) as control:
+            with BlockingFabricController(
+                FabricController(FABRIC, PIPELINE, targets, timeout_s=10)
+            ) as control:
                 control.call(start(endless()))
             return ended
 

@@ -19,6 +19,7 @@ from scapy.packet import Packet, Raw
 
 from weft.compiler.cli import compile_command
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import FabricController
 from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule
 from weft.controller.features.ecn import EcnProfile
@@ -62,7 +63,9 @@ def fabric() -> Iterator[EmulatedFabric]:
 def control(fabric: EmulatedFabric, pipeline: Pipeline) -> Iterator[BlockingFabricController]:
     fabric.cut.clear()
     fabric.timing = Timing()
-    with BlockingFabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address)) as running:
+    with BlockingFabricController(
+        FabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address))
+    ) as running:
         yield running
 
 
@@ -351,7 +354,7 @@ def test_a_job_goes_on_in_a_new_epoch_after_its_root_is_lost(
     fabric: EmulatedFabric, control: BlockingFabricController
 ) -> None:
     memberships = control.add_job(4, ["h0", "h3"], slot_count=8)
-    root = control.controller.jobs[0].trees[0].tree.root.switch
+    root = control.jobs[0].trees[0].tree.root.switch
     assert fabric.send("h0", 0, contribute(memberships["h0"][0], [100])) == []
     fabric.cut.add(frozenset(("p0l0", root)))
     repaired = control.link_down(FABRIC.link_between("p0l0", root)).memberships[4]
@@ -364,18 +367,14 @@ def test_a_job_goes_on_in_a_new_epoch_after_its_root_is_lost(
 def test_punted_packets_reach_the_controller_and_packet_outs_the_host(
     fabric: EmulatedFabric, control: BlockingFabricController
 ) -> None:
-    control.call(control.controller.set_acl([AclRule(1, "punt", ether_type=0x0800, destination_port=9)]))
+    control.set_acl([AclRule(1, "punt", ether_type=0x0800, destination_port=9)])
     frame = udp("h1", "h0", 0)
     assert fabric.send("h1", 0, frame) == []
-
-    async def receive() -> object:
-        return await anext(control.controller.packet_ins())
-
-    packet = control.call(receive())
-    assert (packet.switch, packet.ingress_port, packet.payload) == ("p0l0", 2, frame)  # type: ignore[attr-defined]
+    packet = next(control.packet_ins())
+    assert (packet.switch, packet.ingress_port, packet.payload) == ("p0l0", 2, frame)
     oracle = fabric.switches["p0l0"]
     oracle.outputs.clear()
-    control.call(control.controller.packet_out("p0l0", 1, frame))
+    control.packet_out("p0l0", 1, frame)
     for _ in range(1000):  # the stream is served by another thread than the counters
         if oracle.outputs:
             break
@@ -386,5 +385,7 @@ def test_punted_packets_reach_the_controller_and_packet_outs_the_host(
 
 def test_a_controller_that_leaves_makes_room_for_the_next(fabric, pipeline) -> None:
     for _ in range(4):
-        with BlockingFabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address)) as running:
+        with BlockingFabricController(
+            FabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address))
+        ) as running:
             assert running.read_counters()

@@ -19,6 +19,7 @@ from scapy.packet import Raw
 from weft.compiler.cli import compile_command
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.entities import exact_arguments
+from weft.controller.fabric import FabricController
 from weft.controller.features.aggregation import aggregation_entities
 from weft.controller.features.ecn import ecn_entities
 from weft.controller.features.telemetry_int import int_entities
@@ -53,7 +54,9 @@ def running(
 ) -> Iterator[tuple[EmulatedFabric, BlockingFabricController]]:
     with (
         emulated(fabric, native=True) as switches,
-        BlockingFabricController(fabric, pipeline, embedded_targets(fabric, switches.address)) as control,
+        BlockingFabricController(
+            FabricController(fabric, pipeline, embedded_targets(fabric, switches.address))
+        ) as control,
     ):
         yield switches, control
 
@@ -156,7 +159,7 @@ def test_gradients_add_up_over_three_tiers_and_after_a_core_is_lost(
     switches, control = three_tiers
     job = 100 + version
     memberships = control.add_job(job, [host.name for host in THREE_TIERS.hosts], 8, ip_version=version)
-    tree = next(each for each in control.controller.jobs if each.job_id == job).trees[0].tree
+    tree = next(each for each in control.jobs if each.job_id == job).trees[0].tree
     assert tree.root.switch.startswith("p0c")
     assert len(tree.nodes) == 1 + 2 + 4
     check_all_reduce(THREE_TIERS, switches, memberships, 0, version)

@@ -15,6 +15,7 @@ from scapy.packet import Packet, raw
 
 from weft.compiler.cli import compile_command
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import embedded_targets
 from weft.controller.memberships import JobMembership
 from weft.controller.pipeline import Pipeline
@@ -41,7 +42,9 @@ def running(
     pipeline = Pipeline.load(p4info_path, json_path)
     with (
         emulated(FABRIC, native=True) as fabric,
-        BlockingFabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address)) as control,
+        BlockingFabricController(
+            FabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address))
+        ) as control,
     ):
         jobs = {
             version: control.add_job(job, MEMBERS, 4, ip_version=version) for version, job in JOBS.items()

@@ -31,7 +31,7 @@ def found_on(fabric: Fabric) -> FabricJobs:
     """What the switches of a fabric in virtual time hold."""
     blocking = fabric.lab.controller
     held = {
-        switch.name: blocking.call(read_job_entries(blocking.controller.session(switch.name)))
+        switch.name: blocking.call(read_job_entries(blocking.session(switch.name)))
         for switch in fabric.topology.switches
     }
     switches = {name: SwitchJobs(4096, jobs) for name, jobs in held.items()}
@@ -51,7 +51,7 @@ def test_rows_are_what_switches_hold_after_reductions() -> None:
         ).result.ok
         fabric.lab.controller.add_job(9, ["h3", "h1"], 32, planes=[1])
         found = found_on(fabric)
-        secrets = {job.q_key for job in fabric.lab.controller.controller.jobs}
+        secrets = {job.q_key for job in fabric.lab.controller.jobs}
         fabric.summary()
     blue, nobody = job_rows(found)
     # Of 50 messages a plane, either leaf has one contribution and one result, the spine two contributions.

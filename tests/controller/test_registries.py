@@ -20,16 +20,15 @@ from weft.topologies.builder import FabricBuilder
 
 FABRIC = leaf_spine(planes=1, leaves=3, spines=2, hosts_per_leaf=1)
 TOY_FEATURE = """
-from dataclasses import dataclass
 from weft.controller.entities import entry
 from weft.controller.features.kind import Feature
+from weft.quantities.section import FeatureSection
 
-@dataclass(frozen=True)
-class QuarantineSettings:
+class QuarantineSection(FeatureSection):
     hosts: tuple[str, ...] = ()
 
 def entities(fabric, settings):
-    chosen = settings.of(QuarantineSettings)
+    chosen = settings.of(QuarantineSection)
     def of_switch(switch):
         ports = [port for port in switch.host_ports if port.peer.node in chosen.hosts]
         return [entry("acl", {"port": port.number}, "deny", priority=100) for port in ports]
@@ -81,9 +80,9 @@ def denied(plans: dict[str, list[object]]) -> dict[str, list[object]]:
 def test_a_feature_is_planned_with_its_settings() -> None:
     assert "quarantine" in FEATURES
     assert not any(denied(desired_entities(FABRIC, Settings(), FabricState())).values())  # type: ignore[arg-type]
-    from weft.controller.features.quarantine import QuarantineSettings  # type: ignore[import-not-found]
+    from weft.controller.features.quarantine import QuarantineSection  # type: ignore[import-not-found]
 
-    settings = Settings().with_feature(QuarantineSettings(("h1",)))
+    settings = Settings(features=QuarantineSection(hosts=["h1"]).of_features(options=None))
     planned = denied(desired_entities(FABRIC, settings, FabricState()))  # type: ignore[arg-type]
     assert planned == {switch.name: [] for switch in FABRIC.switches} | {"p0l1": [{"port": 1}]}
 

@@ -29,7 +29,7 @@ REPETITIONS = 20
 
 def forged_frames(fabric):
     """Return frames by the reason for which a switch must drop them; h1, a member of the job, sends them."""
-    membership = fabric.lab.controller.call(_memberships(fabric))["h1"][0]
+    membership = fabric.lab.controller.memberships(JOB_ID)["h1"][0]
     nic = fabric.topology.host("h1").nics[0]
     good = {
         "source_mac": nic.mac,
@@ -71,14 +71,6 @@ def forged_frames(fabric):
         ),
         "parser_error": whole[:200],
     }
-
-
-async def _return(value):
-    return value
-
-
-def _memberships(fabric):
-    return _return(fabric.lab.controller.controller.memberships(JOB_ID))
 
 
 def send_from_h1(fabric, frames):
@@ -125,7 +117,7 @@ def test_forged_packets_are_counted_by_reason_and_harm_nothing(joined):
 
 def test_a_contribution_of_an_old_round_is_dropped(joined):
     """h1's own contribution of an old round, replayed: it is neither stored nor answered."""
-    membership = joined.lab.controller.call(_memberships(joined))["h1"][0]
+    membership = joined.lab.controller.memberships(JOB_ID)["h1"][0]
     # Twice the slots, so that every slot has gone through rounds 0, 1 and 2 at least.
     count = 64 * 2 * membership.slot_count * 2
     assert joined.run(CollectiveRequest("allreduce", buffers(np.int32, count, 4), "in-network")).result.ok

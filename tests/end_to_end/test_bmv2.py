@@ -49,9 +49,9 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
         assert promised.result.ok
         control = fabric.lab.controller
         assert "aggregation_over_rate" not in str(control.read_counters())
-        assert control.call(control.controller.recover()).lost == {}
+        assert control.recover().lost == {}
         default_actions = len(topology.switches)  # which are not read
-        assert control.call(control.controller.apply()).entries == default_actions
+        assert control.apply().entries == default_actions
         for algorithm in ALGORITHMS:
             for dtype in (np.int32, np.float32):
                 assert fabric.run(

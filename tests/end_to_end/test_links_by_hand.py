@@ -36,9 +36,7 @@ def controller(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def failed(fabric: Fabric) -> set[str]:
-    return {
-        "-".join(sorted(end.node for end in link)) for link in fabric.lab.controller.controller.failures.links
-    }
+    return {"-".join(sorted(end.node for end in link)) for link in fabric.lab.controller.failures.links}
 
 
 def in_host(fabric: Fabric, *command: str) -> str:

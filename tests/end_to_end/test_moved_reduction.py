@@ -23,7 +23,7 @@ def test_a_reduction_outlives_its_uplink() -> None:
     exact = np.add.reduce(inputs, dtype=np.int32)
     with Fabric(TOPOLOGY, clock="real") as fabric:
         fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
-        (job,) = fabric.lab.controller.controller.jobs
+        (job,) = fabric.lab.controller.jobs
         (tree,) = (planned.tree for planned in job.trees)
         fabric.schedule_link("p0l0", tree.root.switch, "down", 3 * MS)
         run = fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))

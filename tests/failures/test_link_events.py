@@ -167,7 +167,7 @@ def test_a_reduction_whose_tree_fails_goes_on_over_another_which_the_next_one_ha
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
         fabric.run(CollectiveRequest("allreduce", 40_000, "in-network"))
-        job = fabric.lab.controller.controller.jobs[0]
+        job = fabric.lab.controller.jobs[0]
         root = job.trees[0].tree.root.switch
         event = fabric.schedule_link("p0l0", root, "down", 20 * US)
         fabric.run(CollectiveRequest("allreduce", 4_000_000, "in-network"))
@@ -175,7 +175,7 @@ def test_a_reduction_whose_tree_fails_goes_on_over_another_which_the_next_one_ha
         assert event.resumed_ps is not None
         again = fabric.run(CollectiveRequest("allreduce", 40_000, "in-network")).result
         assert again.packets_aggregated > 0
-        assert fabric.lab.controller.controller.jobs[0].trees[0].tree.root.switch != root
+        assert fabric.lab.controller.jobs[0].trees[0].tree.root.switch != root
         assert fabric.summary().packet_conservation is not None
 
 
@@ -183,7 +183,7 @@ def test_a_tree_that_fails_between_two_reductions_is_another_for_the_second() ->
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
         fabric.run(CollectiveRequest("allreduce", 40_000, "in-network"))
-        root = fabric.lab.controller.controller.jobs[0].trees[0].tree.root.switch
+        root = fabric.lab.controller.jobs[0].trees[0].tree.root.switch
         event = fabric.schedule_link("p0l0", root, "down")
         fabric.permutation(10_000)
         assert event.rebuilt_jobs == [1]

@@ -70,7 +70,7 @@ class Reductions:
 
     def root(self, plane: int = 0) -> str:
         """Return the switch at the top of the job's tree."""
-        (job,) = self.fabric.lab.controller.controller.jobs
+        (job,) = self.fabric.lab.controller.jobs
         return next(each.tree.root.switch for each in job.trees if each.tree.plane == plane)
 
     def check(self, dtype: str) -> list[LinkEventResult]:
@@ -87,7 +87,7 @@ class Reductions:
     def mend(self) -> None:
         """Wait until all links are up, and routes have them."""
         lab = self.fabric.lab
-        while lab.controller.controller.failures.links or lab.operations.lost_planes:
+        while lab.controller.failures.links or lab.operations.lost_planes:
             lab.controller.call(asyncio.sleep(1e-3))
 
 
@@ -179,10 +179,10 @@ def test_the_stream_of_a_lost_plane_goes_on_in_the_other_one(
     two_planes.fail(("p1l0", "p1s0"), when, 500 * US)
     events = two_planes.check(dtype)
     assert [event.link for event in events] == ["p1l0<->p1s0"]
-    assert [job.planes for job in two_planes.fabric.lab.controller.controller.jobs] == [(0,), (0,)]
+    assert [job.planes for job in two_planes.fabric.lab.controller.jobs] == [(0,), (0,)]
     two_planes.mend()
     two_planes.check(dtype)
-    assert [job.planes for job in two_planes.fabric.lab.controller.controller.jobs] == [(0, 1)]
+    assert [job.planes for job in two_planes.fabric.lab.controller.jobs] == [(0, 1)]
 
 
 @pytest.mark.parametrize(("planes", "lost", "share"), [(2, 1, 0.3), (3, 1, 0.3), (3, 2, 0.2)])
@@ -197,12 +197,12 @@ def test_the_streams_of_a_plane_share_a_promise(planes: int, lost: int, share: f
         for plane in range(lost):
             reductions.fail((f"p{plane}l0", f"p{plane}s0"), "in the middle", 500 * US)
         assert reductions.check("int32")
-        jobs = fabric.lab.controller.controller.jobs
+        jobs = fabric.lab.controller.jobs
         assert [job.tenant for job in jobs] == ["blue"] * (1 + lost)
         assert [job.share for job in jobs] == pytest.approx([share] * (1 + lost))
         reductions.mend()
         reductions.check("int32")
-        (job,) = fabric.lab.controller.controller.jobs
+        (job,) = fabric.lab.controller.jobs
         assert (job.planes, job.share) == (tuple(range(planes)), 0.6)
         fabric.summary()
 
@@ -224,10 +224,10 @@ def test_the_ring_takes_over_where_there_is_no_tree(full_switches: Reductions, w
     full_switches.fail(("p1l0", "p1s0"), when, 5000 * US)
     (event,) = full_switches.check(dtype)
     assert list(event.lost_jobs) == [1]
-    assert not full_switches.fabric.lab.controller.controller.jobs
+    assert not full_switches.fabric.lab.controller.jobs
     full_switches.mend()
     full_switches.check(dtype)
-    assert full_switches.fabric.lab.controller.controller.jobs
+    assert full_switches.fabric.lab.controller.jobs
 
 
 @pytest.mark.parametrize(
@@ -326,8 +326,8 @@ def test_a_ring_takes_over_from_the_trees_of_a_group(
     event, *_ = fabric.lab.link_events.results[known:]
     assert sorted(event.lost_jobs) == [1, 2]
     assert event.resumed_ps is not None
-    assert len({each.hosts for each in fabric.lab.controller.controller.jobs}) == 1
+    assert len({each.hosts for each in fabric.lab.controller.jobs}) == 1
     assert ran.duration_ps > undisturbed.duration_ps
     fabric.schedule_link("p1l0", "p1s0", "up", 0)
-    while fabric.lab.controller.controller.failures.links or fabric.lab.operations.lost_planes:
+    while fabric.lab.controller.failures.links or fabric.lab.operations.lost_planes:
         fabric.lab.controller.call(asyncio.sleep(1e-3))

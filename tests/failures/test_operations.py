@@ -181,7 +181,7 @@ def test_a_reduction_goes_on_over_a_tree_that_is_drained_and_the_next_has_anothe
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
         fabric.run(CollectiveRequest("allreduce", 40_000, "in-network"))
-        jobs, operations = fabric.lab.controller.controller, fabric.lab.operations
+        jobs, operations = fabric.lab.controller, fabric.lab.operations
         root = jobs.jobs[0].trees[0].tree.root.switch
         fabric.lab.controller.call(operations.cordon(switch_element(topology, root)))
         assert jobs.jobs[0].trees[0].tree.root.switch == root

@@ -46,7 +46,7 @@ def wait(fabric: Fabric, duration_ps: int) -> None:
 def mend(fabric: Fabric) -> None:
     """Wait until what is scheduled has happened, all links are up, and routes have them."""
     wait(fabric, 2 * LONG_PS)
-    while fabric.lab.controller.controller.failures.links or fabric.lab.operations.lost_planes:
+    while fabric.lab.controller.failures.links or fabric.lab.operations.lost_planes:
         wait(fabric, LONG_PS)
 
 
@@ -58,7 +58,7 @@ def lose(fabric: Fabric, plane: int) -> None:
 
 
 def joined_planes(fabric: Fabric) -> list[tuple[int, ...]]:
-    return [job.planes for job in fabric.lab.controller.controller.jobs]
+    return [job.planes for job in fabric.lab.controller.jobs]
 
 
 def test_a_lost_plane_returns_at_any_moment_of_a_join() -> None:

@@ -51,7 +51,7 @@ def test_failures_at_any_time_leave_sums_right_and_reasons_clear(seed: int) -> N
             for repetition in range(4):
                 succeeded += attempt(fabric, 100 * number + repetition)
             fabric.lab.controller.call(asyncio.sleep(0.002))  # of virtual time: all links are up again
-            assert not fabric.lab.controller.controller.failures.links
+            assert not fabric.lab.controller.failures.links
             assert attempt(fabric, number)
         fabric.summary()  # raises what has gone wrong while links failed
     assert succeeded > 2

@@ -8,7 +8,7 @@ from weft.metrics.of_lab import LabMetrics
 
 def reader_in_virtual_time(lab: Lab) -> SwitchReader:
     """Return what reads switches by the controller's own sessions: no other connection leads into virtual time."""
-    return lambda switch, action: lab.controller.call(action(lab.controller.controller.session(switch)))
+    return lambda switch, action: lab.controller.call(action(lab.controller.session(switch)))
 
 
 def view_of(lab: Lab) -> LiveView:

@@ -112,8 +112,8 @@ def test_entries_of_commands_stay_when_a_switch_is_read_back() -> None:
         controller = fabric.lab.controller
         before = controller.read("s2", [finsy.P4TableEntry("routes")])
         assert len(before) == 2
-        controller.call(controller.controller.recover())
-        controller.call(controller.controller.apply())
+        controller.recover()
+        controller.apply()
         assert controller.read("s2", [finsy.P4TableEntry("routes")]) == before
 
 

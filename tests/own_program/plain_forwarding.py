@@ -59,8 +59,4 @@ def write_entries(folder: Path, fabric: FabricSpec = TOPOLOGY) -> dict[str, Path
 
 def held(lab: Lab, switch: str) -> list[str]:
     """What a switch has of what controllers write, as text."""
-
-    async def read() -> list[str]:
-        return sorted(map(str, await read_installed(lab.controller.controller.session(switch))))
-
-    return lab.controller.call(read())
+    return sorted(map(str, lab.controller.call(read_installed(lab.controller.session(switch)))))

@@ -159,8 +159,8 @@ def test_entries_are_changed_by_names_and_outlive_plans() -> None:
     with Fabric(TOPOLOGY, clock="virtual", p4=PROBES_P4, controller=section) as fabric:
         assert load_class(f"{__file__}:_Script", Controller).did  # type: ignore[attr-defined]
         controller = fabric.lab.controller
-        controller.call(controller.controller.recover())
-        controller.call(controller.controller.apply())
+        controller.recover()
+        controller.apply()
         (kept,) = controller.read("p0l0", [finsy.P4TableEntry("addresses")])
         assert kept["address"] == 0x0A000009
 
@@ -229,10 +229,8 @@ def test_profiles_arrays_and_groups_are_changed_by_names() -> None:
     ) as fabric:
         assert load_class(f"{__file__}:_Arrays", Controller).did  # type: ignore[attr-defined]
         controller = fabric.lab.controller
-        controller.call(controller.controller.recover())
-        assert controller.call(controller.controller.apply()).entries == 0, (
-            "a switch that is read back is as it was"
-        )
+        controller.recover()
+        assert controller.apply().entries == 0, "a switch that is read back is as it was"
 
 
 @BOTH_CLOCKS

@@ -92,16 +92,15 @@ def test_packets_meet_what_the_files_say(entries: dict[str, Path]) -> None:
 def test_a_restart_keeps_them_and_a_new_program_has_them_again(entries: dict[str, Path]) -> None:
     with Fabric(TOPOLOGY, clock="virtual", p4=CHOICES_P4, entries=entries) as fabric:
         lab = fabric.lab
-        controller = lab.controller.controller
         before = held(lab, "p0l0")
         assert len(before) == 9
-        lab.controller.call(controller.recover())
-        assert lab.controller.call(controller.apply()).entries == 0, "what is read is what is planned"
+        lab.controller.recover()
+        assert lab.controller.apply().entries == 0, "what is read is what is planned"
         fabric.incast("h0", 4096)
         changed = cells(fabric)["seen"]
         assert changed[2]
-        lab.controller.call(controller.switch_down("p0l0"))
-        lab.controller.call(controller.switch_up("p0l0"))
+        lab.controller.switch_down("p0l0")
+        lab.controller.switch_up("p0l0")
         assert held(lab, "p0l0") == before
         assert cells(fabric)["seen"] == [0, 0, 0, 5]
 

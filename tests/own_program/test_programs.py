@@ -180,11 +180,10 @@ def test_a_controller_that_is_restarted_keeps_the_entries(tmp_path: Path) -> Non
     with Fabric(TOPOLOGY, clock="virtual", p4=PLAIN_P4, entries={"p0l0": file}) as fabric:
         lab = fabric.lab
         assert isinstance(lab, VirtualLab)
-        controller = lab.controller.controller
         before = held(lab, "p0l0")
         assert len(before) == 3
-        lab.controller.call(controller.recover())
-        assert lab.controller.call(controller.apply()).entries == 0
+        lab.controller.recover()
+        assert lab.controller.apply().entries == 0
         assert held(lab, "p0l0") == before
         (entry,) = lab.controller.read("p0l0", [finsy.P4TableEntry("ipv4_lpm")])
         assert entry.match["dstAddr"] == (0x0A000001, 32)

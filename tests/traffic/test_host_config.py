@@ -37,7 +37,7 @@ FULL = HostConfig(
     wall_clock_floor_ns=1,
     realtime_priority=10,
     transport=TransportSettings(path="spray", retransmission="selective-repeat", parameters={"a": 1.5}),
-    nic_costs=NicCosts(dma_latency_ps=8),
+    nic_costs=NicCosts(dma_latency=8),
     recording=HostRecording(messages=True, telemetry_from=(1, 2)),
     int_rates_bps=(*STANDARD_INT_RATES[:-1], 123),
     scale_up=ScaleUpConfig((3, 7), 10**12, 5, {7: 11}),

@@ -20,7 +20,6 @@ from weft.traffic.answers import (
     FlowRecords,
     OperationTimes,
     ParameterRecords,
-    PlaneInForce,
     Prepared,
     ProgramLeft,
     ProgramProgress,
@@ -157,7 +156,6 @@ SAMPLES = [
     ReadResults(STREAM_PART, "/results"),
     EndMessages(1, 0, 12),
 ]
-PLANE = PlaneInForce(10**9, 1, 2, 3, 4, 5, 6, None, {"g": 0.5, "fast": True})
 ANSWERS = [
     (ResetStats(), Done()),
     (Release(1), Done()),
@@ -166,7 +164,10 @@ ANSWERS = [
     (Status(1), RunState(1, "prepared")),
     (Wait(1), RunState(1, "failed", 5, 10**15, 3, 4, "rank 2 is gone")),
     (AskFlowRecords(1), FlowRecords(1, EndedFlows((1, 2), (3, 4), (5, 6), (0, 7)))),
-    (AskTransport(), TransportInForce("dcqcn", None, "go-back-n", "flow", {}, None, 8, 0, 7, (PLANE, PLANE))),
+    (
+        AskTransport(),
+        TransportInForce({"preset": None, "planes": [{"parameters": {"g": 0.5, "fast": True}}]}),
+    ),
     (SaveRecorded("x"), Saved(3)),
     (AskOperationTimes(9, "/times.npz"), OperationTimes(9)),
     (

@@ -8,8 +8,7 @@ import pytest
 
 from weft.engine import record_types
 from weft.errors import BadInputError
-from weft.quantities.definitions import Quantity
-from weft.quantities.units import without_unit
+from weft.quantities.definitions import Quantity, without_unit
 from weft.scenario import TransportSection, parse_scenario
 from weft.traffic.messages import MessageError, as_message, read_message
 from weft.traffic.transport_settings import PathTraits, TransportSettings

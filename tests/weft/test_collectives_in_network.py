@@ -138,7 +138,7 @@ def test_a_failure_in_the_middle_moves_what_is_left(collective, planes):
     inputs = inputs_of(collective, 100_000)
     with Fabric(topology, clock="virtual", control=control) as fabric:
         assert fabric.run(CollectiveRequest(collective, inputs, "in-network", root=ROOT)).result.ok
-        (job,) = fabric.lab.controller.controller.jobs
+        (job,) = fabric.lab.controller.jobs
         root = job.trees[0].tree.root.switch
         for name in ("p0l0", "p0l1"):
             fabric.schedule_link(name, root, "down", 60 * 10**6)

@@ -35,7 +35,7 @@ def inputs(elements: int = 5000) -> list[NDArray[np.int32]]:
 
 
 def jobs_of(fabric: Fabric) -> list[int]:
-    return [job.job_id for job in fabric.lab.controller.controller.jobs]
+    return [job.job_id for job in fabric.lab.controller.jobs]
 
 
 def evictions(fabric: Fabric) -> list[str]:
@@ -207,7 +207,7 @@ def test_admission_waits_for_no_longer_lease_than_it_needs() -> None:
     """At 200 kb/s a lease is 27 ms longer. The job that has it goes only if the other's slots are not enough."""
     with lab_fabric(tenants={"blue": TenantSection(bandwidth=2e-6)}) as fabric:
         blocking = fabric.lab.controller
-        lease_s = blocking.controller.lease_s
+        lease_s = blocking.lease_s
         assert lease_s is not None
         blocking.add_job(50, ["h0", "h2"], 1000, tenant="blue")
         blocking.add_job(51, ["h0", "h2"], SLOTS)
@@ -225,13 +225,13 @@ def test_admission_waits_for_no_longer_lease_than_it_needs() -> None:
 def test_leases_begin_anew_when_a_controller_takes_jobs_over() -> None:
     with lab_fabric() as fabric:
         blocking = fabric.lab.controller
-        lease_s = blocking.controller.lease_s
+        lease_s = blocking.lease_s
         assert lease_s is not None
         blocking.add_job(50, ["h0", "h2"], SLOTS)
         with pytest.raises(NoSlotsError):
             blocking.add_job(51, ["h0", "h2"], SLOTS, keep=[50])
         blocking.call(asyncio.sleep(2 * lease_s))
-        blocking.call(blocking.controller.recover())
+        blocking.recover()
         began_ps = fabric.hosts.now_ps()
         blocking.add_job(51, ["h0", "h2"], SLOTS)
         assert jobs_of(fabric) == [51]

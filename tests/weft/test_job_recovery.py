@@ -12,7 +12,6 @@ from finsy.proto import p4r
 
 from weft import Fabric
 from weft.controller.errors import JobError
-from weft.controller.fabric import FabricController
 from weft.controller.features.aggregation import aggregation_entities
 from weft.controller.job_notes import JobNote
 from weft.controller.jobs import MAX_EPOCH, JobTable
@@ -84,7 +83,7 @@ def test_new_jobs_take_no_epoch_that_slots_have_seen() -> None:
         for ranks in ([1, 3, 5], [0, 1, 2], [3, 4, 5]):
             fabric.run(CollectiveRequest("allreduce", inputs, "in-network", ranks=ranks))
         blocking.remove_job(1)
-        found = blocking.call(blocking.controller.recover())
+        found = blocking.recover()
         assert (found.jobs, found.epochs, found.knows_epochs) == ((), frozenset({1, 2, 3}), True)
         memberships = blocking.add_job(7, ["h0", "h3"], 64)
         assert memberships["h0"][0].epoch == 4
@@ -96,17 +95,16 @@ def test_what_is_left_of_a_broken_job_is_removed_and_its_slots_are_free() -> Non
         blocking = fabric.lab.controller
         fabric.run(CollectiveRequest("allreduce", inputs, "in-network"))
         blocking.add_job(9, ["h0", "h1"], 32, planes=[1])
-        controller: FabricController = blocking.controller
-        session = controller.session("p1l1")
+        session = blocking.session("p1l1")
         held = blocking.read("p1l1", [finsy.P4TableEntry("aggregation_job")])
         (entry,) = [each for each in held if not each.is_default_action]
         encoded = next(iter(session.encode([entry]).values()))
         blocking.call(session.write([encoded.update(p4r.Update.DELETE)]))
-        found = blocking.call(controller.recover())
+        found = blocking.recover()
         assert [job.job_id for job in found.jobs] == [9]
         assert found.lost.keys() == {1}
         assert "p1l1 has no entries of it" in found.lost[1]
-        assert blocking.call(controller.apply()).entries > 0
+        assert blocking.apply().entries > 0
         for switch in fabric.topology.switches:
             left = blocking.read(switch.name, [finsy.P4TableEntry("aggregation_member")])
             assert {int(each["job_id"]) for each in left if not each.is_default_action} <= {9}

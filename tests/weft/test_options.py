@@ -7,8 +7,8 @@ import pytest
 from weft import topologies
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
-from weft.scenario import FabricOptions, Scenario
-from weft.scenario.keywords import FabricKeywords, FabricMark
+from weft.scenario import FabricKeywords, FabricOptions, Scenario
+from weft.scenario.keywords import FabricMark
 from weft.scenario.valid_values import sections_in
 
 

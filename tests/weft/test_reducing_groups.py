@@ -54,7 +54,7 @@ def test_groups_of_any_ranks_reduce_at_the_same_time():
 
 def test_results_come_in_the_order_of_the_ranks_and_jobs_are_used_again():
     with Fabric(leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as fabric:
-        controller = fabric.lab.controller.controller
+        controller = fabric.lab.controller
         inputs = [np.full(100, 10**rank, np.int32) for rank in range(2)]
         for _ in range(2):
             run_ = fabric.run(CollectiveRequest("allreduce", inputs, "in-network", ranks=[3, 1]))
@@ -114,7 +114,7 @@ def test_groups_of_jobs_reduce_in_the_network_in_one_order():
             for each in runs:
                 assert all((times.finished_ps > 0).all() for times in each.times)
                 assert data == "lengths" or (each.verdict.wrong, each.verdict.identical) == (0, True)
-        hosts = [each.hosts for each in fabric.lab.controller.controller.jobs]
+        hosts = [each.hosts for each in fabric.lab.controller.jobs]
         assert hosts == [("h1", "h3", "h0"), ("h2", "h0", "h1")]
         with pytest.raises((JobError, BadInputError), match="operations 0 and 1, which may overlap"):
             fabric.run_job(two_reductions(in_order=False), (0, 1, 2))

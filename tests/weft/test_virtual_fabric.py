@@ -341,16 +341,13 @@ def test_a_packet_reaches_the_controller_from_another_switch_to_the_picosecond()
         / bytes(50)
     )
 
-    async def round_trip(fabric):
-        controller = fabric.lab.controller.controller
-        await controller.set_acl([rule])
-        begun_ps = fabric.lab.partitions.now_ps
-        await controller.packet_out("p0l0", topology.switch("p0l0").fabric_ports[0].number, frame)
-        async for packet in controller.packet_ins():
-            return packet, fabric.lab.partitions.now_ps - begun_ps
-
     with virtual_fabric(topology, control=ControlSection(latency=latency_ps)) as fabric:
-        packet, duration_ps = fabric.lab.controller.call(round_trip(fabric))
+        controller = fabric.lab.controller
+        controller.set_acl([rule])
+        begun_ps = fabric.lab.partitions.now_ps
+        controller.packet_out("p0l0", topology.switch("p0l0").fabric_ports[0].number, frame)
+        packet = next(controller.packet_ins())
+        duration_ps = fabric.lab.partitions.now_ps - begun_ps
     assert packet.switch == "p0s0"
     assert packet.payload == frame
     assert duration_ps == latency_ps + serialisation_ps(len(frame), rate_bps) + delay_ps
@@ -361,16 +358,13 @@ def test_packets_that_the_controller_has_no_room_for_are_in_the_results(monkeypa
     topology = two_hosts()
     frame = bytes(Ether(dst=topology.switch("p0s0").mac) / IP() / UdpLayer(dport=9) / bytes(50))
 
-    async def punt_five(fabric):
-        controller = fabric.lab.controller.controller
-        await controller.set_acl([AclRule(priority=10, action="punt", ether_type=0x0800, protocol=17)])
-        for _ in range(5):
-            await controller.packet_out("p0l0", topology.switch("p0l0").fabric_ports[0].number, frame)
-        await asyncio.sleep(1e-3)
-
     with virtual_fabric(topology) as fabric:
-        fabric.lab.controller.call(punt_five(fabric))
-        assert dict(fabric.lab.controller.controller.dropped_packet_ins) == {"p0s0": 3}
+        controller = fabric.lab.controller
+        controller.set_acl([AclRule(priority=10, action="punt", ether_type=0x0800, protocol=17)])
+        for _ in range(5):
+            controller.packet_out("p0l0", topology.switch("p0l0").fabric_ports[0].number, frame)
+        controller.call(asyncio.sleep(1e-3))
+        assert dict(controller.dropped_packet_ins) == {"p0s0": 3}
         summary = fabric.summary()
     assert summary.as_dict()["dropped_packet_ins"] == 3
 

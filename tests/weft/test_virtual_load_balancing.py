@@ -97,7 +97,7 @@ def test_the_controller_shows_the_mode_and_the_ages(mode: str) -> None:
     with Fabric(fabric(), clock="virtual", routing=routing, transport=transport) as running:
         running.permutation(SIZE_BYTES, data="lengths")
         control = running.lab.controller
-        session = control.controller.session("p0l0")
+        session = control.session("p0l0")
         (row,) = control.call(load_balancing_rows(session, None, Lab({})))
     assert (row["switch"], row["mode"]) == ("p0l0", mode)
     assert row["flowlet_gap_ns"] == {"flowlet": 50_000, "adaptive": 0}.get(mode)

@@ -146,12 +146,12 @@ class Lab(abc.ABC):
         for switch, path in chosen.items():
             self._progress(f"running {path.name} on {switch}")
             session = CommandSession(
-                self.controller.controller.session(switch),
+                self.controller.session(switch),
                 manage=self._manage_switch(switch),
                 may_write_files=False,
             )
             self.said_by_commands[switch] = self.controller.call(session.run_file(path))
-            self.controller.call(self.controller.controller.keep_what_is_written(switch))
+            self.controller.keep_what_is_written(switch)
 
     @abc.abstractmethod
     def _manage_switch(self, switch: str) -> Manage:
@@ -192,7 +192,7 @@ class Lab(abc.ABC):
         if self.fabric.parameters.get("kind") == network.NAME:
             return []
         return left_out_lines(
-            self.programs.pipelines, self.controller.controller.left_out, has_lost_int=self._has_lost_int
+            self.programs.pipelines, self.controller.left_out, has_lost_int=self._has_lost_int
         )
 
     def configuration_warnings(self) -> list[str]:
@@ -255,7 +255,7 @@ class Lab(abc.ABC):
 
     def links_down(self) -> frozenset[LinkEnds]:
         """Return the links that the lab knows to be down at this moment, including all links of failed switches."""
-        failures = self.controller.controller.failures
+        failures = self.controller.failures
         of_switches = {
             link.ends
             for link in (self.fabric.links if failures.switches else ())

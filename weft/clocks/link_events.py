@@ -224,7 +224,7 @@ class LinkEvents(abc.ABC):
 
     def parted(self) -> PartedHosts | None:
         """Return which hosts links keep apart; None while nothing does, or something is to happen that may end it."""
-        fabric = self._controller.controller.fabric  # in the present configuration of circuits
+        fabric = self._controller.fabric  # in the present configuration of circuits
         down = frozenset(ends for ends, is_up in list(self._is_up.items()) if not is_up)
         if not (down or fabric.circuits) or self._may_join():
             return None

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar
 
 from weft.controller import arrays
-from weft.controller.arrays import DirectCount
-from weft.controller.counters import Count, SwitchCounters
 from weft.controller.fabric import FabricController
-from weft.controller.features import Settings
-from weft.controller.features.depth_ages import DepthAges
-from weft.controller.features.ecn import EcnDepth, EcnProfile
-from weft.controller.features.parameter_cache import ParameterGroup
-from weft.controller.grpc_targets import Channel, GrpcTarget, open_channel
-from weft.controller.memberships import JobMembership
-from weft.controller.pipeline import Pipeline, Pipelines
-from weft.controller.planned_paths import PlannedPaths
-from weft.controller.queue_keys import QueueKeys, random_queue_key
-from weft.controller.repair import Repair
-from weft.controller.services import ServiceGroup, ServiceUse
-from weft.topologies import FabricLink, FabricSpec
-from weft.topologies.addressing import IpVersion
+from weft.controller.session import SwitchSession
 
 _Result = TypeVar("_Result")
+_Given = ParamSpec("_Given")
 
 
 class LoopRunner(Protocol):
@@ -70,45 +58,97 @@ class LoopThread:
         self._loop.close()
 
 
-class BlockingFabricController:
-    """`FabricController` with blocking calls. Use as a context manager.
+def _blocking(
+    coroutine: Callable[Concatenate[FabricController, _Given], Coroutine[Any, Any, _Result]],
+) -> Callable[Concatenate[BlockingFabricController, _Given], _Result]:
+    """Return a method that waits for a coroutine's result."""
 
-    Takes FabricController's arguments; `runner` defaults to a thread.
+    @functools.wraps(coroutine)
+    def method(face: BlockingFabricController, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
+        return face.call(coroutine(face.controller, *args, **kwargs))
+
+    return method
+
+
+def _on_loop(
+    function: Callable[Concatenate[FabricController, _Given], _Result],
+) -> Callable[Concatenate[BlockingFabricController, _Given], _Result]:
+    """Return a method that calls a plain one in the loop's thread, between the coroutines' steps."""
+
+    @functools.wraps(function)
+    async def coroutine(
+        controller: FabricController, /, *args: _Given.args, **kwargs: _Given.kwargs
+    ) -> _Result:
+        return function(controller, *args, **kwargs)
+
+    return _blocking(coroutine)
+
+
+def _iterating(
+    function: Callable[Concatenate[FabricController, _Given], AsyncIterator[_Result]],
+) -> Callable[Concatenate[BlockingFabricController, _Given], Iterator[_Result]]:
+    """Return a method that waits for each item of an asynchronous iterator that does not end."""
+
+    @functools.wraps(function)
+    def method(
+        face: BlockingFabricController, /, *args: _Given.args, **kwargs: _Given.kwargs
+    ) -> Iterator[_Result]:
+        items = function(face.controller, *args, **kwargs)
+
+        async def following() -> _Result:
+            return await anext(items)
+
+        while True:
+            yield face.call(following())
+
+    return method
+
+
+def _of_switch(
+    coroutine: Callable[Concatenate[SwitchSession, _Given], Coroutine[Any, Any, _Result]],
+) -> Callable[Concatenate[BlockingFabricController, str, _Given], _Result]:
+    """Return a method that waits for a coroutine's result; its first argument names the session's switch."""
+
+    @functools.wraps(coroutine)
+    def method(
+        face: BlockingFabricController, switch: str, /, *args: _Given.args, **kwargs: _Given.kwargs
+    ) -> _Result:
+        return face.call(coroutine(face.controller.session(switch), *args, **kwargs))
+
+    return method
+
+
+class _Attribute(Generic[_Result]):
+    """An attribute or a property of the controller, which `read` returns; setting it sets the controller's."""
+
+    def __init__(self, read: Callable[[FabricController], _Result]) -> None:
+        self._read = read
+
+    def __set_name__(self, _owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, face: BlockingFabricController, _owner: type) -> _Result:
+        return self._read(face.controller)
+
+    def __set__(self, face: BlockingFabricController, value: _Result) -> None:
+        setattr(face.controller, self._name, value)
+
+
+class BlockingFabricController:
+    """`FabricController` with blocking calls. Use as a context manager, which starts and closes `controller`.
+
+    Everything public is there by the same name, made from the controller's own declaration: coroutines return their
+    results, and asynchronous iterators are plain ones.
     """
 
-    def __init__(
-        self,
-        fabric: FabricSpec,
-        pipeline: Pipeline | Pipelines,
-        targets: Mapping[str, GrpcTarget],
-        settings: Settings | None = None,
-        queue_keys: QueueKeys = random_queue_key,
-        timeout_s: float = 60.0,
-        push: bool = True,
-        *,
-        open_channel: Callable[[str], Channel] = open_channel,
-        on_dropped: Callable[[Mapping[str, int]], None] | None = None,
-        preempt: bool = False,
-        runner: LoopRunner | None = None,
-    ) -> None:
+    def __init__(self, controller: FabricController, runner: LoopRunner | None = None) -> None:
+        self.controller = controller
         self._runner = runner or LoopThread()
-        self._controller = FabricController(
-            fabric,
-            pipeline,
-            targets,
-            settings,
-            queue_keys,
-            timeout_s,
-            push,
-            open_channel,
-            on_dropped,
-            preempt,
-        )
 
     def __enter__(self) -> Self:
         self._runner.start()
         try:
-            self.call(self._controller.__aenter__())
+            self.call(self.controller.__aenter__())
         except BaseException:
             self._runner.stop()
             raise
@@ -118,134 +158,71 @@ class BlockingFabricController:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.call(self._controller.close())
+            self.close()
         finally:
             self._runner.stop()
-
-    @property
-    def controller(self) -> FabricController:
-        """The asynchronous controller; run its coroutines with `call`."""
-        return self._controller
 
     def call(self, coroutine: Coroutine[Any, Any, _Result]) -> _Result:
         """Run a coroutine on the controller's loop and return its result; Ctrl-C cancels it."""
         return self._runner.run(coroutine)
 
-    def add_job(
-        self,
-        job_id: int,
-        hosts: Sequence[str],
-        slot_count: int,
-        planes: Iterable[int] | None = None,
-        ip_version: IpVersion = 4,
-        tenant: str = "",
-        share: float | None = None,
-        keep: Collection[int] = (),
-        wait: bool = True,
-    ) -> dict[str, tuple[JobMembership, ...]]:
-        """See `FabricController.add_job`."""
-        return self.call(
-            self._controller.add_job(job_id, hosts, slot_count, planes, ip_version, tenant, share, keep, wait)
-        )
+    read = _of_switch(SwitchSession.read)
+    read_counter = _of_switch(arrays.read_counter)
+    read_direct_counter = _of_switch(arrays.read_direct_counter)
+    read_register = _of_switch(arrays.read_register)
 
-    def remove_job(self, job_id: int) -> None:
-        """See `FabricController.remove_job`."""
-        self.call(self._controller.remove_job(job_id))
-
-    def discard_job(self, job_id: int) -> None:
-        """See `FabricController.discard_job`."""
-        self.call(self._controller.discard_job(job_id))
-
-    def planes_with_trees(self, planes: Iterable[int], jobs: Iterable[Sequence[str]]) -> tuple[int, ...]:
-        """See `FabricController.planes_with_trees`."""
-        return self.call(self._controller.planes_with_trees(planes, jobs))
-
-    def memberships(self, job_id: int) -> dict[str, tuple[JobMembership, ...]]:
-        """See `FabricController.memberships`."""
-
-        async def now() -> dict[str, tuple[JobMembership, ...]]:
-            return self.controller.memberships(job_id)
-
-        return self.call(now())
-
-    def job_epoch(self, job_id: int) -> int | None:
-        """See `FabricController.job_epoch`."""
-        return self.call(self._controller.job_epoch(job_id))
-
-    def was_evicted(self, job_id: int) -> bool:
-        """See `FabricController.was_evicted`."""
-        return self.call(self._controller.was_evicted(job_id))
-
-    def note_evicted(self, job_id: int) -> None:
-        """See `FabricController.note_evicted`."""
-        self.call(self._controller.note_evicted(job_id))
-
-    def job_uses_avoided(self, job_id: int) -> bool:
-        """See `FabricController.job_uses_avoided`."""
-        return self.call(self._controller.job_uses_avoided(job_id))
-
-    def serve(self, use: ServiceUse) -> ServiceGroup:
-        """See `FabricController.serve`."""
-        return self.call(self._controller.serve(use))
-
-    def serve_parameters(
-        self, store: str, clients: Sequence[str], plane: int, cached_blocks: int, ip_version: IpVersion = 4
-    ) -> ParameterGroup:
-        """See `FabricController.serve_parameters`."""
-        return self.call(self._controller.serve_parameters(store, clients, plane, cached_blocks, ip_version))
-
-    def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
-        """See `FabricController.set_ecn`."""
-        self.call(self._controller.set_ecn(profiles, at))
-
-    def link_down(self, link: FabricLink) -> Repair:
-        """See `FabricController.link_down`."""
-        return self.call(self._controller.link_down(link))
-
-    def configure(self, chosen: object) -> None:
-        """See `FabricController.configure`."""
-        self.call(self._controller.configure(chosen))
-
-    def link_up(self, link: FabricLink) -> Repair:
-        """See `FabricController.link_up`."""
-        return self.call(self._controller.link_up(link))
-
-    def planned_paths(self, plane: int) -> PlannedPaths:
-        """See `FabricController.planned_paths`."""
-        return self.call(self._controller.planned_paths(plane))
-
-    @property
-    def dropped_packet_ins(self) -> int:
-        """Packets from all switches that were dropped because `FabricController.packet_ins` was full."""
-        return self._controller.dropped_packet_ins.total()
-
-    def read_counters(self) -> dict[str, SwitchCounters]:
-        """See `FabricController.read_counters`."""
-        return self.call(self._controller.read_counters())
-
-    def read_aggregated_packets(self) -> int:
-        """See `FabricController.read_aggregated_packets`."""
-        return self.call(self._controller.read_aggregated_packets())
-
-    def read_depth_ages(self) -> dict[str, DepthAges]:
-        """See `FabricController.read_depth_ages`."""
-        return self.call(self._controller.read_depth_ages())
-
-    def read(self, switch: str, entities: Iterable[Any]) -> list[Any]:
-        """Read finsy entities from a switch; see `SwitchSession.read`."""
-        return self.call(self._controller.session(switch).read(entities))
-
-    def read_counter(self, switch: str, name: str, index: int | None = None) -> dict[int, Count]:
-        """See `weft.controller.arrays.read_counter`."""
-        return self.call(arrays.read_counter(self._controller.session(switch), name, index))
-
-    def read_direct_counter(self, switch: str, name: str) -> list[DirectCount]:
-        """See `weft.controller.arrays.read_direct_counter`."""
-        return self.call(arrays.read_direct_counter(self._controller.session(switch), name))
-
-    def read_register(self, switch: str, name: str, index: int | None = None) -> dict[int, int]:
-        """See `weft.controller.arrays.read_register`."""
-        return self.call(arrays.read_register(self._controller.session(switch), name, index))
+    fabric = _Attribute(lambda it: it.fabric)
+    avoided = _Attribute(lambda it: it.avoided)
+    lease_s = _Attribute(lambda it: it.lease_s)
+    dilation = _Attribute(lambda it: it.dilation)
+    first_election_id = _Attribute(lambda it: it.first_election_id)
+    written = _Attribute(lambda it: it.written)
+    on_evicted = _Attribute(lambda it: it.on_evicted)
+    on_event = _Attribute(lambda it: it.on_event)
+    settings = _Attribute(lambda it: it.settings)
+    targets = _Attribute(lambda it: it.targets)
+    failures = _Attribute(lambda it: it.failures)
+    routed_around = _Attribute(lambda it: it.routed_around)
+    jobs = _Attribute(lambda it: it.jobs)
+    lost_switches = _Attribute(lambda it: it.lost_switches)
+    left_out = _Attribute(lambda it: it.left_out)
+    dropped_packet_ins = _Attribute(lambda it: it.dropped_packet_ins)
+    has_lost_jobs = _Attribute(lambda it: it.has_lost_jobs)
+    connect = _blocking(FabricController.connect)
+    apply = _blocking(FabricController.apply)
+    recover = _blocking(FabricController.recover)
+    add_job = _blocking(FabricController.add_job)
+    planes_with_trees = _blocking(FabricController.planes_with_trees)
+    was_evicted = _blocking(FabricController.was_evicted)
+    note_evicted = _blocking(FabricController.note_evicted)
+    remove_job = _blocking(FabricController.remove_job)
+    discard_job = _blocking(FabricController.discard_job)
+    job_epoch = _blocking(FabricController.job_epoch)
+    job_uses_avoided = _blocking(FabricController.job_uses_avoided)
+    serve = _blocking(FabricController.serve)
+    serve_parameters = _blocking(FabricController.serve_parameters)
+    planned_paths = _blocking(FabricController.planned_paths)
+    set_acl = _blocking(FabricController.set_acl)
+    set_ecn = _blocking(FabricController.set_ecn)
+    configure = _blocking(FabricController.configure)
+    link_down = _blocking(FabricController.link_down)
+    links_down = _blocking(FabricController.links_down)
+    rewire = _blocking(FabricController.rewire)
+    link_up = _blocking(FabricController.link_up)
+    switch_down = _blocking(FabricController.switch_down)
+    switch_up = _blocking(FabricController.switch_up)
+    read_counters = _blocking(FabricController.read_counters)
+    read_aggregated_packets = _blocking(FabricController.read_aggregated_packets)
+    read_ports = _blocking(FabricController.read_ports)
+    read_depth_ages = _blocking(FabricController.read_depth_ages)
+    packet_out = _blocking(FabricController.packet_out)
+    close = _blocking(FabricController.close)
+    write_own = _blocking(FabricController.write_own)
+    keep_what_is_written = _blocking(FabricController.keep_what_is_written)
+    note_dropped_packet_in = _on_loop(FabricController.note_dropped_packet_in)
+    session = _on_loop(FabricController.session)
+    memberships = _on_loop(FabricController.memberships)
+    packet_ins = _iterating(FabricController.packet_ins)
 
 
 async def cancel_other_tasks() -> None:

@@ -11,11 +11,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from weft.controller.errors import JobError
 from weft.controller.failures import Failures
 from weft.controller.tree_load import IDLE, TreeLoad, upper_end
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
+from weft.topologies.addressing import IpVersion
 from weft.topologies.distances import distance_rings, distances_from
 
 MAX_CHILDREN = 32
@@ -152,6 +154,20 @@ def _workers_by_leaf(
             raise JobError(f"host {name} cannot take part in plane {plane}: its link to {leaf.name} is down")
         workers.setdefault(leaf.name, []).append(port)
     return workers
+
+
+def place_in_tree(fabric: FabricSpec, node: TreeNode, ip_version: IpVersion) -> dict[str, Any]:
+    """Return a node's action parameters about its children and its parent, 0 without one."""
+    parent = fabric.switch(node.parent.name) if node.parent else None
+    return {
+        "full_bitmap": node.full_bitmap,
+        "is_root": 0 if node.parent else 1,
+        "parent_port": node.parent.port if node.parent else 0,
+        "parent_mac": parent.mac if parent else "00:00:00:00:00:00",
+        # The program has one parameter for both IP versions and pads IPv4 with leading zeros.
+        "parent_address": int(parent.address_of(ip_version)) if parent else 0,
+        "rank_at_parent": node.parent.rank if node.parent else 0,
+    }
 
 
 def _children(switch: str, ports: Sequence[PortSpec]) -> tuple[TreeChild, ...]:

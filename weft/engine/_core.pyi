@@ -2880,6 +2880,9 @@ def quantise_block(
 ) -> numpy.typing.NDArray[numpy.int32]:
     """Integers that `rank_count` ranks can add without overflow. All |x| < 2^exponent."""
 
+def rc_defaults() -> RcOptions:
+    """Defaults of the options that are numbers."""
+
 def read_tcp_segment(segment: str) -> TcpSegmentFields:
     """The header's fields. Raises ValueError for what is no segment."""
 

@@ -35,7 +35,7 @@ def reader_of(lab: Lab) -> SwitchReader:
     """Return a reader for a lab's switches on its controller's event loop; gRPC supports one loop per process."""
 
     def read(switch: str, action: Callable[[SwitchSession], Awaitable[_Result]]) -> _Result:
-        switches = Switches(dict(lab.controller.controller.targets))
+        switches = Switches(dict(lab.controller.targets))
         (found,) = lab.controller.call(for_each_switch(switches, switches.select((switch,)), action))
         return found
 

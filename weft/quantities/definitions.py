@@ -194,6 +194,10 @@ COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain,
 QUEUE_PAIRS = COUNT.between(1, limits.MAX_FLOW_QUEUE_PAIRS, example="4")
 NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain, "1")
 PROBABILITY = replace(NUMBER, lowest=0.0, highest=1.0, highest_excluded=True, example="0.001")
+PLAIN_NUMBER = NUMBER.between(-1e15, 1e15)
+
+_OF_SUFFIXES = {"_ps": TIME, "_bps": RATE.between(1000), "_bytes": SIZE.between(0), "_packets": PLAIN_NUMBER}
+"""By the unit that ends the engine's name for a quantity; a scenario leaves it out and writes it with the value."""
 
 Time = Annotated[int, TIME]
 """Picoseconds of emulated time; written as `10us`."""
@@ -220,3 +224,15 @@ def whole(lowest: int, highest: int) -> Quantity:
 def number(lowest: float, highest: float, *, above: bool = False, example: str = "1") -> Quantity:
     """Return the quantity of numbers within a range; with `above`, `lowest` itself is invalid."""
     return replace(NUMBER, lowest=lowest, highest=highest, lowest_excluded=above, example=example)
+
+
+def without_unit(name: str) -> str:
+    """Return a scenario's name for a quantity of the engine: `retransmission_timeout` without `_ps`."""
+    for unit in _OF_SUFFIXES:
+        name = name.removesuffix(unit)
+    return name
+
+
+def quantity_of(name: str) -> Quantity:
+    """Return how a scenario writes a quantity, by the unit that ends the engine's name for it."""
+    return next((each for unit, each in _OF_SUFFIXES.items() if name.endswith(unit)), PLAIN_NUMBER)

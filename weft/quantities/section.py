@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, TypeVar, get_type_hints
 
@@ -71,3 +71,11 @@ def _default(field: Field[Any]) -> Any:
     if field.default_factory is not MISSING:
         return field.default_factory()
     return ... if field.default is MISSING else field.default
+
+
+class FeatureSection(Section):
+    """A section for features of the controller (`weft.controller.features`); a feature may declare its own."""
+
+    def of_features(self, options: Any) -> Iterable[object]:
+        """Return the settings of features, by default the section itself; `options` have the other sections."""
+        return (self,)

@@ -30,9 +30,6 @@ SIZE_UNITS = {
     "KB": 10**3, "MB": 10**6, "GB": 10**9,
 }  # fmt: skip
 
-# A unit ends the engine's name for a quantity; a scenario leaves it out and writes the unit with the value.
-_SUFFIXES = ("_ps", "_bps", "_bytes", "_packets")
-
 _RATE_CHOICES = ("b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s")
 _TIME_CHOICES = ("ps", "ns", "us", "ms", "s")
 _SIZE_CHOICES = ("B", "KiB", "MiB", "GiB", "KB", "MB", "GB")
@@ -46,13 +43,6 @@ def shown(value: object) -> str:
         # Python refuses to write integers of thousands of digits.
         text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text)} characters)"
-
-
-def without_unit(name: str) -> str:
-    """Return a scenario's name for a quantity of the engine's: `retransmission_timeout` for that in `_ps`."""
-    for unit in _SUFFIXES:
-        name = name.removesuffix(unit)
-    return name
 
 
 def _parse(

@@ -178,7 +178,7 @@ class ObservedArrays:
     def read(self, fabric: FabricSpec, controller: BlockingFabricController) -> ArrayResults:
         """Read all switches that answer."""
         results = ArrayResults()
-        failed = controller.controller.failures.switches
+        failed = controller.failures.switches
         for switch in fabric.switches:
             if switch.name not in failed and switch.name in self.of_switch:
                 _read_switch(switch.name, self.of_switch[switch.name], controller, results)

@@ -130,7 +130,7 @@ class AggregationJobs:
 
     def _links_down(self) -> list[str]:
         """Return the names of the links that the controller considers down."""
-        failures = self._lab.controller.controller.failures
+        failures = self._lab.controller.failures
         return sorted(
             self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links
         )
@@ -329,7 +329,7 @@ class AggregationJobs:
 
     def _free_id(self) -> int:
         """Return an id used neither by the controller's jobs nor by jobs that only hosts still know."""
-        taken = {job.job_id for job in self._lab.controller.controller.jobs} | self._known_ids()
+        taken = {job.job_id for job in self._lab.controller.jobs} | self._known_ids()
         return next(number for number in count(JOB_ID) if number not in taken)
 
     def _known_ids(self) -> set[int]:
@@ -380,7 +380,7 @@ class AggregationJobs:
         return any(self._lab.controller.was_evicted(each) for each in {job_id, *joined.epochs})
 
     def _is_there(self, job_id: int, joined: _Joined) -> bool:
-        jobs = self._lab.controller.controller.jobs
+        jobs = self._lab.controller.jobs
         return any(job.job_id == job_id and job.hosts == joined.hosts for job in jobs)
 
 

@@ -13,7 +13,6 @@ from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
 from weft.topologies import FabricSpec
-from weft.traffic.answers import TransportInForce
 
 
 def effective_parameters(
@@ -21,7 +20,7 @@ def effective_parameters(
     configs: Sequence[SwitchConfig],
     settings: Settings,
     frame_bytes: int,
-    transport: TransportInForce,
+    transport: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Return the parameters as plain data for JSON.
 
@@ -35,7 +34,7 @@ def effective_parameters(
     ports = [port for config in configs for port in config.ports]
     return {
         "largest_frame_bytes": frame_bytes,
-        "transport": asdict(transport),
+        "transport": transport,
         "ecn": _ecn(fabric, settings),
         "hash_seed": settings.hash_seed,
         "load_balancing": asdict(settings.of(LoadBalancingSettings)),

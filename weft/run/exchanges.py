@@ -97,8 +97,8 @@ class Exchanges:
     def start(self, hosts: EndpointGroup) -> None:
         """Begin to use hosts with started endpoints. Raises BadInputError if jobs' leases are too short for them."""
         self._hosts = hosts
-        self._lab.controller.controller.lease_s = lease_s(self._lab.options.aggregation.lease, hosts)
-        self._lab.controller.controller.dilation = hosts.dilation
+        self._lab.controller.lease_s = lease_s(self._lab.options.aggregation.lease, hosts)
+        self._lab.controller.dilation = hosts.dilation
         hosts.follow_trees(self._follow_trees)
 
     def _follow_trees(self) -> bool:
@@ -195,7 +195,7 @@ class Exchanges:
         stats = self.hosts.stats()
         controller = self._lab.controller
         path = longest_int_path(
-            controller.controller.fabric,
+            controller.fabric,
             stats,
             controller.planned_paths,
             coarse=self._lab.options.target == "bmv2",

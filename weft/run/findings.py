@@ -152,7 +152,7 @@ class Findings:
             controller_events=events.controller_events(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,
-            dropped_packet_ins=lab.controller.dropped_packet_ins,
+            dropped_packet_ins=lab.controller.dropped_packet_ins.total(),
             lateness=lateness,
             phases=list(self._exchanges.phases),
             observations=observations,

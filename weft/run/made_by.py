@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 from weft.clocks.lab import Lab
@@ -40,18 +39,14 @@ def made_by(
 
 
 def _effective_parameters(lab: Lab, hosts: EndpointGroup) -> dict[str, Any]:
-    transport = hosts.transport_in_force(lab.options.int_telemetry)
-    transport = replace(
-        transport,
-        congestion_control=_without_folders(transport.congestion_control),
-        path=_without_folders(transport.path),
-    )
+    transport = hosts.transport_in_force(lab.options.int_telemetry).settings
+    shown = {name: _without_folders(transport[name]) for name in ("congestion_control", "path")}
     return effective_parameters(
         lab.fabric,
         lab.switch_configs,
         lab.settings(),
         lab.largest_frame_bytes,
-        transport,
+        {**transport, **shown},
     )
 
 

@@ -28,7 +28,7 @@ _COLLECTIVE = "allreduce"
 
 def has_ring(lab: Lab, hosts: Sequence[str]) -> bool:
     """Return whether every plane in use connects the hosts."""
-    controller, in_use = lab.controller.controller, lab.operations.planes_in_use
+    controller, in_use = lab.controller, lab.operations.planes_in_use
     parts = connected_parts(controller.fabric, controller.failures)
     return all(
         len({parts[Endpoint(host, nic.number)] for host in hosts}) == 1

@@ -62,7 +62,7 @@ class _Asked:
                 group_address=str(each.group_address),
             )
             for rank, each in zip(
-                self._ranks, service_memberships(lab.controller.controller.fabric, self._group), strict=True
+                self._ranks, service_memberships(lab.controller.fabric, self._group), strict=True
             )
         }
         return hosts.prepare_service(parts, self._requests)
@@ -70,7 +70,7 @@ class _Asked:
     def times(self) -> ServiceTimes:
         """Return the closed forms for the group."""
         assert self._group is not None  # results come after runs
-        topology = self._fabric.lab.controller.controller.fabric
+        topology = self._fabric.lab.controller.fabric
         return ServiceTimes(topology, self._fabric.options, self._group.tree, self._group.hosts)
 
 

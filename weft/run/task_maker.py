@@ -422,7 +422,7 @@ class TaskMaker:
                 duration_ps,
                 flows,
                 run.records,
-                IdealTimes.of_fabric(self._lab.controller.controller.fabric, self._options),
+                IdealTimes.of_fabric(self._lab.controller.fabric, self._options),
                 run.outcome.duration_ps,
                 run.counted.cnps,
             )

@@ -6,13 +6,13 @@ A scenario is YAML; every key is checked, and an error says where it stands, wha
 from weft.scenario.aggregation import AggregationSection
 from weft.scenario.controller import ControllerSection, FlapDampingSection, LinkWatchSection
 from weft.scenario.events import EventSection
-from weft.scenario.keywords import FabricKeywords, fabric_options
+from weft.scenario.keywords import fabric_options
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.model import Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
-from weft.scenario.options import MAX_SLOTS, FabricOptions
+from weft.scenario.options import MAX_SLOTS, FabricKeywords, FabricOptions
 from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scenario, parse_scenario
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.routing import RoutingSection

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from weft.engine import CongestionControlKind, CongestionNeeds, CongestionParameter, congestion_controls
-from weft.quantities.units import without_unit
-from weft.scenario.transport import parameter_quantity
+from weft.quantities.definitions import quantity_of, without_unit
 
 _NEEDS = {
     "telemetry": "INT (`int: true`)",
@@ -53,7 +52,7 @@ def _needs(needs: CongestionNeeds) -> str:
 
 def _values(parameter: CongestionParameter) -> tuple[str, str]:
     """Return the valid range and the default as a scenario would have them."""
-    write = parameter_quantity(parameter.name).write
+    write = quantity_of(parameter.name).write
 
     def shown(value: float) -> str:
         return write(int(value) if value.is_integer() else value)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 from pydantic import BaseModel, Field
 
@@ -30,7 +30,7 @@ from weft.scenario.sections import (
 from weft.scenario.switch_choice import SwitchChoice
 from weft.scenario.tenants import TenantName, TenantSection, tenant_settings
 from weft.scenario.transport import TransportSection
-from weft.scenario.values import FeatureSection, Section
+from weft.scenario.values import FeatureSection, ForFeature, Section
 from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.transport_settings import PathTraits
@@ -91,7 +91,7 @@ class FabricOptions(Section):
     `parameter_cache`: answers in place of a parameter store."""
     mtu_bytes: Literal[256, 512, 1024, 2048, 4096] = Field(1024, alias="mtu")
     """Payload bytes of a full RoCEv2 packet."""
-    int_telemetry: bool = Field(True, alias="int")
+    int_telemetry: Annotated[bool, ForFeature(IntSettings)] = Field(True, alias="int")
     """Data packets carry in-band telemetry (INT), as HPCC needs it."""
     link_mtu_bytes: Annotated[int, whole(1280, 9216)] = Field(9000, alias="link_mtu")
     """Largest packet of a link, from IP or INT's shim on. Larger ones are refused before a run."""
@@ -116,7 +116,7 @@ class FabricOptions(Section):
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
     circuits: CircuitsSection = CircuitsSection()
-    tenants: dict[TenantName, TenantSection] = Field(default={})
+    tenants: Annotated[dict[TenantName, TenantSection], ForFeature(tenant_settings)] = Field(default={})
     """Tenants of the fabric, by name; an item of the traffic charges its reductions to its `tenant`."""
     events: list[EventSection] = Field(default=[])
     """Links that fail and come back, and what an operator does."""
@@ -141,9 +141,14 @@ class FabricOptions(Section):
     @property
     def of_features(self) -> tuple[object, ...]:
         """Settings of the controller's features, made from these options."""
-        sections = (getattr(self, name) for name in FabricOptions.model_fields)
-        chosen = (each.of_features(self) for each in sections if isinstance(each, FeatureSection))
-        return (IntSettings(self.int_telemetry), tenant_settings(self.tenants), *chain.from_iterable(chosen))
+        return tuple(self._of_features())
+
+    def _of_features(self) -> Iterator[object]:
+        for name, field in FabricOptions.model_fields.items():
+            value = getattr(self, name)
+            if isinstance(value, FeatureSection):
+                yield from value.of_features(self)
+            yield from (each.settings(value) for each in field.metadata if isinstance(each, ForFeature))
 
     @property
     def reorders(self) -> bool:
@@ -177,6 +182,49 @@ class FabricOptions(Section):
             for name in FabricOptions.model_fields
             if name not in _NOT_IN_RESULTS
         }
+
+
+class FabricKeywords(TypedDict, total=False):
+    """The fields of `FabricOptions`. None stands for the default of a section."""
+
+    clock: Literal["real", "virtual"] | None
+    target: Literal["embedded", "bmv2"]
+    links: Literal["veth", "internal"]
+    grpc: Literal["unix", "tcp"]
+    ip_version: Literal[4, 6]
+    dilation: float
+    seed: int
+    hash_seed: int | None
+    workers: int
+    p4: str | Path
+    programs: dict[str, Path]
+    entries: dict[str, Path]
+    commands: dict[str, Path]
+    compiler: Literal["embedded", "p4c"]
+    services: list[Service]
+    mtu_bytes: Literal[256, 512, 1024, 2048, 4096]
+    int_telemetry: bool
+    link_mtu_bytes: int
+    slots: int | None
+    trees: int
+    aggregation: AggregationSection | None
+    faults: FaultsSection | None
+    ecn: EcnSection | None
+    control: ControlSection | None
+    controller: ControllerSection | None
+    routing: RoutingSection | None
+    transport: TransportSection | None
+    fidelity: FidelitySection | None
+    nic: NicSection | None
+    buffer: BufferSection | None
+    scheduling: SchedulingSection | None
+    pfc: PfcSection | None
+    credits: CreditsSection | None
+    switching: SwitchingSection | None
+    observe: ObserveSection | None
+    circuits: CircuitsSection | None
+    tenants: dict[TenantName, TenantSection] | None
+    events: list[EventSection] | None
 
 
 def _plain(value: Any) -> Any:

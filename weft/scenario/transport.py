@@ -16,15 +16,13 @@ from weft.engine import (
     make_congestion_control,
 )
 from weft.hints import did_you_mean
-from weft.quantities.definitions import NUMBER, RATE, SIZE, TIME, Quantity
-from weft.quantities.units import shown, without_unit
+from weft.quantities.definitions import PLAIN_NUMBER, quantity_of, without_unit
+from weft.quantities.units import shown
 from weft.scenario.values import DataClass, Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference, short_reference
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.transport_settings import PATHS, CongestionSettings, TransportSettings, preset_of
 
-_UNITS = {"_ps": TIME, "_bps": RATE.between(1000), "_bytes": SIZE.between(0)}
-_PLAIN = NUMBER.between(-1e15, 1e15)
 _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
 
 
@@ -125,18 +123,13 @@ def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> di
             raise ValueError(
                 f"{congestion_control} has no parameter '{key}'; {did_you_mean(key, sorted(names))}"
             )
-        quantity = parameter_quantity(names[key])
+        quantity = quantity_of(names[key])
         try:
-            is_switch = quantity is _PLAIN and isinstance(value, bool)
+            is_switch = quantity is PLAIN_NUMBER and isinstance(value, bool)
             native[names[key]] = float(value if is_switch else quantity.read(value))
         except ValueError as error:
             raise ValueError(f"{key}: {error}") from None
     return native
-
-
-def parameter_quantity(name: str) -> Quantity:
-    """Return how a scenario writes values of a parameter, by the unit that ends the engine's name for it."""
-    return next((each for unit, each in _UNITS.items() if name.endswith(unit)), _PLAIN)
 
 
 def _known_or_class(what: str, name: str, known: Sequence[str]) -> str:

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
 from weft.hints import did_you_mean
 from weft.quantities.definitions import whole
-from weft.quantities.section import Section
+from weft.quantities.section import FeatureSection, Section
 from weft.quantities.text import Text
 from weft.quantities.traffic_classes import CLASSES, DATA_CLASSES
 from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
-
-if TYPE_CHECKING:
-    from weft.scenario.options import FabricOptions
 
 __all__ = [
     "CLASSES",
     "ClassReference",
     "DataClass",
     "FeatureSection",
+    "ForFeature",
     "Name",
     "OfAnyKind",
     "PriorityClass",
@@ -43,12 +40,11 @@ class SectionKeyError(ValueError):
         self.key, self.problem = key, problem
 
 
-class FeatureSection(Section):
-    """A section that makes settings for features of the controller (`weft.controller.features`)."""
+@dataclass(frozen=True)
+class ForFeature:
+    """Annotates a key of no section: `settings` makes the settings of a feature from its value."""
 
-    @abstractmethod
-    def of_features(self, options: FabricOptions) -> Iterable[object]:
-        """Return the settings of the features; `options` have the other sections."""
+    settings: Callable[[Any], object]
 
 
 @dataclass(frozen=True)

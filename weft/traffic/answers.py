@@ -255,34 +255,13 @@ class ProgramLeft:
 
 
 @dataclass(frozen=True)
-class PlaneInForce:
-    """What queue pairs of a plane are made with; `parameters` are the congestion control's."""
-
-    line_rate_bps: int
-    base_round_trip_ps: int
-    nearest_round_trip_ps: int
-    frame_bytes: int
-    least_retransmission_timeout_ps: int
-    least_aggregation_timeout_ps: int
-    reordering_window_ps: int
-    flowlet_gap_ps: int | None
-    parameters: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class TransportInForce:
-    """What queue pairs are made with, every default filled in. The parameters of a user's class are those given."""
+    """Settings of queue pairs by their names in results, with every default filled in.
 
-    congestion_control: str
-    preset: str | None
-    retransmission: str
-    path: str
-    path_parameters: Mapping[str, Any]
-    spray_paths: int | None
-    ack_interval_packets: int
-    cnp_interval_ps: int
-    retry_limit: int
-    planes: tuple[PlaneInForce, ...]
+    The parameters of a user's class are those given.
+    """
+
+    settings: Mapping[str, Any]
 
 
 @dataclass(frozen=True)

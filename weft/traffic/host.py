@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -57,7 +57,7 @@ class Host:
         self.config = config
         self.engine = engine
         self.nic = _core.Nic(
-            self.engine, config.name, entropy_seed=config.entropy_seed, **asdict(config.nic_costs)
+            self.engine, config.name, entropy_seed=config.entropy_seed, **config.nic_costs.options()
         )
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))

@@ -18,13 +18,13 @@ from weft.engine import (
     spray,
 )
 from weft.quantities.traffic_classes import DATA_CLASS
-from weft.traffic.answers import PlaneInForce, TransportInForce
+from weft.traffic.answers import TransportInForce
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.commands.connections import DEFAULT_RETRY_LIMIT, Connection
+from weft.traffic.commands.connections import Connection
 from weft.traffic.commands.counters import AskTransport
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
-from weft.traffic.transport_settings import TransportSettings, preset_of
+from weft.traffic.transport_settings import DEFAULTS, TransportSettings, preset_of
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
@@ -137,19 +137,21 @@ class HostTransport:
         preset = preset_of(transport.congestion_control, transport.preset)
         frame_bytes = self._full_frame_bytes(asked.ip_version == 6, asked.telemetry)
         return TransportInForce(
-            congestion_control=transport.congestion_control,
-            preset=preset.name if preset is not None else None,
-            retransmission=transport.retransmission,
-            path=transport.path,
-            path_parameters=dict(transport.path_parameters),
-            spray_paths=transport.spray_paths if transport.path == "spray" else None,
-            ack_interval_packets=transport.ack_interval_in_force,
-            cnp_interval_ps=transport.cnp_interval_in_force,
-            retry_limit=DEFAULT_RETRY_LIMIT,
-            planes=tuple(self._plane_in_force(nic, frame_bytes) for nic in nics),
+            {
+                "congestion_control": transport.congestion_control,
+                "preset": preset.name if preset is not None else None,
+                "retransmission": transport.retransmission,
+                "path": transport.path,
+                "path_parameters": dict(transport.path_parameters),
+                "spray_paths": transport.spray_paths if transport.path == "spray" else None,
+                "ack_interval_packets": transport.ack_interval_in_force,
+                "cnp_interval_ps": transport.cnp_interval_in_force,
+                "retry_limit": DEFAULTS["retry_limit"],
+                "planes": [self._plane_in_force(nic, frame_bytes) for nic in nics],
+            }
         )
 
-    def _plane_in_force(self, nic: NicConfig, frame_bytes: int) -> PlaneInForce:
+    def _plane_in_force(self, nic: NicConfig, frame_bytes: int) -> dict[str, Any]:
         transport = self._settings
         parameters: Mapping[str, Any] = transport.parameters
         if not is_class_reference(transport.congestion_control):
@@ -158,17 +160,17 @@ class HostTransport:
             )
         options = self.options(nic)
         flowlet_gap_ps = transport.flowlet_gap or nic.base_round_trip_ps
-        return PlaneInForce(
-            line_rate_bps=nic.rate_bps,
-            base_round_trip_ps=nic.base_round_trip_ps,
-            nearest_round_trip_ps=nic.nearest_round_trip_ps,
-            frame_bytes=frame_bytes,
-            least_retransmission_timeout_ps=options["retransmission_timeout_ps"],
-            least_aggregation_timeout_ps=self.least_timeout_ps(nic),
-            reordering_window_ps=options["reordering_window_ps"],
-            flowlet_gap_ps=flowlet_gap_ps if transport.path == "flowlet" else None,
-            parameters=dict(parameters),
-        )
+        return {
+            "line_rate_bps": nic.rate_bps,
+            "base_round_trip_ps": nic.base_round_trip_ps,
+            "nearest_round_trip_ps": nic.nearest_round_trip_ps,
+            "frame_bytes": frame_bytes,
+            "least_retransmission_timeout_ps": options["retransmission_timeout_ps"],
+            "least_aggregation_timeout_ps": self.least_timeout_ps(nic),
+            "reordering_window_ps": options["reordering_window_ps"],
+            "flowlet_gap_ps": flowlet_gap_ps if transport.path == "flowlet" else None,
+            "parameters": dict(parameters),
+        }
 
     def _congestion_control(
         self, nic: NicConfig, frame_bytes: int, transport: TransportSettings

@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from weft.engine import CongestionPreset, congestion_control_kind, record_types
-from weft.quantities.definitions import PositiveTime, Time, whole
+from weft.engine import CongestionPreset, congestion_control_kind, rc_defaults, record_types
+from weft.quantities.definitions import PositiveTime, Rate, ShortTime, Time, whole, without_unit
 from weft.quantities.traffic_classes import DATA_CLASS
-from weft.quantities.units import PS_PER_US, without_unit
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import congestion_needs
 
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 
 PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
-DEFAULT_CNP_INTERVAL_PS = 50 * PS_PER_US
-"""Least time between a receiver's CNPs for a flow without a preset's (Zhu et al., SIGCOMM 2015, section 3.1)."""
+DEFAULTS = rc_defaults()
+"""The engine's, of its options (engine/hosts/rc_config.hpp)."""
 
 # Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the
 # other way.
@@ -72,7 +71,7 @@ class TransportSettings(CongestionSettings):
     """A pause so long lets `flowlet` choose again; by default a round trip."""
     ack_interval: Annotated[int, whole(1, 1024)] | None = None
     """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
-    max_outstanding_reads: Annotated[int, whole(1, 128)] = 16
+    max_outstanding_reads: Annotated[int, whole(1, 128)] = DEFAULTS["max_outstanding_reads"]
     """READs that a queue pair has under way at once; further ones wait."""
     cnp_interval: Time | None = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
@@ -100,7 +99,7 @@ class TransportSettings(CongestionSettings):
         if self.cnp_interval is not None:
             return self.cnp_interval
         preset = preset_of(self.congestion_control, self.preset)
-        return preset.cnp_interval_ps if preset else DEFAULT_CNP_INTERVAL_PS
+        return preset.cnp_interval_ps if preset else DEFAULTS["cnp_interval_ps"]
 
     def queue_pair_options(
         self,
@@ -190,12 +189,25 @@ class SegmentSettings:
 
 @dataclass(frozen=True)
 class NicCosts:
-    """What the way between memory and port costs a host's NIC (engine/hosts/nic_dma.hpp); rate 0: unlimited."""
+    """Cost of the way between a host's memory and the link: the keys of a scenario's section `nic`."""
 
-    pcie_rate_bps: int = 0
-    dma_latency_ps: int = 0
-    per_message_overhead_ps: int = 0
-    per_packet_overhead_ps: int = 0
+    pcie_rate: Rate | None = None
+    """Payload rate in each direction, shared by all ports; unlimited by default."""
+    dma_latency: ShortTime = 0
+    """From the end of a transfer until its bytes are there."""
+    per_message_overhead: ShortTime = 0
+    """Before the first packet of a message that is sent."""
+    per_packet_overhead: ShortTime = 0
+    """Before each data packet, in either direction."""
+
+    def options(self) -> dict[str, int]:
+        """Return the costs by the engine's names (engine/hosts/nic_dma.hpp)."""
+        return {
+            "pcie_rate_bps": self.pcie_rate or 0,
+            "dma_latency_ps": self.dma_latency,
+            "per_message_overhead_ps": self.per_message_overhead,
+            "per_packet_overhead_ps": self.per_packet_overhead,
+        }
 
 
 @dataclass(frozen=True)

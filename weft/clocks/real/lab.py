@@ -28,6 +28,7 @@ from weft.clocks.real.operations_server import OperationsServer
 from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoch_ns
 from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import GrpcTarget, embedded_targets
 from weft.controller.operations import Operations
 from weft.controller.switch_cli import Manage
@@ -152,7 +153,7 @@ class MininetLab(Lab):
 
     def _connect_controller(self, stack: contextlib.ExitStack, targets: Mapping[str, GrpcTarget]) -> None:
         """Have switches programmed, and what happens to links followed."""
-        self.controller = stack.enter_context(self._new_controller(targets))
+        self.controller = stack.enter_context(BlockingFabricController(self._new_controller(targets)))
         self.operations = Operations(
             self.controller.controller,
             self.options.controller.settings(),
@@ -200,8 +201,8 @@ class MininetLab(Lab):
         """Return the hosts that have no more than a network file says, by name."""
         return {}
 
-    def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> BlockingFabricController:
-        return BlockingFabricController(
+    def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> FabricController:
+        return FabricController(
             self.fabric,
             self.programs.pipelines,
             targets,

@@ -29,7 +29,7 @@ from weft.clocks.real.lab import MininetLab
 from weft.clocks.real.lab_files import end_of, write_whole
 from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.scripts_beside import NO_THRIFT, ScriptsBeside
-from weft.controller.blocking import BlockingFabricController
+from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import GrpcTarget
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario.options import FabricOptions
@@ -141,18 +141,18 @@ class NetworkLab(MininetLab):
         addresses = tuple(self.addresses.values())
         return config.model_copy(update={"more_grpc_addresses": addresses, "grpc_users": users})
 
-    def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> BlockingFabricController:
-        blocking = super()._new_controller(targets)
+    def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> FabricController:
+        controller = super()._new_controller(targets)
         # The tutorials' controllers bid with 1, and a server takes no bid below the highest that it has seen.
-        blocking.controller.first_election_id = LOWEST_ELECTION_ID
-        blocking.controller.written = {}
-        return blocking
+        controller.first_election_id = LOWEST_ELECTION_ID
+        controller.written = {}
+        return controller
 
     def _run_commands(self) -> None:
         """As all labs; then hand the switches over to whoever comes, run the hosts' commands, and begin the scripts."""
         super()._run_commands()
         # Before the user's controllers begin: two primaries would write over each other.
-        self.controller.call(self.controller.controller.close())
+        self.controller.close()
         compiled = self._write_programs()
         if self.source.format == p4_utils.FORMAT:
             self._write_graph(compiled)
@@ -220,7 +220,7 @@ class NetworkLab(MininetLab):
     def _write_logs(self) -> None:
         """Write what switches were sent over P4Runtime, and what their commands said."""
         folder = self._folder(self._places.logs)
-        for name, updates in (self.controller.controller.written or {}).items():
+        for name, updates in (self.controller.written or {}).items():
             text = "".join(f"---\n{text_format.MessageToString(each.message)}" for each in updates)
             write_whole(folder / f"{name}-p4runtime-requests.txt", text.encode())
         for name, said in self.said_by_commands.items():

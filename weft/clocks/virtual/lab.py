@@ -46,6 +46,7 @@ from weft.clocks.virtual.stats_of_all import stats_of_all
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
+from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import embedded_targets
 from weft.controller.lossless import LosslessSettings
 from weft.controller.operations import Operations
@@ -204,13 +205,15 @@ class VirtualLab(Lab):
         channel = InProcessChannel(devices, self._loop, self.options.control.latency, pump, shared)
         stack.callback(channel.let_go)
         return BlockingFabricController(
-            self.fabric,
-            self.programs.pipelines,
-            embedded_targets(self.fabric, "this process"),
-            self.settings(),
-            queue_keys=repeatable_queue_keys(self.options.seed),
-            open_channel=lambda _address: channel,
-            runner=VirtualTimeRunner(self._loop),
+            FabricController(
+                self.fabric,
+                self.programs.pipelines,
+                embedded_targets(self.fabric, "this process"),
+                self.settings(),
+                queue_keys=repeatable_queue_keys(self.options.seed),
+                open_channel=lambda _address: channel,
+            ),
+            VirtualTimeRunner(self._loop),
         )
 
     def _manage_switch(self, switch: str) -> Manage:
@@ -299,7 +302,7 @@ class VirtualLab(Lab):
 
     def _require_path(self, source: int, destination: int, nic: int) -> None:
         """See FabricSpec.require_path: by the present circuits."""
-        self.controller.controller.fabric.require_path(source, destination, nic)
+        self.controller.fabric.require_path(source, destination, nic)
 
     def _interrupt_waits(self) -> None:
         """Have the runner look at once which planes and hosts are lost."""

@@ -82,37 +82,20 @@ def link(find: Find, operation: str, name: str, timeout_s: float) -> None:
     click.echo(f"{chosen.a.node}<->{chosen.b.node} is {operation}; the tables of all switches have followed")
 
 
-@controller.command()
-@click.argument("operation", type=click.Choice(_OPERATIONS))
-@click.argument("name", metavar="SWITCH")
-@_timeout
-@click.pass_obj
-@reports_errors
-def switch(find: Find, operation: str, name: str, timeout_s: float) -> None:
-    """Cordon, drain or restore a switch; see `link`."""
-    _operate(find(), operation, "switch", name, timeout_s)
+def _add_command(kind: str, metavar: str, summary: str) -> None:
+    @controller.command(kind, help=f"Cordon, drain or restore a {kind}{summary}")
+    @click.argument("operation", type=click.Choice(_OPERATIONS))
+    @click.argument("name", metavar=metavar)
+    @_timeout
+    @click.pass_obj
+    @reports_errors
+    def operate(find: Find, operation: str, name: str, timeout_s: float) -> None:
+        _operate(find(), operation, kind, name, timeout_s)
 
 
-@controller.command()
-@click.argument("operation", type=click.Choice(_OPERATIONS))
-@click.argument("number", metavar="NUMBER")
-@_timeout
-@click.pass_obj
-@reports_errors
-def plane(find: Find, operation: str, number: str, timeout_s: float) -> None:
-    """Cordon, drain or restore a plane: hosts use the other planes for new work."""
-    _operate(find(), operation, "plane", number, timeout_s)
-
-
-@controller.command()
-@click.argument("operation", type=click.Choice(_OPERATIONS))
-@click.argument("name", metavar="HOST")
-@_timeout
-@click.pass_obj
-@reports_errors
-def host(find: Find, operation: str, name: str, timeout_s: float) -> None:
-    """Cordon, drain or restore a host: a spare takes its rank from the next collective on."""
-    _operate(find(), operation, "host", name, timeout_s)
+_add_command("switch", "SWITCH", "; see `link`.")
+_add_command("plane", "NUMBER", ": hosts use the other planes for new work.")
+_add_command("host", "HOST", ": a spare takes its rank from the next collective on.")
 
 
 def _operate(lab: Lab, operation: str, kind: str, name: str, timeout_s: float) -> None:

@@ -14,7 +14,7 @@ from weft.controller.features.kind import Feature, Row, port_name
 from weft.controller.features.multicast import multicast_group
 from weft.controller.job_notes import JobNote
 from weft.controller.job_rates import meter_of_worker, promised_bps
-from weft.controller.trees import TreeNode
+from weft.controller.trees import TreeNode, place_in_tree
 from weft.controller.worker_ranges import worker_ranges
 from weft.topologies import FabricSpec, SwitchSpec
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 JOB_ACTION = "set_job"
 CHILD_TABLE = "aggregation_child"
-_NO_MAC = "00:00:00:00:00:00"
 
 
 def aggregation_entities(fabric: FabricSpec, jobs: Iterable[Job]) -> dict[str, list[Entity]]:
@@ -80,7 +79,6 @@ def _node_entities(
 
 
 def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> Entity:
-    parent = fabric.switch(node.parent.name) if node.parent else None
     workers = tuple(job.hosts.index(host) for host in node.hosts(fabric))
     planned = entry(
         "aggregation_job",
@@ -91,13 +89,7 @@ def _job_entry(fabric: FabricSpec, job: Job, node: TreeNode, slot_base: int) -> 
         ip_version=job.ip_version,
         slot_base=slot_base,
         slot_count=job.slot_count,
-        full_bitmap=node.full_bitmap,
-        is_root=0 if node.parent else 1,
-        parent_port=node.parent.port if node.parent else 0,
-        parent_mac=parent.mac if parent else _NO_MAC,
-        # The program has one parameter for both IP versions and pads IPv4 with leading zeros.
-        parent_address=int(parent.address_of(job.ip_version)) if parent else 0,
-        rank_at_parent=node.parent.rank if node.parent else 0,
+        **place_in_tree(fabric, node, job.ip_version),
         multicast_group=job.job_id,
         worker_count=len(job.hosts),
     )

@@ -8,10 +8,8 @@ from weft.controller.entities import Entity, entry
 from weft.controller.features.kind import Feature, OfSwitch, Settings
 from weft.controller.features.multicast import MAX_GROUP, multicast_group
 from weft.controller.services import ServiceGroup
-from weft.controller.trees import TreeNode
+from weft.controller.trees import TreeNode, place_in_tree
 from weft.topologies import FabricSpec, SwitchSpec
-
-_NO_MAC = "00:00:00:00:00:00"
 
 
 @dataclass(frozen=True)
@@ -36,7 +34,6 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
 
 
 def _node_entities(fabric: FabricSpec, group: ServiceGroup, node: TreeNode) -> list[Entity]:
-    parent = fabric.switch(node.parent.name) if node.parent else None
     # Aggregation jobs use the multicast groups with their own numbers, counted from the other end.
     multicast = MAX_GROUP - group.group_id
     found: list[Entity] = [
@@ -50,12 +47,7 @@ def _node_entities(fabric: FabricSpec, group: ServiceGroup, node: TreeNode) -> l
             ip_version=group.ip_version,
             cell_base=0,
             cell_count=group.cell_count,
-            full_bitmap=node.full_bitmap,
-            is_root=0 if node.parent else 1,
-            parent_port=node.parent.port if node.parent else 0,
-            parent_mac=parent.mac if parent else _NO_MAC,
-            parent_address=int(parent.address_of(group.ip_version)) if parent else 0,
-            rank_at_parent=node.parent.rank if node.parent else 0,
+            **place_in_tree(fabric, node, group.ip_version),
             multicast_group=multicast,
             window_mask=group.window - 1,
         ),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from finsy.proto import p4i, p4r
 
 from weft.controller.errors import CommandError
-from weft.controller.switch_cli import profiles, tables
-from weft.controller.switch_cli.commands import command
+from weft.controller.switch_cli import profiles, tables  # noqa: F401 - profiles registers its commands
+from weft.controller.switch_cli.commands import command, named
 from weft.controller.switch_cli.session import CommandSession
 
 
@@ -92,55 +92,21 @@ async def delete(session: CommandSession, words: Sequence[str]) -> str:
     return await tables.table_delete(session, words)
 
 
-@command("table_indirect_create_member", "<table> <action> …")
-async def create_member(session: CommandSession, words: Sequence[str]) -> str:
-    """Add a member to the action profile of a table."""
-    return await profiles.create_member(session, [_profile(session, words[0]), *words[1:]])
+def _of_table(of_profile: str, name: str) -> None:
+    """Register a command on an action profile as the command `name` on a table, which has the profile."""
+    known = named(of_profile)
+
+    async def run(session: CommandSession, words: Sequence[str]) -> str:
+        return await known.run(session, [_profile(session, words[0]), *words[1:]])
+
+    run.__doc__ = f"Do the same as {of_profile} with the action profile of a table."
+    command(name, known.usage.replace("<profile>", "<table>"))(run)
 
 
-@command("table_indirect_modify_member", "<table> <action> <member> …")
-async def modify_member(session: CommandSession, words: Sequence[str]) -> str:
-    """Change a member of the action profile of a table."""
-    return await profiles.modify_member(session, [_profile(session, words[0]), *words[1:]])
-
-
-@command("table_indirect_delete_member", "<table> <member>")
-async def delete_member(session: CommandSession, words: Sequence[str]) -> str:
-    """Remove a member of the action profile of a table."""
-    return await profiles.delete_member(session, [_profile(session, words[0]), *words[1:]])
-
-
-@command("table_indirect_create_group", "<table>")
-async def create_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Add a group to the action profile of a table."""
-    return await profiles.create_group(session, [_profile(session, words[0])])
-
-
-@command("table_indirect_delete_group", "<table> <group>")
-async def delete_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Remove a group of the action profile of a table."""
-    return await profiles.delete_group(session, [_profile(session, words[0]), *words[1:]])
-
-
-@command("table_indirect_add_member_to_group", "<table> <member> <group>")
-async def add_member_to_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Add a member to a group of the action profile of a table."""
-    return await profiles.add_member_to_group(session, [_profile(session, words[0]), *words[1:]])
-
-
-@command("table_indirect_remove_member_from_group", "<table> <member> <group>")
-async def remove_member_from_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Remove a member from a group of the action profile of a table."""
-    return await profiles.remove_member_from_group(session, [_profile(session, words[0]), *words[1:]])
-
-
-@command("table_dump_member", "<table> <member>")
-async def dump_member(session: CommandSession, words: Sequence[str]) -> str:
-    """Show a member of a table's action profile."""
-    return await profiles.dump_member(session, [_profile(session, words[0]), words[1]])
-
-
-@command("table_dump_group", "<table> <group>")
-async def dump_group(session: CommandSession, words: Sequence[str]) -> str:
-    """Show a group of a table's action profile."""
-    return await profiles.dump_group(session, [_profile(session, words[0]), words[1]])
+for _verb in (
+    "create_member", "modify_member", "delete_member",
+    "create_group", "delete_group", "add_member_to_group", "remove_member_from_group",
+):  # fmt: skip
+    _of_table(f"act_prof_{_verb}", f"table_indirect_{_verb}")
+for _verb in ("dump_member", "dump_group"):
+    _of_table(f"act_prof_{_verb}", f"table_{_verb}")

@@ -10,8 +10,8 @@ from weft.traffic.answers import Done, Suspended
 from weft.traffic.commands.base import Command
 from weft.traffic.messages import Between
 from weft.traffic.schedule_nodes import Channel, TrafficClass
+from weft.traffic.transport_settings import DEFAULTS
 
-DEFAULT_RETRY_LIMIT = 7
 QueuePairNumber = Annotated[int, Between(0, (1 << 24) - 1)]
 PacketSequenceNumber = Annotated[int, Between(0, (1 << 24) - 1)]
 UdpPort = Annotated[int, Between(0, (1 << 16) - 1)]
@@ -35,7 +35,7 @@ class Connection:
     destination_mac: str | None = None
     source_udp_port: UdpPort | None = None
     telemetry: bool = False
-    retry_limit: Annotated[int, Between(0)] = DEFAULT_RETRY_LIMIT
+    retry_limit: Annotated[int, Between(0)] = DEFAULTS["retry_limit"]
     traffic_class: TrafficClass = DATA_CLASS
 
 
