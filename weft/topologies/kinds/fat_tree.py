@@ -11,10 +11,9 @@ from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
-from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, optional_queue_capacity, rate, uplink_rate
-from weft.topologies.port_memory import link_of
+from weft.topologies.limits import WithLinks, checked_links, rate, uplink_rate
 
 NAME: Final = "fat_tree"
 _OF_K = ("pods", "leaves", "spines", "cores_per_spine")
@@ -96,7 +95,7 @@ def odd_k(k: int) -> str:
 
 
 @dataclass(frozen=True)
-class _Parameters:
+class _Parameters(WithLinks):
     """Validated parameters, rates resolved, so that equal fabrics have equal parameters."""
 
     planes: int
@@ -110,9 +109,6 @@ class _Parameters:
     core_rate_bps: int
     delay_ps: int
     queue_capacity_bytes: int | None
-
-    def link(self, rate_bps: int) -> LinkSpec:
-        return link_of(rate_bps, self.delay_ps, self.queue_capacity_bytes)
 
 
 def fat_tree(
@@ -174,8 +170,6 @@ def fat_tree(
         spines_per_pod=require_range("spines_per_pod", spines_per_pod, 1, MAX_PORTS),
         cores_per_spine=require_range("cores_per_spine", cores_per_spine, 1, MAX_PORTS),
         hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
-        host_rate_bps=host_rate,
-        fabric_rate_bps=fabric_rate,
         core_rate_bps=uplink_rate(
             "core_rate_bps",
             core_rate_bps,
@@ -185,8 +179,7 @@ def fat_tree(
             cores_per_spine,
             "core_",
         ),
-        delay_ps=delay(delay_ps),
-        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
+        **checked_links(host_rate, fabric_rate, delay_ps, queue_capacity_bytes),
     )
     spines = parameters.spines_per_pod
     require_links(
@@ -201,10 +194,7 @@ def fat_tree(
     )
     builder = FabricBuilder()
     of_planes = [_Plane(builder, plane, parameters) for plane in range(parameters.planes)]
-    host_link = parameters.link(parameters.host_rate_bps)
-    for places in zip(*(plane.leaves for plane in of_planes), strict=True):
-        for _ in range(parameters.hosts_per_leaf):
-            builder.add_host(places, host_link)
+    builder.add_hosts([plane.leaves for plane in of_planes], parameters.hosts_per_leaf, parameters.host_link)
     for plane in of_planes:
         plane.add_links(builder, parameters)
     return builder.build({"kind": NAME, **asdict(parameters)})
@@ -233,7 +223,7 @@ class _Plane:
         ]
 
     def add_links(self, builder: FabricBuilder, parameters: _Parameters) -> None:
-        fabric_link = parameters.link(parameters.fabric_rate_bps)
+        fabric_link = parameters.fabric_link
         core_link = parameters.link(parameters.core_rate_bps)
         for leaves, spines in zip(
             _parts(self.leaves, parameters.pods), _parts(self._spines, parameters.pods), strict=True
