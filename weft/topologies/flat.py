@@ -3,37 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Unpack
 
 from weft.topologies import addressing
 from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.limits import LinkArguments, WithLinks, checked_links
+from weft.topologies.limits import LinkArguments, PlaneLinks
 
 Coordinates = tuple[int, ...]
 
 
 @dataclass(frozen=True)
-class FlatParameters(WithLinks):
+class FlatParameters:
     """Validated parameters that all flat fabrics share: planes, hosts on each switch, and their links."""
 
     planes: int
     hosts_per_switch: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
+    links: PlaneLinks
 
     @classmethod
     def checked(cls, planes: int, hosts_per_switch: int, **links: Unpack[LinkArguments]) -> FlatParameters:
         """Return checked parameters. Raises TopologyError."""
         return cls(
-            planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
-            hosts_per_switch=require_range("hosts_per_switch", hosts_per_switch, 1, addressing.MAX_PORTS),
-            **checked_links(**links),
+            require_range("planes", planes, 1, addressing.MAX_PLANES),
+            require_range("hosts_per_switch", hosts_per_switch, 1, addressing.MAX_PORTS),
+            PlaneLinks.checked(**links),
         )
+
+    @property
+    def described(self) -> dict[str, object]:
+        """The parameters as `FabricSpec.parameters` has them."""
+        return {"planes": self.planes, "hosts_per_switch": self.hosts_per_switch, **asdict(self.links)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,9 @@ def build_flat(
         for plane in range(parameters.planes)
     ]
     builder.add_hosts(
-        [list(of_plane.values()) for of_plane in switches], parameters.hosts_per_switch, parameters.host_link
+        [list(of_plane.values()) for of_plane in switches],
+        parameters.hosts_per_switch,
+        parameters.links.host_link,
     )
     for of_plane in switches:
         for each in links():

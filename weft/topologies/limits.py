@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import TypedDict
 
 from weft.quantities.limits import (
@@ -18,7 +19,7 @@ from weft.topologies.port_memory import link_of
 
 
 class LinkArguments(TypedDict, total=False):
-    """Arguments for a plane's links that most builders take; `checked_links` has their defaults."""
+    """Arguments for a plane's links that most builders take; `PlaneLinks.checked` has their defaults."""
 
     host_rate_bps: float
     """Rate of the links between hosts and switches; by default 10 Gb/s."""
@@ -30,22 +31,31 @@ class LinkArguments(TypedDict, total=False):
     """Queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`)."""
 
 
-class CheckedLinks(TypedDict):
-    """`LinkArguments` within their ranges, all given."""
+@dataclass(frozen=True)
+class PlaneLinks:
+    """Checked figures of a plane's links; `FabricSpec.parameters` of most kinds have them by these names."""
 
     host_rate_bps: int
     fabric_rate_bps: int
     delay_ps: int
     queue_capacity_bytes: int | None
 
-
-class WithLinks:
-    """A base of builders' validated parameters, which have the keys of `CheckedLinks`."""
-
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
+    @classmethod
+    def checked(
+        cls,
+        host_rate_bps: float = 10e9,
+        fabric_rate_bps: float | None = None,
+        delay_ps: int = 1_000_000,
+        queue_capacity_bytes: int | None = None,
+    ) -> PlaneLinks:
+        """Check `LinkArguments`; TopologyError names the argument and the valid range."""
+        host_rate = rate("host_rate_bps", host_rate_bps)
+        return cls(
+            host_rate,
+            host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps),
+            delay(delay_ps),
+            optional_queue_capacity(queue_capacity_bytes),
+        )
 
     def link(self, rate_bps: int, delay_ps: int | None = None) -> LinkSpec:
         """Return a link of a rate; it has the plane's delay unless another is given."""
@@ -60,22 +70,6 @@ class WithLinks:
     def fabric_link(self) -> LinkSpec:
         """A link between two switches."""
         return self.link(self.fabric_rate_bps)
-
-
-def checked_links(
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int | None = None,
-) -> CheckedLinks:
-    """Check `LinkArguments` and return them; TopologyError names the argument and the valid range."""
-    host_rate = rate("host_rate_bps", host_rate_bps)
-    return CheckedLinks(
-        host_rate_bps=host_rate,
-        fabric_rate_bps=host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps),
-        delay_ps=delay(delay_ps),
-        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
-    )
 
 
 def rate(name: str, rate_bps: float) -> int:

@@ -7,7 +7,6 @@ join cubes of 4³. Each circuit switch has the links of one place on a pair of o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import product
 from math import prod
 from typing import Annotated, Final, Literal, Unpack
@@ -107,7 +106,7 @@ def cubes(
     builder.add_hosts(
         [list(of_plane.switches.values()) for of_plane in of_planes],
         parameters.hosts_per_switch,
-        parameters.host_link,
+        parameters.links.host_link,
     )
     for of_plane in of_planes:
         of_plane.add_links()
@@ -123,7 +122,7 @@ def cubes(
         next(iter(grids)) if configuration is None else configuration,
     )
     described = {name: tuple(shape) for name, shape in shapes.items()}
-    return builder.build({"kind": NAME, "cube": edge, "shapes": described, **asdict(parameters)})
+    return builder.build({"kind": NAME, "cube": edge, "shapes": described, **parameters.described})
 
 
 class _Cubes:
@@ -145,7 +144,7 @@ class _Cubes:
 
     def add_links(self) -> None:
         """Link the switches within cubes, and cable the faces to the circuit switches."""
-        link = self._parameters.fabric_link
+        link = self._parameters.links.fabric_link
         within = list(neighbours((self._edge,) * DIMENSIONS, (False,) * DIMENSIONS))
         for number in dict.fromkeys(place[0] for place in self.switches):
             for a, b in within:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import combinations
 from typing import Annotated, Final, Literal, TypedDict, Unpack
 
@@ -15,7 +14,7 @@ from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import FlatLink, FlatParameters, build_flat
 from weft.topologies.global_links import Arrangement, global_links, objection_to_groups
 from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
-from weft.topologies.limits import LinkArguments, delay, rate
+from weft.topologies.limits import LinkArguments, PlaneLinks, delay, rate
 from weft.topologies.places import group_clusters, group_places
 
 NAME: Final = "dragonfly"
@@ -117,9 +116,9 @@ def dragonfly(
             f"{ports} global links (valid: at most {MAX_PORTS})"
         )
     require_links(groups * routers * (routers - 1 + ports) // 2, f"groups={groups}")
-    local = parameters.fabric_link
-    of_groups = checked_global_links(local.rate_bps, local.delay_ps, global_rate_bps, global_delay_ps)
-    between = parameters.link(of_groups["global_rate_bps"], of_groups["global_delay_ps"])
+    local = parameters.links.fabric_link
+    of_groups = checked_global_links(parameters.links, global_rate_bps, global_delay_ps)
+    between = parameters.links.link(of_groups["global_rate_bps"], of_groups["global_delay_ps"])
 
     def links_of_plane() -> Iterator[FlatLink]:
         for group in range(groups):
@@ -142,7 +141,7 @@ def dragonfly(
             "global_links_per_router": ports,
             "arrangement": arrangement,
             **of_groups,
-            **asdict(parameters),
+            **parameters.described,
         },
         grouped=True,
     )
@@ -156,7 +155,7 @@ class GlobalLinks(TypedDict):
 
 
 def checked_global_links(
-    fabric_rate_bps: int, delay_ps: int, global_rate_bps: float | None, global_delay_ps: int | None
+    within: PlaneLinks, global_rate_bps: float | None, global_delay_ps: int | None
 ) -> GlobalLinks:
     """Return the figures of the links between groups, by default of those within groups.
 
@@ -164,10 +163,12 @@ def checked_global_links(
         TopologyError: a figure is out of range.
     """
     return GlobalLinks(
-        global_rate_bps=fabric_rate_bps
+        global_rate_bps=within.fabric_rate_bps
         if global_rate_bps is None
         else rate("global_rate_bps", global_rate_bps),
-        global_delay_ps=delay_ps if global_delay_ps is None else delay(global_delay_ps, "global_delay_ps"),
+        global_delay_ps=within.delay_ps
+        if global_delay_ps is None
+        else delay(global_delay_ps, "global_delay_ps"),
     )
 
 

@@ -5,19 +5,18 @@ A. Shpiner et al., Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINE
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from itertools import chain
+from itertools import chain, product
 from typing import Annotated, Final, Literal, Unpack
 
 from weft.quantities.definitions import whole
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
-from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
+from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.global_links import Arrangement, global_links
 from weft.topologies.kinds.base import TopologyKind
 from weft.topologies.kinds.dragonfly import GroupsSection, checked_global_links
-from weft.topologies.limits import LinkArguments, WithLinks, checked_links
+from weft.topologies.limits import LinkArguments, PlaneLinks
 from weft.topologies.places import group_clusters, two_row_group_places
 
 NAME: Final = "dragonfly_plus"
@@ -62,25 +61,6 @@ class DragonflyPlusSection(GroupsSection):
         )
 
 
-@dataclass(frozen=True)
-class _Parameters(WithLinks):
-    """Validated parameters; rates and delays are resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    groups: int
-    leaves_per_group: int
-    spines_per_group: int
-    global_links_per_spine: int
-    arrangement: Arrangement
-    hosts_per_leaf: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    global_rate_bps: int
-    delay_ps: int
-    global_delay_ps: int
-    queue_capacity_bytes: int | None
-
-
 def dragonfly_plus(
     planes: int = 1,
     groups: int = 5,
@@ -118,40 +98,18 @@ def dragonfly_plus(
     )
     spines = require_range("spines_per_group", spines_per_group, 1, MAX_PORTS)
     ports = require_range("global_links_per_spine", global_links_per_spine, 1, MAX_PORTS)
-    of_links = checked_links(**links)
-    parameters = _Parameters(
-        planes=require_range("planes", planes, 1, MAX_PLANES),
-        groups=require_range(
-            "groups", groups, 2, spines * ports + 1, "as many as a group's global links reach"
-        ),
-        leaves_per_group=leaves,
-        spines_per_group=spines,
-        global_links_per_spine=ports,
-        arrangement=arrangement,
-        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
-        **of_links,
-        **checked_global_links(
-            of_links["fabric_rate_bps"], of_links["delay_ps"], global_rate_bps, global_delay_ps
-        ),
-    )
+    planes = require_range("planes", planes, 1, MAX_PLANES)
+    groups = require_range("groups", groups, 2, spines * ports + 1, "as many as a group's global links reach")
+    hosts = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
+    within = PlaneLinks.checked(**links)
+    between = checked_global_links(within, global_rate_bps, global_delay_ps)
     for what, taken, of in (
-        (
-            "leaf",
-            parameters.hosts_per_leaf + spines,
-            f"{parameters.hosts_per_leaf} hosts and {spines} spines",
-        ),
+        ("leaf", hosts + spines, f"{hosts} hosts and {spines} spines"),
         ("spine", leaves + ports, f"{leaves} leaves and {ports} global links"),
     ):
         if taken > MAX_PORTS:
             raise TopologyError(f"a {what} would have {taken} ports: {of} (valid: at most {MAX_PORTS})")
-    require_links(
-        parameters.planes * groups * (leaves * (parameters.hosts_per_leaf + spines) + spines * ports // 2),
-        f"groups={groups}",
-    )
-    return _build(parameters)
-
-
-def _build(parameters: _Parameters) -> FabricSpec:
+    require_links(planes * groups * (leaves * (hosts + spines) + spines * ports // 2), f"groups={groups}")
     builder = FabricBuilder()
     leaves_of, spines_of = (
         [
@@ -160,42 +118,45 @@ def _build(parameters: _Parameters) -> FabricSpec:
                     builder.add_switch(plane, role, coordinates=(group, number), group=group)
                     for number in range(count)
                 ]
-                for group in range(parameters.groups)
+                for group in range(groups)
             ]
-            for plane in range(parameters.planes)
+            for plane in range(planes)
         ]
-        for role, count in (("leaf", parameters.leaves_per_group), ("spine", parameters.spines_per_group))
+        for role, count in (("leaf", leaves), ("spine", spines))
     )
     builder.add_hosts(
-        [list(chain.from_iterable(groups)) for groups in leaves_of],
-        parameters.hosts_per_leaf,
-        parameters.host_link,
+        [list(chain.from_iterable(of_plane)) for of_plane in leaves_of], hosts, within.host_link
     )
-    for leaves, spines in zip(leaves_of, spines_of, strict=True):
-        _add_links(builder, parameters, leaves, spines)
-    return builder.build({"kind": NAME, **asdict(parameters)})
-
-
-def _add_links(
-    builder: FabricBuilder,
-    parameters: _Parameters,
-    leaves: list[list[NewSwitch]],
-    spines: list[list[NewSwitch]],
-) -> None:
-    """Add the links of a plane, given its leaves and spines by group."""
-    within = parameters.fabric_link
-    between = parameters.link(parameters.global_rate_bps, parameters.global_delay_ps)
-    for own_leaves, own_spines in zip(leaves, spines, strict=True):
-        for leaf in own_leaves:
-            for spine in own_spines:
-                builder.add_link(leaf, spine, within)
-    ports = parameters.global_links_per_spine
-    for each in global_links(parameters.groups, parameters.spines_per_group * ports, parameters.arrangement):
-        builder.add_link(
-            spines[each.group][each.port // ports],
-            spines[each.other_group][each.other_port // ports],
-            between,
-        )
+    global_link = within.link(between["global_rate_bps"], between["global_delay_ps"])
+    for leaves_by_group, spines_by_group in zip(leaves_of, spines_of, strict=True):
+        for own_leaves, own_spines in zip(leaves_by_group, spines_by_group, strict=True):
+            for leaf, spine in product(own_leaves, own_spines):
+                builder.add_link(leaf, spine, within.fabric_link)
+        for each in global_links(groups, spines * ports, arrangement):
+            builder.add_link(
+                spines_by_group[each.group][each.port // ports],
+                spines_by_group[each.other_group][each.other_port // ports],
+                global_link,
+            )
+    # Rates and delays are resolved, so that equal fabrics have equal parameters.
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "groups": groups,
+            "leaves_per_group": leaves,
+            "spines_per_group": spines,
+            "global_links_per_spine": ports,
+            "arrangement": arrangement,
+            "hosts_per_leaf": hosts,
+            "host_rate_bps": within.host_rate_bps,
+            "fabric_rate_bps": within.fabric_rate_bps,
+            "global_rate_bps": between["global_rate_bps"],
+            "delay_ps": within.delay_ps,
+            "global_delay_ps": between["global_delay_ps"],
+            "queue_capacity_bytes": within.queue_capacity_bytes,
+        }
+    )
 
 
 KIND = TopologyKind(

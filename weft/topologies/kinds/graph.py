@@ -18,7 +18,7 @@ from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.graph_lists import Hosts, Links, Switches, item_of, names_of, pairs_of, places_of
 from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
-from weft.topologies.limits import CheckedLinks, LinkArguments, checked_links, delay, queue_capacity, rate
+from weft.topologies.limits import LinkArguments, PlaneLinks, delay, queue_capacity, rate
 from weft.topologies.link_choice import LINK_PATTERN
 from weft.topologies.places import circle_without_tiers
 from weft.topologies.port_memory import link_of
@@ -171,7 +171,7 @@ def graph(
 
     """
     planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
-    checked = checked_links(**defaults)
+    checked = PlaneLinks.checked(**defaults)
     listed = [item_of(Switches, each, f"switches[{at}]") for at, each in enumerate(switches)]
     attached = [item_of(Hosts, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
     joined = [item_of(Links, each, f"links[{at}]") for at, each in enumerate(links)]
@@ -191,10 +191,8 @@ def graph(
     builder = FabricBuilder()
     of_planes = [_switches(builder, plane, listed) for plane in range(planes)]
     for places, host in hosts_at:
-        link = link_of(
-            checked["host_rate_bps"] if host.rate_bps is None else rate("rate_bps", host.rate_bps),
-            checked["delay_ps"],
-            checked["queue_capacity_bytes"],
+        link = checked.link(
+            checked.host_rate_bps if host.rate_bps is None else rate("rate_bps", host.rate_bps)
         )
         for place in places:
             for _ in range(host.count):
@@ -212,7 +210,7 @@ def graph(
             "switches": [asdict(each) for each in listed],
             "hosts": [asdict(each) for each in attached],
             "links": [asdict(each) for each in joined],
-            **checked,
+            **asdict(checked),
         }
     )
 
@@ -226,12 +224,12 @@ def _switches(builder: FabricBuilder, plane: int, switches: Sequence[Switches]) 
     return dict(zip(names_of(switches), added, strict=True))
 
 
-def _link(links: Links, defaults: CheckedLinks) -> LinkSpec:
+def _link(links: Links, defaults: PlaneLinks) -> LinkSpec:
     """Return a link with the figures that it gives, and the fabric's figures for the rest."""
     return link_of(
-        defaults["fabric_rate_bps"] if links.rate_bps is None else rate("rate_bps", links.rate_bps),
-        defaults["delay_ps"] if links.delay_ps is None else delay(links.delay_ps),
-        defaults["queue_capacity_bytes"]
+        defaults.fabric_rate_bps if links.rate_bps is None else rate("rate_bps", links.rate_bps),
+        defaults.delay_ps if links.delay_ps is None else delay(links.delay_ps),
+        defaults.queue_capacity_bytes
         if links.queue_capacity_bytes is None
         else queue_capacity(links.queue_capacity_bytes),
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from itertools import product
 from math import prod
 from typing import Annotated, Final, Literal, Unpack
@@ -89,14 +88,14 @@ def hyperx(
             for dimension, length in enumerate(lengths):
                 for other in range(a[dimension] + 1, length):
                     b = (*a[:dimension], other, *a[dimension + 1 :])
-                    yield from [FlatLink(a, b, parameters.fabric_link)] * counts[dimension]
+                    yield from [FlatLink(a, b, parameters.links.fabric_link)] * counts[dimension]
 
     return build_flat(
         "switch",
         parameters,
         list(product(*map(range, lengths))),
         links_of_plane,
-        {"kind": NAME, "shape": lengths, "trunks": counts, **asdict(parameters)},
+        {"kind": NAME, "shape": lengths, "trunks": counts, **parameters.described},
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Final, Literal
 
 from weft.quantities.definitions import Rate, number, whole
@@ -12,7 +12,7 @@ from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import WithLinks, checked_links, rate, uplink_rate
+from weft.topologies.limits import PlaneLinks, rate, uplink_rate
 
 NAME: Final = "leaf_spine"
 
@@ -53,20 +53,6 @@ class LeafSpineSection(TopologySection):
         )
 
 
-@dataclass(frozen=True)
-class _Parameters(WithLinks):
-    """Validated parameters; the fabric rate is resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    leaves: int
-    spines: int
-    hosts_per_leaf: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
-
-
 def leaf_spine(
     planes: int = 2,
     leaves: int = 4,
@@ -104,28 +90,32 @@ def leaf_spine(
     fabric_rate = uplink_rate(
         "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines
     )
-    parameters = _Parameters(
-        planes=planes,
-        leaves=leaves,
-        spines=spines,
-        hosts_per_leaf=hosts_per_leaf,
-        **checked_links(host_rate, fabric_rate, delay_ps, queue_capacity_bytes),
-    )
+    links = PlaneLinks.checked(host_rate, fabric_rate, delay_ps, queue_capacity_bytes)
     require_links(
-        parameters.planes * parameters.leaves * (parameters.hosts_per_leaf + parameters.spines),
+        planes * leaves * (hosts_per_leaf + spines),
         f"planes={planes} of leaves={leaves} with hosts_per_leaf={hosts_per_leaf} and spines={spines}",
     )
     builder = FabricBuilder()
     leaves_of, spines_of = (
-        [[builder.add_switch(plane, role) for _ in range(count)] for plane in range(parameters.planes)]
-        for role, count in (("leaf", parameters.leaves), ("spine", parameters.spines))
+        [[builder.add_switch(plane, role) for _ in range(count)] for plane in range(planes)]
+        for role, count in (("leaf", leaves), ("spine", spines))
     )
-    builder.add_hosts(leaves_of, parameters.hosts_per_leaf, parameters.host_link)
+    builder.add_hosts(leaves_of, hosts_per_leaf, links.host_link)
     for of_plane, above in zip(leaves_of, spines_of, strict=True):
         for leaf in of_plane:
             for spine in above:
-                builder.add_link(leaf, spine, parameters.fabric_link)
-    return builder.build({"kind": NAME, **asdict(parameters)})
+                builder.add_link(leaf, spine, links.fabric_link)
+    # Rates are resolved, so that equal fabrics have equal parameters.
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "leaves": leaves,
+            "spines": spines,
+            "hosts_per_leaf": hosts_per_leaf,
+            **asdict(links),
+        }
+    )
 
 
 KIND = TopologyKind(NAME, LeafSpineSection, leaf_spine, is_up_down=True)

@@ -8,7 +8,6 @@ that together join all pairs of leaves), and M. Ghobadi et al., ProjecToR (SIGCO
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
@@ -99,12 +98,15 @@ def optical_core(
     of_planes = [
         [builder.add_switch(plane, "leaf") for _ in range(leaves)] for plane in range(parameters.planes)
     ]
-    builder.add_hosts(of_planes, parameters.hosts_per_switch, parameters.host_link)
+    builder.add_hosts(of_planes, parameters.hosts_per_switch, parameters.links.host_link)
     ports = []
     for plane, of_plane in enumerate(of_planes):
         core = [builder.add_circuit_switch(plane) for _ in range(uplinks)]
         ports.append(
-            [[builder.add_circuit_port(leaf, at, parameters.fabric_link) for at in core] for leaf in of_plane]
+            [
+                [builder.add_circuit_port(leaf, at, parameters.links.fabric_link) for at in core]
+                for leaf in of_plane
+            ]
         )
     builder.set_configurations(
         [
@@ -121,7 +123,7 @@ def optical_core(
         ],
         next(iter(checked)) if configuration is None else configuration,
     )
-    return builder.build({"kind": NAME, "leaves": leaves, "matchings": checked, **asdict(parameters)})
+    return builder.build({"kind": NAME, "leaves": leaves, "matchings": checked, **parameters.described})
 
 
 def matching_count(leaves: int) -> int:

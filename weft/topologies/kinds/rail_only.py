@@ -5,7 +5,7 @@ Ranks with the same number on all hosts form a rail. Data that changes rails cro
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Final, Literal, Unpack
 
 from weft.quantities.definitions import whole
@@ -15,7 +15,7 @@ from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
-from weft.topologies.limits import LinkArguments, WithLinks, checked_links
+from weft.topologies.limits import LinkArguments, PlaneLinks
 
 NAME: Final = "rail_only"
 
@@ -66,21 +66,6 @@ class RailOnlySection(FabricRateSection):
         )
 
 
-@dataclass(frozen=True)
-class _Parameters(WithLinks):
-    """Validated parameters, rates resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    rails: int
-    blocks: int
-    hosts_per_leaf: int
-    spines_per_rail: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
-
-
 def rail_only(
     planes: int = 1,
     rails: int = 8,
@@ -105,48 +90,45 @@ def rail_only(
     """
     blocks = require_range("blocks", blocks, 1, MAX_PORTS)
     several = "several blocks need a spine between the leaves of a rail" if blocks > 1 else ""
-    parameters = _Parameters(
-        planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
-        rails=require_range("rails", rails, 2, 64),
-        blocks=blocks,
-        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
-        spines_per_rail=require_range(
-            "spines_per_rail", spines_per_rail, int(blocks > 1), MAX_PORTS, several
-        ),
-        **checked_links(**links),
-    )
-    if parameters.blocks * parameters.hosts_per_leaf < 2:
+    planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
+    rails = require_range("rails", rails, 2, 64)
+    hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
+    spines_per_rail = require_range("spines_per_rail", spines_per_rail, int(blocks > 1), MAX_PORTS, several)
+    of_planes = PlaneLinks.checked(**links)
+    if blocks * hosts_per_leaf < 2:
         raise TopologyError("a rail of one host leads nowhere (valid: at least 2 hosts)")
-    return _build(parameters)
-
-
-def _build(parameters: _Parameters) -> FabricSpec:
     require_links(
-        parameters.planes
-        * parameters.rails
-        * parameters.blocks
-        * (parameters.hosts_per_leaf + parameters.spines_per_rail),
-        f"planes={parameters.planes} of blocks={parameters.blocks} with rails={parameters.rails}, "
-        f"hosts_per_leaf={parameters.hosts_per_leaf} and spines_per_rail={parameters.spines_per_rail}",
+        planes * rails * blocks * (hosts_per_leaf + spines_per_rail),
+        f"planes={planes} of blocks={blocks} with rails={rails}, "
+        f"hosts_per_leaf={hosts_per_leaf} and spines_per_rail={spines_per_rail}",
     )
     builder = FabricBuilder()
-    rails = range(parameters.rails)
     leaves_of = [
         [
             builder.add_switch(plane, "leaf", coordinates=(rail, block), group=rail)
-            for block in range(parameters.blocks)
-            for rail in rails
+            for block in range(blocks)
+            for rail in range(rails)
         ]
-        for plane in range(parameters.planes)
+        for plane in range(planes)
     ]
-    builder.add_hosts(leaves_of, parameters.hosts_per_leaf, parameters.host_link)
+    builder.add_hosts(leaves_of, hosts_per_leaf, of_planes.host_link)
     for plane, leaves in enumerate(leaves_of):
-        for rail in rails:
-            for number in range(parameters.spines_per_rail):
+        for rail in range(rails):
+            for number in range(spines_per_rail):
                 spine = builder.add_switch(plane, "spine", coordinates=(rail, number), group=rail)
-                for leaf in leaves[rail :: parameters.rails]:
-                    builder.add_link(leaf, spine, parameters.fabric_link)
-    return builder.build({"kind": NAME, **asdict(parameters)})
+                for leaf in leaves[rail::rails]:
+                    builder.add_link(leaf, spine, of_planes.fabric_link)
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "rails": rails,
+            "blocks": blocks,
+            "hosts_per_leaf": hosts_per_leaf,
+            "spines_per_rail": spines_per_rail,
+            **asdict(of_planes),
+        }
+    )
 
 
 KIND = TopologyKind(NAME, RailOnlySection, rail_only, implied_by=("spines_per_rail",))

@@ -6,7 +6,6 @@ Terms follow W. Dally and B. Towles, Principles and Practices of Interconnection
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from itertools import product
 from math import prod
 from typing import Annotated, Final, Literal, Unpack
@@ -93,13 +92,13 @@ def torus(
     lengths, wraps = grid_shape(shape), _wrap(wrap, len(shape))
     parameters = FlatParameters.checked(planes, hosts_per_switch, **links)
     require_links(prod(lengths), f"shape={list(lengths)}")
-    link = parameters.fabric_link
+    link = parameters.links.fabric_link
     return build_flat(
         "node",
         parameters,
         list(product(*map(range, lengths))),
         lambda: (FlatLink(a, b, link) for a, b in neighbours(lengths, wraps)),
-        {"kind": NAME, "shape": lengths, "wrap": wraps, **asdict(parameters)},
+        {"kind": NAME, "shape": lengths, "wrap": wraps, **parameters.described},
     )
 
 
