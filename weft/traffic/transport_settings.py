@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
+MAX_OUTSTANDING_READS = 128
+"""Reads that a requester awaits at a time (kMaxOutstandingReads in engine/hosts/rc_config.cpp)."""
 DEFAULT_CNP_INTERVAL_PS = 50 * PS_PER_US
 """Least time between a receiver's CNPs for a flow without a preset's (Zhu et al., SIGCOMM 2015, section 3.1)."""
 
@@ -72,7 +74,7 @@ class TransportSettings(CongestionSettings):
     """A pause so long lets `flowlet` choose again; by default a round trip."""
     ack_interval: Annotated[int, whole(1, 1024)] | None = None
     """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
-    max_outstanding_reads: Annotated[int, whole(1, 128)] = 16
+    max_outstanding_reads: Annotated[int, whole(1, MAX_OUTSTANDING_READS)] = 16
     """READs that a queue pair has under way at once; further ones wait."""
     cnp_interval: Time | None = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
