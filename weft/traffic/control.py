@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -211,27 +212,15 @@ class EndpointGroup:
         network reduces.
         """
         found = collective_named(collective)
-        spec = self._next_tagged(spec)
-        schedules = [found.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
-        number = self._connect_for_run(schedules, telemetry)
-        return self._prepare(
-            number,
-            schedules,
-            [
-                PrepareCollective(
-                    run=number,
-                    spec=spec,
-                    algorithm=algorithm,
-                    buffer=_file(buffers, rank),
-                    result=_file(results, rank),
-                    payload=payload,
-                    rank=self._rank_unless_own(rank),
-                    aggregation_jobs=aggregation_jobs[rank] if aggregation_jobs else (),
-                    provided=self._provided(schedule, buffers, rank),
-                    collective=found.reference,
-                )
-                for rank, schedule in enumerate(schedules)
-            ],
+        return self._prepare_over_data(
+            partial(PrepareCollective, algorithm=algorithm, collective=found.reference),
+            lambda spec, rank: found.schedule(algorithm, spec, rank),
+            spec,
+            buffers,
+            results,
+            telemetry,
+            payload,
+            aggregation_jobs,
         )
 
     def prepare_training_step(
@@ -247,18 +236,39 @@ class EndpointGroup:
         aggregation_jobs: Sequence[tuple[int, ...]] = (),
     ) -> int:
         """As `prepare_collective`, for a training step; the buffers hold its gradients."""
+        return self._prepare_over_data(
+            partial(PrepareTrainingStep, algorithm=algorithm, step=step),
+            lambda spec, rank: training_step_schedule(step, algorithm, spec, rank),
+            spec,
+            buffers,
+            results,
+            telemetry,
+            payload,
+            aggregation_jobs,
+        )
+
+    def _prepare_over_data(
+        self,
+        command: Callable[..., Command[Prepared]],
+        schedule_of: Callable[[CollectiveSpec, int], Schedule],
+        spec: CollectiveSpec,
+        buffers: Sequence[RankBuffer],
+        results: Sequence[Path] | None,
+        telemetry: bool,
+        payload: Payload,
+        aggregation_jobs: Sequence[tuple[int, ...]],
+    ) -> int:
+        """Connect the ranks as their schedules need, and give each its command, made with the fields of its data."""
         spec = self._next_tagged(spec)
-        schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in range(spec.rank_count)]
+        schedules = [schedule_of(spec, rank) for rank in range(spec.rank_count)]
         number = self._connect_for_run(schedules, telemetry)
         return self._prepare(
             number,
             schedules,
             [
-                PrepareTrainingStep(
-                    step=step,
+                command(
                     run=number,
                     spec=spec,
-                    algorithm=algorithm,
                     buffer=_file(buffers, rank),
                     result=_file(results, rank),
                     payload=payload,

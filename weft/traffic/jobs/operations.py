@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +171,19 @@ class Operations:
         }
 
 
+class OperationArguments(TypedDict, total=False):
+    """Arguments that each method of `OperationsBuilder` takes for an operation that waits for others."""
+
+    after: Iterable[int]
+    """Operations that are done before it starts."""
+    after_start: Iterable[int]
+    """Operations that have started before it does."""
+    category: str
+    """What it is for; results sum times and bytes by categories."""
+    name: str
+    """Its name in traces."""
+
+
 @dataclass
 class OperationsBuilder:
     """Adds operations one by one. Each method returns the operation's number.
@@ -196,19 +209,14 @@ class OperationsBuilder:
         duration_ps: int,
         *,
         stream: int = 0,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
+        **given: Unpack[OperationArguments],
     ) -> int:
         """Add a computation, which keeps its stream busy for so long."""
-        return self._add(
-            Kind.COMPUTE, stream, category, name, after, after_start, duration_ps=_of_duration(duration_ps)
-        )
+        return self._add(Kind.COMPUTE, stream, _of_duration(duration_ps), **given)
 
     def timer(self, at_ps: int, *, category: str = "", name: str = "") -> int:
         """Add what is done so long after the job's start."""
-        return self._add(Kind.TIMER, NO_STREAM, category, name, (), (), duration_ps=_of_duration(at_ps))
+        return self._add(Kind.TIMER, NO_STREAM, duration_ps=_of_duration(at_ps), category=category, name=name)
 
     def send(
         self,
@@ -217,15 +225,11 @@ class OperationsBuilder:
         tag: int = 0,
         *,
         stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
+        **given: Unpack[OperationArguments],
     ) -> int:
         """Add a send to the peer in a slot."""
-        size_bytes, tag = _of_size(size_bytes), _of_tag(tag)
         return self._add(
-            Kind.SEND, stream, category, name, after, after_start, 0, size_bytes, _of_slot(peer_slot), tag
+            Kind.SEND, stream, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given
         )
 
     def receive(
@@ -235,15 +239,11 @@ class OperationsBuilder:
         tag: int = 0,
         *,
         stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
+        **given: Unpack[OperationArguments],
     ) -> int:
         """Add a receive from the peer in a slot."""
-        size_bytes, tag = _of_size(size_bytes), _of_tag(tag)
         return self._add(
-            Kind.RECEIVE, stream, category, name, after, after_start, 0, size_bytes, _of_slot(peer_slot), tag
+            Kind.RECEIVE, stream, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given
         )
 
     def read(
@@ -252,14 +252,10 @@ class OperationsBuilder:
         size_bytes: int,
         *,
         stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
+        **given: Unpack[OperationArguments],
     ) -> int:
         """Add an RDMA READ of the memory of the peer in a slot."""
-        slot, size_bytes = _of_slot(peer_slot), _of_size(size_bytes)
-        return self._add(Kind.READ, stream, category, name, after, after_start, 0, size_bytes, slot)
+        return self._add(Kind.READ, stream, 0, _of_size(size_bytes), _of_slot(peer_slot), **given)
 
     def collective(
         self,
@@ -267,14 +263,11 @@ class OperationsBuilder:
         call: int,
         *,
         stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
+        **given: Unpack[OperationArguments],
     ) -> int:
         """Add the rank's part in a collective of the group in a slot; `call` is its place in `Job.calls`."""
         slot = self._calls.setdefault((_of_slot(group_slot), _of_slot(call)), len(self._calls))
-        return self._add(Kind.COLLECTIVE, stream, category, name, after, after_start, target=slot)
+        return self._add(Kind.COLLECTIVE, stream, target=slot, **given)
 
     def add_after(self, operation: int, after: Iterable[int], *, start: bool = False) -> None:
         """Have an operation follow others, too."""
@@ -290,14 +283,15 @@ class OperationsBuilder:
         self,
         kind: Kind,
         stream: int,
-        category: str,
-        name: str,
-        after: Iterable[int],
-        after_start: Iterable[int],
         duration_ps: int = 0,
         size_bytes: int = 0,
         target: int = 0,
         tag: int = 0,
+        *,
+        after: Iterable[int] = (),
+        after_start: Iterable[int] = (),
+        category: str = "",
+        name: str = "",
     ) -> int:
         if not NO_STREAM <= stream < MAX_STREAMS:
             raise OperationsError(f"stream {stream} (valid: {NO_STREAM} to {MAX_STREAMS - 1})")
