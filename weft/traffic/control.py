@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from weft.traffic.answers import (
     ApplicationRecords,
@@ -38,7 +38,7 @@ from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
 from weft.traffic.host_config import HostConfig
 from weft.traffic.host_reductions import longest_repetition_ps
 from weft.traffic.host_stats import HostStats
-from weft.traffic.job_runs import JobRuns
+from weft.traffic.job_runs import JobArguments, JobRuns
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.lane_schedule import Schedule
@@ -400,10 +400,7 @@ class EndpointGroup:
         placed: PlacedRanks,
         buffers: Sequence[RankBuffer] = (),
         results: Sequence[Path] = (),
-        *,
-        telemetry: bool = True,
-        payload: Payload = AS_BYTES,
-        aggregation_jobs: Sequence[int] = (),
+        **given: Unpack[JobArguments],
     ) -> int:
         """Connect the ranks of a job and have them make ready; returns the run.
 
@@ -412,16 +409,7 @@ class EndpointGroup:
         zeros travel. `aggregation_jobs` are those that the ranks of `PlacedRanks.reductions` have joined, in order.
         Raises JobError for what cannot be.
         """
-        number = self._new_run_number()
-        return self._jobs.prepare(
-            number,
-            placed,
-            buffers,
-            results,
-            telemetry=telemetry,
-            payload=payload,
-            aggregation_jobs=aggregation_jobs,
-        )
+        return self._jobs.prepare(self._new_run_number(), placed, buffers, results, **given)
 
     def operation_times(self, run: int) -> list[RankTimes]:
         """Return when the operations of a job's run started and were done, in order of the job's ranks."""

@@ -174,6 +174,8 @@ class Operations:
 class OperationArguments(TypedDict, total=False):
     """Arguments that each method of `OperationsBuilder` takes for an operation that waits for others."""
 
+    stream: int
+    """A number, or NO_STREAM, which is the default but of computations."""
     after: Iterable[int]
     """Operations that are done before it starts."""
     after_start: Iterable[int]
@@ -204,70 +206,33 @@ class OperationsBuilder:
         """Return how many operations there are so far."""
         return len(self._columns) // _COLUMNS
 
-    def compute(
-        self,
-        duration_ps: int,
-        *,
-        stream: int = 0,
-        **given: Unpack[OperationArguments],
-    ) -> int:
-        """Add a computation, which keeps its stream busy for so long."""
-        return self._add(Kind.COMPUTE, stream, _of_duration(duration_ps), **given)
+    def compute(self, duration_ps: int, **given: Unpack[OperationArguments]) -> int:
+        """Add a computation, which keeps its stream, by default stream 0, busy for so long."""
+        given.setdefault("stream", 0)
+        return self._add(Kind.COMPUTE, _of_duration(duration_ps), **given)
 
     def timer(self, at_ps: int, *, category: str = "", name: str = "") -> int:
         """Add what is done so long after the job's start."""
-        return self._add(Kind.TIMER, NO_STREAM, duration_ps=_of_duration(at_ps), category=category, name=name)
+        return self._add(Kind.TIMER, _of_duration(at_ps), category=category, name=name)
 
-    def send(
-        self,
-        peer_slot: int,
-        size_bytes: int,
-        tag: int = 0,
-        *,
-        stream: int = NO_STREAM,
-        **given: Unpack[OperationArguments],
-    ) -> int:
+    def send(self, peer_slot: int, size_bytes: int, tag: int = 0, **given: Unpack[OperationArguments]) -> int:
         """Add a send to the peer in a slot."""
-        return self._add(
-            Kind.SEND, stream, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given
-        )
+        return self._add(Kind.SEND, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given)
 
     def receive(
-        self,
-        peer_slot: int,
-        size_bytes: int,
-        tag: int = 0,
-        *,
-        stream: int = NO_STREAM,
-        **given: Unpack[OperationArguments],
+        self, peer_slot: int, size_bytes: int, tag: int = 0, **given: Unpack[OperationArguments]
     ) -> int:
         """Add a receive from the peer in a slot."""
-        return self._add(
-            Kind.RECEIVE, stream, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given
-        )
+        return self._add(Kind.RECEIVE, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given)
 
-    def read(
-        self,
-        peer_slot: int,
-        size_bytes: int,
-        *,
-        stream: int = NO_STREAM,
-        **given: Unpack[OperationArguments],
-    ) -> int:
+    def read(self, peer_slot: int, size_bytes: int, **given: Unpack[OperationArguments]) -> int:
         """Add an RDMA READ of the memory of the peer in a slot."""
-        return self._add(Kind.READ, stream, 0, _of_size(size_bytes), _of_slot(peer_slot), **given)
+        return self._add(Kind.READ, 0, _of_size(size_bytes), _of_slot(peer_slot), **given)
 
-    def collective(
-        self,
-        group_slot: int,
-        call: int,
-        *,
-        stream: int = NO_STREAM,
-        **given: Unpack[OperationArguments],
-    ) -> int:
+    def collective(self, group_slot: int, call: int, **given: Unpack[OperationArguments]) -> int:
         """Add the rank's part in a collective of the group in a slot; `call` is its place in `Job.calls`."""
         slot = self._calls.setdefault((_of_slot(group_slot), _of_slot(call)), len(self._calls))
-        return self._add(Kind.COLLECTIVE, stream, target=slot, **given)
+        return self._add(Kind.COLLECTIVE, target=slot, **given)
 
     def add_after(self, operation: int, after: Iterable[int], *, start: bool = False) -> None:
         """Have an operation follow others, too."""
@@ -282,12 +247,12 @@ class OperationsBuilder:
     def _add(
         self,
         kind: Kind,
-        stream: int,
         duration_ps: int = 0,
         size_bytes: int = 0,
         target: int = 0,
         tag: int = 0,
         *,
+        stream: int = NO_STREAM,
         after: Iterable[int] = (),
         after_start: Iterable[int] = (),
         category: str = "",
