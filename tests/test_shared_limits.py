@@ -10,11 +10,11 @@ import pytest
 
 from weft.controller import services
 from weft.controller.features import parameter_cache
-from weft.controller.switch_cli import management
+from weft.controller.switch_cli import management, mirroring, replication
 from weft.jobs.inference import transfer_job
 from weft.jobs.traces import assembling
 from weft.quantities import limits, traffic_classes
-from weft.scenario import fidelity, options
+from weft.scenario import options, sections
 from weft.switch.backend import checks
 from weft.switch.daemon import config
 from weft.switch.debug import replay
@@ -70,7 +70,7 @@ SHARED = [
     ("engine/packets/roce_formats.hpp", "kMaxAggregationLanes", max(aggregation.LANE_COUNTS)),
     ("engine/hosts/service_format.hpp", "kQueuePair", service.REQUEST_QP),
     ("engine/hosts/parameter_format.hpp", "kStoreQueuePair", parameter.PARAMETER_STORE_QP),
-    ("engine/packets/packet.hpp", "kMaxPackets", fidelity.MAX_SEGMENT_PACKETS),
+    ("engine/packets/packet.hpp", "kMaxPackets", sections.MAX_SEGMENT_PACKETS),
     ("engine/time/partitions.hpp", "kMaxWorkers", options.MAX_WORKERS),
     ("engine/links/deficit_round_robin.hpp", "kMaxClasses", traffic_classes.CLASSES),
     ("engine/links/transmit_port.hpp", "kMaxClasses", traffic_classes.CLASSES),
@@ -88,7 +88,7 @@ SAME_PORT = {
     "weft.switch.stf.parser": parser.LARGEST_PORT,
     "weft.switch.debug.replay": replay.DROP_PORT,
     "weft.switch.oracle.switch": switch.DEFAULT_DROP_PORT,
-    "weft.controller.switch_cli.management": management._MOST_PORT,
+    **{each.__name__: each._MOST_PORT for each in (management, mirroring, replication)},
 }
 _DECLARED = r"(?:^\s*#define\s+{0}\s+(.+)$)|(?:\b{0}\s*=\s*([^;,]+)[;,])"
 _IN_COMMENT = re.compile(r"\((?:\w+::)?(\w+) in ((?:engine|p4)/\S+\.(?:hpp|cpp|p4))\)")
