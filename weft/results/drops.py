@@ -28,13 +28,13 @@ class DropResult(PlainData):
     """Packets dropped at one place for one reason."""
 
     place: str
-    """A port, switch or host; `all` where nothing says."""
+    """A port, switch or host; `all` if it is unknown."""
     reason: str
     """As in `drops` of results.json."""
     packets: int
     """How many."""
     first_ps: int | None = None
-    """Emulated time of the first; None where nobody recorded it."""
+    """Emulated time of the first; None if the run has not recorded it."""
 
 
 def drops_by_reason(results: Results) -> list[DropResult]:

@@ -46,9 +46,9 @@ class ResultKind(Generic[R]):
     """A kind of result, which a kind of traffic names as `results`, or of the whole run (`weft.results.model.OF_RUN`).
 
     Args:
-        key: of results.json, which holds a list of them, or that from which `rows` makes it.
+        key: of results.json, which holds a list of them, or the figures from which `rows` makes one.
         model: class of each item.
-        rows: makes the items of a run's results, where results.json has their figures, but no list of them.
+        rows: makes a list of them of a run's results; without it, results.json holds the list.
         meaning: the list's meaning, for docs/results-reference.md; the model of results.json has the whole run's.
         tables: with a row for each of them, which the terminal and pages show.
         show: prints all of a run; without it, the tables are printed.

@@ -121,20 +121,20 @@ def packets_under_way(counts: ConservationCounts) -> int:
 
 @dataclass(frozen=True)
 class AccountRow(PlainData):
-    """A row of the account of every packet: some of a group, or `in all`."""
+    """A row of the account of every packet: one part of a group, or the whole group (`in all`)."""
 
     group: str
-    """What became of the packets."""
+    """Fate of the packets, in words."""
     what: str
     """Origin, end, cause or place; empty for a group of one."""
     packets: int | None
     """How many; None: the group counts bytes only."""
     bytes: int | None
-    """On the wire; None: nobody counted them."""
+    """On the wire; None: they are not counted."""
 
     @property
     def name(self) -> str:
-        """Return `what` in words; the causes of drops are called as everywhere."""
+        """Return `what` in words; causes of drops keep their names."""
         return self.what if self.group == _DROPPED else self.what.replace("_", " ")
 
     @property
@@ -183,7 +183,7 @@ def _sum(counts: Collection[Count]) -> Count:
 def _show(console: Console, rows: Sequence[AccountRow]) -> None:
     """Print an equation of packets: how many there were, and what became of them.
 
-    What aggregation and services absorbed (`weft.results.counters.absorbed_totals`) stands apart from drops.
+    Packets that aggregation and services absorbed (`weft.results.counters.absorbed_totals`) are no drops.
     """
     packets: defaultdict[str, dict[str, int]] = defaultdict(dict)
     for row in rows:

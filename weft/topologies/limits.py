@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TypedDict
 
 from weft.quantities.limits import (
@@ -61,12 +62,12 @@ class PlaneLinks:
         """Return a link of a rate; it has the plane's delay unless another is given."""
         return link_of(rate_bps, self.delay_ps if delay_ps is None else delay_ps, self.queue_capacity_bytes)
 
-    @property
+    @cached_property
     def host_link(self) -> LinkSpec:
         """A link between a host and its switch."""
         return self.link(self.host_rate_bps)
 
-    @property
+    @cached_property
     def fabric_link(self) -> LinkSpec:
         """A link between two switches."""
         return self.link(self.fabric_rate_bps)

@@ -175,13 +175,13 @@ class OperationArguments(TypedDict, total=False):
     """Arguments that each method of `OperationsBuilder` takes for an operation that waits for others."""
 
     stream: int
-    """A number, or NO_STREAM, which is the default but of computations."""
+    """A number, or NO_STREAM; by default 0 for computations, NO_STREAM for all others."""
     after: Iterable[int]
     """Operations that are done before it starts."""
     after_start: Iterable[int]
     """Operations that have started before it does."""
     category: str
-    """What it is for; results sum times and bytes by categories."""
+    """Its purpose; results sum times and bytes by category."""
     name: str
     """Its name in traces."""
 
