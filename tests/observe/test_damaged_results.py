@@ -372,7 +372,7 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
         parts = parts_of_traffic(run)
         of_workload = [f"workloads-{number}" for number in range(3)]
         assert list(parts) == [*of_workload, "training_steps-0", "training_steps-1"]
-        assert "conservation" in tables
+        assert "packet_conservation" in tables
         bars, (slowdowns, times, by_size) = parts["training_steps-0"], [parts[name] for name in of_workload]
         (step,), (workload,) = run.results.of(TRAINING_STEPS), run.results.of(WORKLOADS)
         assert sum(part[0] for part in bars.parts.values()) == pytest.approx(step.step_ps / 1e6)
@@ -383,7 +383,7 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
     elif "jobs" in directory.name:
         assert {"training_jobs", "job_traces"} <= {name.rpartition("-")[0] for name in parts_of_traffic(run)}
     else:
-        assert {"link_events", "memory", "pauses", "conservation"} <= set(tables)
+        assert {"link_events", "memory", "pauses", "packet_conservation"} <= set(tables)
         assert "memory" in figures
         (event,) = run.results.link_events
         assert tables["link_events"].rows[0][:2] == ["p0l0<->p0s1", "down"]
@@ -393,7 +393,7 @@ def test_a_page_has_training_workloads_failures_memory_and_conservation(director
 
 
 def test_conservation_adds_up_for_a_reader(directory):
-    rows = all_tables(RunDirectory.read(directory))["conservation"].rows
+    rows = all_tables(RunDirectory.read(directory))["packet_conservation"].rows
     whole = {group: (packets, size) for group, what, packets, size in rows if what in ("in all", "")}
     ends = [whole[group] for group in ("left", "absorbed and dropped", "under way", "missing")]
     assert whole["entered"][0] == sum(packets for packets, _ in ends)
@@ -460,4 +460,4 @@ def test_results_that_have_packet_conservation_by_its_old_name_are_read_without_
     run = RunDirectory.read(copied)
     assert run.results.packet_conservation is None
     assert run.missing == ["results.json has no 'packet_conservation'"]
-    assert "conservation" not in all_tables(run)
+    assert "packet_conservation" not in all_tables(run)

@@ -19,7 +19,8 @@ from weft.topologies.addressing import IpVersion, service_group_address
 MAX_CELLS = 1024
 """Barriers and counters on a switch (SERVICE_CELLS in p4/include/services/synchronisation.p4)."""
 MAX_CLIENT_ENTRIES = 16384
-"""Requests of all clients that a root can remember (SERVICE_CLIENT_ENTRIES)."""
+"""Requests of all clients that a root can remember
+(SERVICE_CLIENT_ENTRIES in p4/include/services/synchronisation.p4)."""
 MAX_WINDOW = 256
 """Outstanding requests allowed for a client."""
 MAX_EPOCH = 0xFFFF

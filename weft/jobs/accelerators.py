@@ -52,6 +52,11 @@ def _gb(gigabytes: int) -> int:
     return gigabytes * 2**30
 
 
+_H100 = Accelerator(
+    peak_tflops={"fp8": 1979, "bf16": 989.5, "fp16": 989.5, "tf32": 494.5, "fp32": 67},
+    memory=_gb(80),
+    memory_bandwidth_gb_per_s=3350,
+)
 ACCELERATORS: dict[str, Accelerator] = {
     # NVIDIA V100 data sheet (2020), SXM2.
     "V100": Accelerator(
@@ -64,23 +69,11 @@ ACCELERATORS: dict[str, Accelerator] = {
         memory_bandwidth_gb_per_s=2039,
     ),
     # NVIDIA H100 data sheet (2023), SXM; without sparsity, half the figures that include it.
-    "H100": Accelerator(
-        peak_tflops={"fp8": 1979, "bf16": 989.5, "fp16": 989.5, "tf32": 494.5, "fp32": 67},
-        memory=_gb(80),
-        memory_bandwidth_gb_per_s=3350,
-    ),
+    "H100": _H100,
     # An H100 with 400 instead of 900 GB/s of NVLink (DeepSeek-AI 2025, "Insights into DeepSeek-V3", section 4.1).
-    "H800": Accelerator(
-        peak_tflops={"fp8": 1979, "bf16": 989.5, "fp16": 989.5, "tf32": 494.5, "fp32": 67},
-        memory=_gb(80),
-        memory_bandwidth_gb_per_s=3350,
-    ),
+    "H800": _H100,
     # NVIDIA H200 data sheet (2024), SXM.
-    "H200": Accelerator(
-        peak_tflops={"fp8": 1979, "bf16": 989.5, "fp16": 989.5, "tf32": 494.5, "fp32": 67},
-        memory=_gb(141),
-        memory_bandwidth_gb_per_s=4800,
-    ),
+    "H200": Accelerator(peak_tflops=_H100.peak_tflops, memory=_gb(141), memory_bandwidth_gb_per_s=4800),
     # AMD Instinct MI300X data sheet (2023).
     "MI300X": Accelerator(
         peak_tflops={"fp8": 2614.9, "bf16": 1307.4, "fp16": 1307.4, "tf32": 653.7, "fp32": 163.4},

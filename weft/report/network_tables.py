@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
 from weft.quantities.readable import format_rate, format_time
 from weft.report.run_directory import RunDirectory
-from weft.results.packet_conservation import Count
+from weft.results.drops import DropResult
 from weft.results.report_parts import MOST_ROWS, Cell, ReportTable, shown_of
 
 
@@ -98,68 +97,15 @@ def _share(share: float) -> str:
     return f"{100 * share:.1f} %"
 
 
-def drops(run: RunDirectory) -> ReportTable:
-    """Drops by place and reason, and those that only the counters know."""
-    rows: list[list[Cell]] = []
-    if "drops" in run.tables:
-        counted: Counter[tuple[str, str]] = Counter()
-        first: dict[tuple[str, str], int] = {}
-        times = run.integers("drops", "time_ps").tolist()
-        keys = zip(run.texts("drops", "place"), run.texts("drops", "reason"), times, strict=True)
-        for place, reason, time_ps in keys:
-            counted[place, reason] += 1
-            first.setdefault((place, reason), time_ps)
-        rows += [
-            [place, reason, count, format_time(first[place, reason])]
-            for (place, reason), count in counted.most_common(MOST_ROWS)
-        ]
-    # Drops that were recorded one by one are in the counters of queues, links, switches and NICs, too.
-    recorded = ("queue ", "link ", "switch ", "nic ") if "drops" in run.tables else ()
-    losses = [each for each in run.results.losses if not each.reason.startswith(recorded)]
-    placed = {each.reason for each in losses}
-    rows += [
-        ["all", reason, count, ""]
-        for reason, count in run.results.drops.items()
-        if not reason.startswith(recorded) and reason not in placed
-    ]
-    rows += [
-        [each.place, each.reason, each.packets, ""]
-        for each in sorted(losses, key=lambda each: -each.packets)[:MOST_ROWS]
-    ]
-    return ReportTable("Drops", ["place", "reason", "packets", "first at"], rows)
-
-
-def conservation(run: RunDirectory) -> ReportTable | None:
-    """Packet conservation: all that entered has left, was absorbed or dropped, or is in flight."""
-    account = run.results.packet_conservation
-    if account is None:
+def recorded_drops(run: RunDirectory) -> list[DropResult] | None:
+    """Return the table `drops` by place and reason, in order of their first packets; None if it was not recorded."""
+    if "drops" not in run.tables:
         return None
-    held = {"in queues": account.queued, "on links": account.in_flight, "in switches": account.in_switches}
-    rows = [*_counted("entered", account.entered), *_counted("left", account.left)]
-    rows += [["absorbed", name.replace("_", " "), count, ""] for name, count in run.results.absorbed.items()]
-    rows += [
-        ["dropped", cause, count, account.dropped[cause].bytes if cause in account.dropped else ""]
-        for cause, count in run.results.drops.items()
-    ]
-    ended = _sum(list(account.dropped.values()))
-    rows.append(["absorbed and dropped", "in all", ended.packets, ended.bytes])
-    rows += _counted("under way", held)
-    if account.resized_bytes:
-        rows.append(["resized", "by switches", "", account.resized_bytes])
-    rows.append(["missing", "", account.missing.packets, account.missing.bytes])
-    note = "entered + resized = left + absorbed and dropped + under way + missing; what switches add up is absorbed"
-    return ReportTable("Packet conservation", ["", "what", "packets", "bytes"], rows, note)
-
-
-def _counted(group: str, counts: Mapping[str, Count]) -> list[list[Cell]]:
-    rows: list[list[Cell]] = [
-        [group, name.replace("_", " "), each.packets, each.bytes]
-        for name, each in counts.items()
-        if each.packets or each.bytes
-    ]
-    whole = _sum(list(counts.values()))
-    return [*rows, [group, "in all", whole.packets, whole.bytes]]
-
-
-def _sum(counts: list[Count]) -> Count:
-    return Count(sum(each.packets for each in counts), sum(each.bytes for each in counts))
+    counted: Counter[tuple[str, str]] = Counter()
+    first: dict[tuple[str, str], int] = {}
+    times = run.integers("drops", "time_ps").tolist()
+    keys = zip(run.texts("drops", "place"), run.texts("drops", "reason"), times, strict=True)
+    for place, reason, time_ps in keys:
+        counted[place, reason] += 1
+        first.setdefault((place, reason), time_ps)
+    return [DropResult(*key, count, first[key]) for key, count in counted.items()]

@@ -46,7 +46,7 @@ _ORDER = (
     ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),
     ("table", "link_faults"), ("table", "link_loads"), ("table", "busiest"), ("table", "ports"),
     ("figure", "state-counted"), ("table", "counters"), ("figure", "state-registers"), ("table", "registers"),
-    ("figure", "state-entries"), ("table", "conservation"),
+    ("figure", "state-entries"), ("table", "packet_conservation"),
 )  # fmt: skip
 
 

@@ -156,12 +156,9 @@ class _Stepper:
     def _text(self, moment: Moment) -> str:
         when = f"{format_time(moment.time_ps)}: " if moment.time_ps else ""
         copy = "" if moment.copy == "1" else f"copy {moment.copy}: "
-        event = moment.event
-        return (
-            when + copy + (self._teller.step(event) if isinstance(event, events.Step) else self._own(event))
-        )
+        return when + copy + self._told(moment.event)
 
-    def _own(self, event: events.Event) -> str:
+    def _told(self, event: events.Event) -> str:
         match event:
             case events.Received(port, _, data):
                 return f"in by port {port}, {len(data)} bytes"

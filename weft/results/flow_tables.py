@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from weft.recording.reading import read_table_of
-from weft.recording.schema import ColumnSchema, TableSchema
-from weft.recording.tables import Names
-from weft.results.record_files import RecordFile
+from weft.recording.reading import SavedTable
+from weft.recording.schema import ColumnSchema
+from weft.results.record_files import RecordFile, refuse_beyond
 from weft.traffic.answers import EndedFlows
 from weft.traffic.patterns import Flow
 
@@ -55,27 +53,12 @@ def flow_table(flows: Sequence[Flow], records: EndedFlows) -> dict[str, npt.NDAr
 class FlowFile(RecordFile):
     """Files with a row per flow, NAME-NUMBER-flows.csv, one for each result of a run that has flows.
 
-    `schema` says which columns are read back, all of them numbers, `source` and `destination` among them.
+    All columns are numbers, `source` and `destination` among them.
     """
 
     records = "flows"
 
-    schema: TableSchema
-
-    def read(self, directory: Path, number: int, hosts: int) -> FlowTable:
-        """Return what the file of a result holds, nothing where there is none; hosts are 0 to `hosts` - 1.
-
-        Raises:
-            BadInputError: the file is not what a run writes; says which line.
-        """
-        table = read_table_of(self.schema, directory, self.stem(number))
-        if table is None:
-            return {}
-        columns = {name: values for name, values in table.columns.items() if not isinstance(values, Names)}
+    def check(self, table: SavedTable, hosts: int) -> None:
+        """Refuse a row with an end that is no host."""
         for end in ("source", "destination"):
-            wrong = np.flatnonzero(columns[end] >= hosts)
-            if len(wrong):
-                rank = columns[end][wrong[0]]
-                known = f"{rank} is no host of the run's fabric (valid: 0 to {hosts - 1})"
-                table.refuse(int(wrong[0]), end, known)
-        return columns
+            refuse_beyond(table, end, hosts, "host")

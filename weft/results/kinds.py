@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rich.console import Console
 
@@ -16,6 +16,9 @@ from weft.results.record_files import RecordFile
 from weft.results.report_parts import ReportPart
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.topologies import FabricSpec
+
+if TYPE_CHECKING:
+    from weft.results.model import Results
 
 
 class ItemResult(PlainData):
@@ -43,8 +46,9 @@ class ResultKind(Generic[R]):
     """A kind of result, which a kind of traffic names as `results`, or of the whole run (`weft.results.model.OF_RUN`).
 
     Args:
-        key: of results.json, which holds a list of them.
+        key: of results.json, which holds a list of them, or the figures from which `rows` makes one.
         model: class of each item.
+        rows: makes a list of them of a run's results; without it, results.json holds the list.
         meaning: the list's meaning, for docs/results-reference.md; the model of results.json has the whole run's.
         tables: with a row for each of them, which the terminal and pages show.
         show: prints all of a run; without it, the tables are printed.
@@ -65,6 +69,7 @@ class ResultKind(Generic[R]):
 
     key: str
     model: type[R]
+    rows: Callable[[Results], list[R]] | None = None
     meaning: str = ""
     tables: tuple[ResultTable[R], ...] = ()
     show: Callable[[Console, Sequence[R]], object] | None = None

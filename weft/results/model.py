@@ -14,6 +14,7 @@ from weft.quantities.plain_data import PlainData, plain
 from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell, RegisterCell
 from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.credits import CREDITS, CreditResult
+from weft.results.drops import DROPS
 from weft.results.fidelity import FidelityResult
 from weft.results.int_paths import INT_PATHS, IntPath
 from weft.results.kinds import R, ResultKind, result_kinds
@@ -21,7 +22,7 @@ from weft.results.link_events import LINK_EVENTS, LinkEventResult
 from weft.results.link_faults import LINK_FAULTS, LinkFaultsResult
 from weft.results.link_loads import LINK_LOADS, LinkLoadResult
 from weft.results.losses import LossResult
-from weft.results.packet_conservation import PacketConservation
+from weft.results.packet_conservation import PACKET_CONSERVATION, PacketConservation
 from weft.results.planes import PLANES, PlaneResult
 from weft.results.queue_depth_ages import QUEUE_DEPTH_AGES, QueueDepthAges
 from weft.results.switch_memory import MEMORY, MemoryResult
@@ -239,6 +240,8 @@ class Results:
 
     def of(self, kind: ResultKind[R]) -> list[R]:
         """Return the results of a kind, one of traffic or of `OF_RUN`."""
+        if kind.rows is not None:
+            return kind.rows(self)
         found: list[R] = getattr(self, kind.key) if kind.key in OWN_KEYS else self.traffic.get(kind.key, [])
         return found
 
@@ -266,6 +269,8 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     INT_PATHS,
     PROGRAM_COUNTERS,
     PROGRAM_REGISTERS,
+    DROPS,
+    PACKET_CONSERVATION,
 )
 """Kinds of results of the whole run, in the order in which the terminal shows them."""
 _ONLY_WHERE_THERE_ARE_SOME = (

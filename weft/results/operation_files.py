@@ -10,10 +10,11 @@ import numpy as np
 
 from weft.quantities.units import PS_PER_US
 from weft.recording.operations import OPERATIONS, write_operations_trace
-from weft.recording.reading import read_table_of
+from weft.recording.reading import SavedTable
+from weft.recording.schema import TableSchema
 from weft.recording.tables import Table, integers_of, names_of
 from weft.recording.unions import unions
-from weft.results.record_files import RecordFile
+from weft.results.record_files import RecordFile, refuse_beyond
 from weft.results.report_parts import SpanFigure, Spans, shown_of
 
 _MOST_TIMELINES = 64
@@ -27,27 +28,16 @@ class OperationFile(RecordFile):
 
     records = "operations"
 
+    schema: TableSchema = OPERATIONS
+
     def save(self, table: Table, directory: Path, number: int) -> None:
         """Write the files of a result."""
         super().save(table, directory, number)
         write_operations_trace(table, directory / f"{self.name}-{number}-trace.json")
 
-    def read(self, directory: Path, number: int, hosts: int) -> Table:
-        """Return the table of a result, nothing where there is none.
-
-        Raises:
-            BadInputError: the file is not what a run writes; says which line.
-        """
-        table = read_table_of(OPERATIONS, directory, self.stem(number))
-        if table is None:
-            return {}
-        wrong = np.flatnonzero(integers_of(table.columns, "rank") >= hosts)
-        if len(wrong):
-            rank = integers_of(table.columns, "rank")[wrong[0]]
-            table.refuse(
-                int(wrong[0]), "rank", f"{rank} is no rank of the run's fabric (valid: 0 to {hosts - 1})"
-            )
-        return table.columns
+    def check(self, table: SavedTable, hosts: int) -> None:
+        """Refuse a row of a rank that there is not."""
+        refuse_beyond(table, "rank", hosts, "rank")
 
 
 def timelines(name: str, table: Table) -> Iterator[SpanFigure]:

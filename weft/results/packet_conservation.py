@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -10,9 +11,15 @@ from rich.console import Console
 
 from weft.engine import packet_ends, packet_origins
 from weft.errors import CheckFailedError
+from weft.quantities.plain_data import PlainData
+from weft.results.columns import Column, ResultTable
+from weft.results.kinds import ResultKind
+from weft.results.report_parts import ReportTable
+from weft.topologies import FabricSpec
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts, TrafficCounter
+    from weft.results.model import Results
     from weft.traffic.host_stats import HostStats
 
 
@@ -112,25 +119,85 @@ def packets_under_way(counts: ConservationCounts) -> int:
     return sum(counts[where]["packets"] for where in ("queued", "in_flight", "in_switches"))
 
 
-def print_packet_conservation(
-    console: Console, conservation: PacketConservation | None, absorbed: Mapping[str, int]
-) -> None:
-    """Print an equation of packets, if they were counted: how many there were, and what became of them.
+@dataclass(frozen=True)
+class AccountRow(PlainData):
+    """A row of the account of every packet: one part of a group, or the whole group (`in all`)."""
 
-    `absorbed` (`weft.results.counters.absorbed_totals`) stands apart from drops.
+    group: str
+    """Fate of the packets, in words."""
+    what: str
+    """Origin, end, cause or place; empty for a group of one."""
+    packets: int | None
+    """How many; None: the group counts bytes only."""
+    bytes: int | None
+    """On the wire; None: they are not counted."""
+
+    @property
+    def name(self) -> str:
+        """Return `what` in words; causes of drops keep their names."""
+        return self.what if self.group == _DROPPED else self.what.replace("_", " ")
+
+    @property
+    def is_of_interest(self) -> bool:
+        """Return whether it is a sum, or not 0."""
+        return self.what in (_IN_ALL, "") or bool(self.packets or self.bytes)
+
+
+_IN_ALL, _DROPPED, _ABSORBED, _ENDED, _UNDER_WAY = (
+    "in all", "dropped", "absorbed", "absorbed and dropped", "under way",
+)  # fmt: skip
+
+
+def account_rows(results: Results) -> list[AccountRow]:
+    """Return the account of every packet, zeros included; none if packets were not counted."""
+    account = results.packet_conservation
+    if account is None:
+        return []
+    held = {"in queues": account.queued, "on links": account.in_flight, "in switches": account.in_switches}
+    ended = _sum(account.dropped.values())
+    causes = ((cause, count, account.dropped.get(cause)) for cause, count in results.drops.items())
+    return [
+        *_counted("entered", account.entered),
+        *_counted("left", account.left),
+        *(AccountRow(_ABSORBED, name, count, None) for name, count in results.absorbed.items()),
+        *(
+            AccountRow(_DROPPED, cause, count, found.bytes if found else None)
+            for cause, count, found in causes
+        ),
+        AccountRow(_ENDED, _IN_ALL, ended.packets, ended.bytes),
+        *_counted(_UNDER_WAY, held),
+        AccountRow("resized", "by switches", None, account.resized_bytes),
+        AccountRow("missing", "", account.missing.packets, account.missing.bytes),
+    ]
+
+
+def _counted(group: str, counts: dict[str, Count]) -> Iterator[AccountRow]:
+    for name, each in (counts | {_IN_ALL: _sum(counts.values())}).items():
+        yield AccountRow(group, name, each.packets, each.bytes)
+
+
+def _sum(counts: Collection[Count]) -> Count:
+    return Count(sum(each.packets for each in counts), sum(each.bytes for each in counts))
+
+
+def _show(console: Console, rows: Sequence[AccountRow]) -> None:
+    """Print an equation of packets: how many there were, and what became of them.
+
+    Packets that aggregation and services absorbed (`weft.results.counters.absorbed_totals`) are no drops.
     """
-    if conservation is None:
-        return
+    packets: defaultdict[str, dict[str, int]] = defaultdict(dict)
+    for row in rows:
+        packets[row.group][row.what] = row.packets or 0
     origins, ends = packet_origins() | {UNSENT: "that hosts could not send"}, packet_ends()
-    of_services = sum(count for name, count in absorbed.items() if name.endswith("requests"))
-    taken = sum(absorbed.values())
-    came = [(origins[name], count.packets) for name, count in conservation.entered.items()]
+    taken = sum(packets[_ABSORBED].values())
+    of_services = sum(count for name, count in packets[_ABSORBED].items() if name.endswith("requests"))
+    came = [(origins[name], count) for name, count in packets["entered"].items() if name != _IN_ALL]
     went = [
-        *((ends[name], count.packets) for name, count in conservation.left.items()),
+        *((ends[name], count) for name, count in packets["left"].items() if name != _IN_ALL),
         ("absorbed by aggregation", taken - of_services),
         ("absorbed by services", of_services),
-        ("dropped", sum(each.packets for each in conservation.dropped.values()) - taken),
-        ("under way", conservation.packets_under_way),
+        ("dropped", packets[_ENDED][_IN_ALL] - taken),
+        ("under way", packets[_UNDER_WAY][_IN_ALL]),
     ]
     console.print(f"packet conservation: {_terms(came)} = {_terms(went)}; none is missing")
 
@@ -140,3 +207,29 @@ def _terms(counts: Sequence[tuple[str, int]]) -> str:
     return " + ".join(
         f"{count} {name}" for number, (name, count) in enumerate(counts) if count or number == 0
     )
+
+
+_TABLE = ResultTable[AccountRow](
+    "Packet conservation",
+    (
+        Column("", "group"),
+        Column("what", "name"),
+        Column("packets", "packets"),
+        Column("bytes", "bytes"),
+    ),
+    note="entered + resized = left + absorbed and dropped + under way + missing; what switches add up is absorbed",
+)
+
+
+def _report(rows: Sequence[AccountRow], _: FabricSpec) -> Iterator[ReportTable]:
+    yield _TABLE.part([row for row in rows if row.is_of_interest])
+
+
+PACKET_CONSERVATION = ResultKind(
+    key="packet_conservation",
+    model=AccountRow,
+    rows=account_rows,
+    tables=(_TABLE,),
+    show=_show,
+    report=_report,
+)

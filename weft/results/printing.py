@@ -13,7 +13,7 @@ from weft.results.fidelity import print_fidelity
 from weft.results.kinds import result_kinds
 from weft.results.losses import Traceable, print_losses
 from weft.results.model import LATENESS_BOUND, OF_RUN, Lateness, Results
-from weft.results.packet_conservation import print_packet_conservation
+from weft.results.packet_conservation import PACKET_CONSERVATION
 
 
 def make_console() -> Console:
@@ -58,12 +58,8 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
         console = cast("Console", _InvalidConsole(console))
         console.print("the machine served events too late: times, rates and queues below do not hold")
     for kind in (*result_kinds(), *OF_RUN):
-        if found := run.of(kind):
+        if kind is not PACKET_CONSERVATION and (found := run.of(kind)):
             kind.print(console, found)
-    if run.drops:
-        console.print(
-            "\n[bold]drops[/bold]: " + ", ".join(f"{name} {count}" for name, count in run.drops.items())
-        )
     print_losses(console, run.losses, traceable)
     if run.rows_lost:
         console.print(
@@ -73,7 +69,9 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
     console.print(f"\nretransmitted packets: {run.retransmissions}; CNPs: {run.cnps}")
     if run.dropped_packet_ins:
         console.print(f"packet-ins that the controller did not take: {run.dropped_packet_ins}")
-    print_packet_conservation(console, run.packet_conservation, run.absorbed)
+    # The account stands below the packets of which it has the sums.
+    if rows := run.of(PACKET_CONSERVATION):
+        PACKET_CONSERVATION.print(console, rows)
     print_fidelity(console, run.fidelity)
     for failure in run.failures:
         console.print(f"\n[bold red]{escape(failure.sentence)}[/bold red]")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from weft.recording.reading import read_table_of
+from weft.recording.reading import SavedTable
 from weft.recording.schema import ColumnSchema, TableSchema
 from weft.recording.tables import Integers, Table, integers_of
 from weft.results.record_files import RecordFile
@@ -36,19 +35,13 @@ class RequestFile(RecordFile):
 
     records = "requests"
 
-    def read(self, directory: Path, number: int, hosts: int) -> Table:
-        """Return the table of a result, nothing where there is none.
+    schema: TableSchema = REQUESTS
 
-        Raises:
-            BadInputError: the file is not what a run writes; says which line.
-        """
-        table = read_table_of(REQUESTS, directory, self.stem(number))
-        if table is None:
-            return {}
+    def check(self, table: SavedTable, hosts: int) -> None:
+        """Refuse a row with stages that do not add up."""
         off = np.flatnonzero(stage_sums(table.columns) != integers_of(table.columns, "end_to_end_ps"))
         if len(off):
             table.refuse(int(off[0]), "end_to_end_ps", "is not the sum of the stages")
-        return table.columns
 
 
 def stage_sums(table: Table) -> Integers:

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.quantities.units import PS_PER_US, parse_rate_bps, parse_size_bytes, parse_time_ps
 from weft.results.columns import Column
+from weft.results.drops import DROPS
 from weft.results.kinds import result_kinds
 from weft.results.planes import PLANES, PlaneResult
 from weft.sweeps.axes import plain_text
@@ -109,7 +110,7 @@ def measures() -> tuple[Measure, ...]:
         Measure("retransmitted packets", "", 0, _scaled("retransmissions")),
         *sums,
         Measure("CNPs", "", 0, _scaled("cnps")),
-        Measure("drops", "", 0, _drops, of_run=True),
+        *(Measure(each.name, each.unit, each.digits or 0, _drops, of_run=True) for each in DROPS.compared()),
         Measure("wrong", "", 0, _scaled("wrong")),
     )
 

@@ -135,6 +135,15 @@ class FabricBuilder:
         self._switches.append(switch)
         return switch
 
+    def add_hosts(self, of_planes: Sequence[Sequence[NewSwitch]], count: int, link: LinkSpec) -> None:
+        """Add `count` hosts to each place of the lists, with a NIC at the switch that each list has there.
+
+        Raises as `add_host`.
+        """
+        for switches in zip(*of_planes, strict=True):
+            for _ in range(count):
+                self.add_host(switches, link)
+
     def add_host(self, switches: Sequence[NewSwitch], link: LinkSpec | Sequence[LinkSpec]) -> int:
         """Add a host with a NIC at each of these switches and return the host's index.
 

@@ -3,69 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Unpack
 
 from weft.topologies import addressing
 from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.limits import delay, optional_queue_capacity, rate
-from weft.topologies.port_memory import link_of
+from weft.topologies.limits import LinkArguments, PlaneLinks
 
 Coordinates = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class FlatParameters:
-    """Validated parameters that all flat fabrics share.
-
-    Attributes:
-        planes: independent planes; a host has one NIC in each.
-        hosts_per_switch: hosts on each switch.
-        host_rate_bps: rate of the links between hosts and switches.
-        fabric_rate_bps: rate of the links between switches.
-        delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port; None derives it from the port's rate.
-
-    """
+    """Validated parameters that all flat fabrics share: planes, hosts on each switch, and their links."""
 
     planes: int
     hosts_per_switch: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
+    links: PlaneLinks
 
     @classmethod
-    def checked(
-        cls,
-        planes: int,
-        hosts_per_switch: int,
-        host_rate_bps: float,
-        fabric_rate_bps: float | None,
-        delay_ps: int,
-        queue_capacity_bytes: int | None,
-    ) -> FlatParameters:
-        """Return checked parameters; the fabric rate defaults to the hosts' rate. Raises TopologyError."""
-        fabric_rate = host_rate_bps if fabric_rate_bps is None else fabric_rate_bps
+    def checked(cls, planes: int, hosts_per_switch: int, **links: Unpack[LinkArguments]) -> FlatParameters:
+        """Return checked parameters. Raises TopologyError."""
         return cls(
-            planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
-            hosts_per_switch=require_range("hosts_per_switch", hosts_per_switch, 1, addressing.MAX_PORTS),
-            host_rate_bps=rate("host_rate_bps", host_rate_bps),
-            fabric_rate_bps=rate("fabric_rate_bps", fabric_rate),
-            delay_ps=delay(delay_ps),
-            queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
+            require_range("planes", planes, 1, addressing.MAX_PLANES),
+            require_range("hosts_per_switch", hosts_per_switch, 1, addressing.MAX_PORTS),
+            PlaneLinks.checked(**links),
         )
 
     @property
-    def host_link(self) -> LinkSpec:
-        """A link between a host and its switch."""
-        return link_of(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
-
-    @property
-    def fabric_link(self) -> LinkSpec:
-        """A link between two switches."""
-        return link_of(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
+    def described(self) -> dict[str, object]:
+        """The parameters as `FabricSpec.parameters` has them."""
+        return {"planes": self.planes, "hosts_per_switch": self.hosts_per_switch, **asdict(self.links)}
 
 
 @dataclass(frozen=True)
@@ -109,9 +79,11 @@ def build_flat(
         }
         for plane in range(parameters.planes)
     ]
-    for place in places:
-        for _ in range(parameters.hosts_per_switch):
-            builder.add_host([of_plane[place] for of_plane in switches], parameters.host_link)
+    builder.add_hosts(
+        [list(of_plane.values()) for of_plane in switches],
+        parameters.hosts_per_switch,
+        parameters.links.host_link,
+    )
     for of_plane in switches:
         for each in links():
             builder.add_link(of_plane[each.a], of_plane[each.b], each.link)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypedDict
 
 from weft.quantities.limits import (
     MAX_DELAY_PS,
@@ -12,6 +15,62 @@ from weft.quantities.limits import (
     MIN_RATE_BPS,
 )
 from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.parts import LinkSpec
+from weft.topologies.port_memory import link_of
+
+
+class LinkArguments(TypedDict, total=False):
+    """Arguments for a plane's links that most builders take; `PlaneLinks.checked` has their defaults."""
+
+    host_rate_bps: float
+    """Rate of the links between hosts and switches; by default 10 Gb/s."""
+    fabric_rate_bps: float | None
+    """Rate of the links between switches; by default the hosts' rate."""
+    delay_ps: int
+    """Propagation delay of every link; by default 1 µs."""
+    queue_capacity_bytes: int | None
+    """Queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`)."""
+
+
+@dataclass(frozen=True)
+class PlaneLinks:
+    """Checked figures of a plane's links; `FabricSpec.parameters` of most kinds have them by these names."""
+
+    host_rate_bps: int
+    fabric_rate_bps: int
+    delay_ps: int
+    queue_capacity_bytes: int | None
+
+    @classmethod
+    def checked(
+        cls,
+        host_rate_bps: float = 10e9,
+        fabric_rate_bps: float | None = None,
+        delay_ps: int = 1_000_000,
+        queue_capacity_bytes: int | None = None,
+    ) -> PlaneLinks:
+        """Check `LinkArguments`; TopologyError names the argument and the valid range."""
+        host_rate = rate("host_rate_bps", host_rate_bps)
+        return cls(
+            host_rate,
+            host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps),
+            delay(delay_ps),
+            optional_queue_capacity(queue_capacity_bytes),
+        )
+
+    def link(self, rate_bps: int, delay_ps: int | None = None) -> LinkSpec:
+        """Return a link of a rate; it has the plane's delay unless another is given."""
+        return link_of(rate_bps, self.delay_ps if delay_ps is None else delay_ps, self.queue_capacity_bytes)
+
+    @cached_property
+    def host_link(self) -> LinkSpec:
+        """A link between a host and its switch."""
+        return self.link(self.host_rate_bps)
+
+    @cached_property
+    def fabric_link(self) -> LinkSpec:
+        """A link between two switches."""
+        return self.link(self.fabric_rate_bps)
 
 
 def rate(name: str, rate_bps: float) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, Unpack
 
 from weft.traffic.answers import (
     ApplicationRecords,
@@ -37,7 +38,7 @@ from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
 from weft.traffic.host_config import HostConfig
 from weft.traffic.host_reductions import longest_repetition_ps
 from weft.traffic.host_stats import HostStats
-from weft.traffic.job_runs import JobRuns
+from weft.traffic.job_runs import JobArguments, JobRuns
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.lane_schedule import Schedule
@@ -211,27 +212,15 @@ class EndpointGroup:
         network reduces.
         """
         found = collective_named(collective)
-        spec = self._next_tagged(spec)
-        schedules = [found.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
-        number = self._connect_for_run(schedules, telemetry)
-        return self._prepare(
-            number,
-            schedules,
-            [
-                PrepareCollective(
-                    run=number,
-                    spec=spec,
-                    algorithm=algorithm,
-                    buffer=_file(buffers, rank),
-                    result=_file(results, rank),
-                    payload=payload,
-                    rank=self._rank_unless_own(rank),
-                    aggregation_jobs=aggregation_jobs[rank] if aggregation_jobs else (),
-                    provided=self._provided(schedule, buffers, rank),
-                    collective=found.reference,
-                )
-                for rank, schedule in enumerate(schedules)
-            ],
+        return self._prepare_over_data(
+            partial(PrepareCollective, algorithm=algorithm, collective=found.reference),
+            lambda spec, rank: found.schedule(algorithm, spec, rank),
+            spec,
+            buffers,
+            results,
+            telemetry,
+            payload,
+            aggregation_jobs,
         )
 
     def prepare_training_step(
@@ -247,18 +236,39 @@ class EndpointGroup:
         aggregation_jobs: Sequence[tuple[int, ...]] = (),
     ) -> int:
         """As `prepare_collective`, for a training step; the buffers hold its gradients."""
+        return self._prepare_over_data(
+            partial(PrepareTrainingStep, algorithm=algorithm, step=step),
+            lambda spec, rank: training_step_schedule(step, algorithm, spec, rank),
+            spec,
+            buffers,
+            results,
+            telemetry,
+            payload,
+            aggregation_jobs,
+        )
+
+    def _prepare_over_data(
+        self,
+        command: Callable[..., Command[Prepared]],
+        schedule_of: Callable[[CollectiveSpec, int], Schedule],
+        spec: CollectiveSpec,
+        buffers: Sequence[RankBuffer],
+        results: Sequence[Path] | None,
+        telemetry: bool,
+        payload: Payload,
+        aggregation_jobs: Sequence[tuple[int, ...]],
+    ) -> int:
+        """Connect the ranks as their schedules need, and give each its command, made with the fields of its data."""
         spec = self._next_tagged(spec)
-        schedules = [training_step_schedule(step, algorithm, spec, rank) for rank in range(spec.rank_count)]
+        schedules = [schedule_of(spec, rank) for rank in range(spec.rank_count)]
         number = self._connect_for_run(schedules, telemetry)
         return self._prepare(
             number,
             schedules,
             [
-                PrepareTrainingStep(
-                    step=step,
+                command(
                     run=number,
                     spec=spec,
-                    algorithm=algorithm,
                     buffer=_file(buffers, rank),
                     result=_file(results, rank),
                     payload=payload,
@@ -390,10 +400,7 @@ class EndpointGroup:
         placed: PlacedRanks,
         buffers: Sequence[RankBuffer] = (),
         results: Sequence[Path] = (),
-        *,
-        telemetry: bool = True,
-        payload: Payload = AS_BYTES,
-        aggregation_jobs: Sequence[int] = (),
+        **given: Unpack[JobArguments],
     ) -> int:
         """Connect the ranks of a job and have them make ready; returns the run.
 
@@ -402,16 +409,7 @@ class EndpointGroup:
         zeros travel. `aggregation_jobs` are those that the ranks of `PlacedRanks.reductions` have joined, in order.
         Raises JobError for what cannot be.
         """
-        number = self._new_run_number()
-        return self._jobs.prepare(
-            number,
-            placed,
-            buffers,
-            results,
-            telemetry=telemetry,
-            payload=payload,
-            aggregation_jobs=aggregation_jobs,
-        )
+        return self._jobs.prepare(self._new_run_number(), placed, buffers, results, **given)
 
     def operation_times(self, run: int) -> list[RankTimes]:
         """Return when the operations of a job's run started and were done, in order of the job's ranks."""

@@ -6,6 +6,7 @@ import tempfile
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
+from typing import TypedDict
 
 import numpy as np
 
@@ -20,6 +21,14 @@ from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
 from weft.traffic.traffic_kinds import TrafficKinds
+
+
+class JobArguments(TypedDict, total=False):
+    """How a job is made ready; `JobRuns.prepare` has the defaults."""
+
+    telemetry: bool
+    payload: Payload
+    aggregation_jobs: Sequence[int]
 
 
 class JobRuns:

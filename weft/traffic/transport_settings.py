@@ -19,6 +19,8 @@ PATHS = ("flow", "flowlet", "spray")
 MAX_SPRAY_PATHS = 1 << 14
 DEFAULTS = rc_defaults()
 """The engine's, of its options (engine/hosts/rc_config.hpp)."""
+MAX_OUTSTANDING_READS = 128
+"""Reads that a requester awaits at a time (kMaxOutstandingReads in engine/hosts/rc_config.cpp)."""
 
 # Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the
 # other way.
@@ -71,7 +73,7 @@ class TransportSettings(CongestionSettings):
     """A pause so long lets `flowlet` choose again; by default a round trip."""
     ack_interval: Annotated[int, whole(1, 1024)] | None = None
     """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
-    max_outstanding_reads: Annotated[int, whole(1, 128)] = DEFAULTS["max_outstanding_reads"]
+    max_outstanding_reads: Annotated[int, whole(1, MAX_OUTSTANDING_READS)] = DEFAULTS["max_outstanding_reads"]
     """READs that a queue pair has under way at once; further ones wait."""
     cnp_interval: Time | None = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""

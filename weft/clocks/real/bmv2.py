@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.clocks.environment import require_bmv2
+from weft.quantities.traffic_classes import CLASSES
 from weft.system.child_processes import ChildError, WatchedProcess
 from weft.topologies import FabricSpec, SwitchSpec
 from weft.topologies.addressing import CPU_PORT
-
-PRIORITY_CLASSES = 8
 
 
 @dataclass(frozen=True)
@@ -126,7 +125,7 @@ def _start(program: str, switch: SwitchSpec, directory: Path) -> _Process:
     command += ["--log-level", "warn", "--"]
     command += ["--grpc-server-addr", f"127.0.0.1:{grpc_port}", "--cpu-port", str(CPU_PORT)]
     # One queue by default, and a packet of any class but 0 is dropped then.
-    command += ["--priority-queues", str(PRIORITY_CLASSES)]
+    command += ["--priority-queues", str(CLASSES)]
     log_path = directory / f"{switch.name}.log"
     with log_path.open("wb") as log:
         process = subprocess.Popen(

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from weft.cache import UnreadableFileError, read_bytes
+from weft.quantities.traffic_classes import CLASSES
 from weft.switch.p4runtime.tls import ServerTls
 
 DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
@@ -26,8 +27,7 @@ class _Frozen(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-_CLASSES = 8
-_PriorityClass = Annotated[int, Field(ge=0, lt=_CLASSES)]
+_PriorityClass = Annotated[int, Field(ge=0, lt=CLASSES)]
 _Dscp = Annotated[int, Field(ge=0, lt=64)]
 
 
@@ -36,9 +36,11 @@ class BufferConfig(_Frozen):
 
     capacity_bytes: int = Field(gt=0)
     reserved_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
-        (0,) * _CLASSES, min_length=8, max_length=8
+        (0,) * CLASSES, min_length=CLASSES, max_length=CLASSES
     )
-    alpha: tuple[Annotated[float, Field(gt=0)], ...] = Field((1.0,) * _CLASSES, min_length=8, max_length=8)
+    alpha: tuple[Annotated[float, Field(gt=0)], ...] = Field(
+        (1.0,) * CLASSES, min_length=CLASSES, max_length=CLASSES
+    )
 
 
 class PfcConfig(_Frozen):
@@ -105,7 +107,7 @@ class PortConfig(_Frozen):
     faults: FaultsConfig = _NO_FAULTS
     uplink_faults: FaultsConfig = _NO_FAULTS
     quantum_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
-        (0,) * _CLASSES, min_length=8, max_length=8
+        (0,) * CLASSES, min_length=CLASSES, max_length=CLASSES
     )
     split_depth_bytes: int = Field(default=UNSPLIT_BYTES, ge=0, le=UNSPLIT_BYTES)
     pfc: PfcConfig | None = None

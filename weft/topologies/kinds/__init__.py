@@ -5,13 +5,15 @@ Modules in this folder are discovered; docs/howto/topology.md says what they con
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft.registry import Registry, constant_of
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKind
+from weft.topologies.limits import LinkArguments
 from weft.topologies.scale_up import with_scale_up
 from weft.topologies.spares import with_spares
 
@@ -43,18 +45,25 @@ def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
     arguments = dict(parameters)
     scale_up, spares = arguments.pop("scale_up", None), arguments.pop("spares", 0)
     kind = TOPOLOGY_KINDS.named(arguments.pop("kind", DEFAULT_KIND))
-    _require_known(arguments, kind.builder.__annotations__, kind.name)
+    _require_known(arguments, _names(kind.builder), kind.name)
     fabric = kind.builder(**arguments)
     if scale_up is None:
         return with_spares(fabric, spares)
     if not isinstance(scale_up, Mapping):
         raise TopologyError(f"scale_up={scale_up!r} is not a mapping of its parameters")
-    _require_known(scale_up, with_scale_up.__annotations__, "scale_up")
+    _require_known(scale_up, _names(with_scale_up), "scale_up")
     return with_scale_up(fabric, **scale_up)
 
 
-def _require_known(arguments: Mapping[str, Any], annotations: Mapping[str, Any], what: str) -> None:
-    valid = annotations.keys() - {"return", "fabric"}
+def _names(function: Callable[..., FabricSpec]) -> set[str]:
+    """Return the names of a function's arguments; further keywords of builders are `LinkArguments`."""
+    names: set[str] = set()
+    for name, parameter in inspect.signature(function).parameters.items():
+        names |= LinkArguments.__annotations__.keys() if parameter.kind is parameter.VAR_KEYWORD else {name}
+    return names - {"fabric"}
+
+
+def _require_known(arguments: Mapping[str, Any], valid: set[str], what: str) -> None:
     unknown = arguments.keys() - valid
     if unknown:
         raise TopologyError(

@@ -5,14 +5,16 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_US
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS, host_name
+from weft.topologies.circuits import ConfigurationName
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
+from weft.topologies.limits import LinkArguments
 from weft.topologies.places import Cluster, Places
 from weft.topologies.scale_up import with_scale_up
 from weft.topologies.spares import with_spares
@@ -33,6 +35,20 @@ class ScaleUpSection(Section):
     """Total rate of a rank's links to the other ranks of its host."""
     latency: ShortTime = 500_000
     """Latency from rank to rank."""
+
+
+class NetworkArguments(LinkArguments):
+    """Arguments that most kinds' builders share."""
+
+    planes: int
+    """Independent planes; a host has one NIC in each."""
+
+
+class FlatArguments(NetworkArguments):
+    """Arguments that the builders of flat kinds (`weft.topologies.flat`) share."""
+
+    hosts_per_switch: int
+    """Hosts on each switch."""
 
 
 class TopologySection(Section):
@@ -94,15 +110,15 @@ class TopologySection(Section):
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links. Raises TopologyError."""
 
-    def network_arguments(self, fabric_rate: int | None) -> dict[str, Any]:
+    def network_arguments(self, fabric_rate: int | None) -> NetworkArguments:
         """Return arguments that most kinds' builders share; `fabric_rate` is the rate (b/s) between switches."""
-        return {
-            "planes": self.planes,
-            "host_rate_bps": self.host_rate,
-            "fabric_rate_bps": fabric_rate,
-            "delay_ps": self.delay,
-            "queue_capacity_bytes": self.queue_capacity,
-        }
+        return NetworkArguments(
+            planes=self.planes,
+            host_rate_bps=self.host_rate,
+            fabric_rate_bps=fabric_rate,
+            delay_ps=self.delay,
+            queue_capacity_bytes=self.queue_capacity,
+        )
 
     def check(self) -> None:
         """Check the keys against each other. Kinds extend it with their checks. Raises TopologyKeyError."""
@@ -134,6 +150,38 @@ class TopologySection(Section):
         return with_scale_up(
             fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised
         )
+
+
+class FabricRateSection(TopologySection):
+    """A `fabric` section of a kind with one rate between its switches."""
+
+    fabric_rate: Rate | None = None
+    """Rate of the links between switches; by default `host_rate`."""
+
+    def flat_arguments(self) -> FlatArguments:
+        """Return arguments that the builders of flat kinds share."""
+        return FlatArguments(
+            hosts_per_switch=self.endpoints_per_leaf, **self.network_arguments(self.fabric_rate)
+        )
+
+
+class CircuitsSection(FabricRateSection):
+    """A `fabric` section with named configurations of circuits."""
+
+    configuration: ConfigurationName | None = None
+    """Initial configuration; by default the first."""
+
+    def check_configurations(self, key: str, read: Callable[[], object]) -> None:
+        """Check that the configurations below a key are valid, as `read` finds, and `configuration` is one of them."""
+        try:
+            read()
+        except TopologyError as error:
+            raise TopologyKeyError(key, str(error)) from None
+        names = getattr(self, key)
+        if self.configuration is not None and self.configuration not in names:
+            raise TopologyKeyError(
+                "configuration", f"{self.configuration!r} is not one of {key} (valid: {', '.join(names)})"
+            )
 
 
 def rows_by_tier(fabric: FabricSpec, plane: int) -> list[list[str]]:

@@ -7,14 +7,13 @@ join cubes of 4³. Each circuit switch has the links of one place on a pair of o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from itertools import product
 from math import prod
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
-from weft.quantities.definitions import Rate, whole
+from weft.quantities.definitions import whole
 from weft.topologies.builder import FabricBuilder, NewCircuitSwitch, NewSwitch, require_configurations
 from weft.topologies.circuits import (
     MOST_CONFIGURATIONS,
@@ -25,8 +24,9 @@ from weft.topologies.circuits import (
 from weft.topologies.errors import TopologyError, nearest_multiples, require_range
 from weft.topologies.fabric import Endpoint, FabricSpec
 from weft.topologies.flat import Coordinates, FlatParameters
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.kinds.base import CircuitsSection, TopologyKind
 from weft.topologies.kinds.torus import LONGEST, neighbours
+from weft.topologies.limits import LinkArguments
 from weft.topologies.places import grid_places
 
 NAME: Final = "cubes"
@@ -38,7 +38,7 @@ Shape = Annotated[
 ]
 
 
-class CubesSection(TopologySection):
+class CubesSection(CircuitsSection):
     """Cubes of switches with hosts; optical circuit switches join the cubes' faces into a torus."""
 
     kind: Literal["cubes"] = NAME
@@ -49,10 +49,6 @@ class CubesSection(TopologySection):
         Field({"torus": [4, 4, 4]})
     )
     """Configurations of the circuits by name, each with the shape of the torus of all cubes. `{long: [4, 4, 16]}`."""
-    configuration: ConfigurationName | None = None
-    """Initial configuration; by default the first."""
-    fabric_rate: Rate | None = None
-    """Rate of the links between switches; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -61,15 +57,7 @@ class CubesSection(TopologySection):
 
     def check(self) -> None:
         """Check that all shapes use the same number of whole cubes, and the shared keys."""
-        try:
-            cube_grids(self.cube, self.shapes)
-        except TopologyError as error:
-            raise TopologyKeyError("shapes", str(error)) from None
-        if self.configuration is not None and self.configuration not in self.shapes:
-            raise TopologyKeyError(
-                "configuration",
-                f"{self.configuration!r} is not one of shapes (valid: {', '.join(self.shapes)})",
-            )
+        self.check_configurations("shapes", lambda: cube_grids(self.cube, self.shapes))
         super().check()
 
     def network(self) -> FabricSpec:
@@ -78,8 +66,7 @@ class CubesSection(TopologySection):
             cube=self.cube,
             shapes=self.shapes,
             configuration=self.configuration,
-            hosts_per_switch=self.endpoints_per_leaf,
-            **self.network_arguments(self.fabric_rate),
+            **self.flat_arguments(),
         )
 
 
@@ -89,10 +76,7 @@ def cubes(
     shapes: Mapping[str, Sequence[int]] = _DEFAULT_SHAPES,
     configuration: str | None = None,
     hosts_per_switch: int = 1,
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int | None = None,
+    **links: Unpack[LinkArguments],
 ) -> FabricSpec:
     """Describe `planes` tori of cubes that share their hosts.
 
@@ -105,10 +89,7 @@ def cubes(
         shapes: configurations of the circuits by name: switches of the torus in each dimension.
         configuration: the initial configuration; the first by default.
         hosts_per_switch: hosts on each switch.
-        host_rate_bps: rate of the links between hosts and switches.
-        fabric_rate_bps: rate of the links between switches; the hosts' rate by default.
-        delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
+        links: rates, delay and queues (`weft.topologies.limits.LinkArguments`).
 
     Raises:
         TopologyError: a parameter is out of range, or the shapes do not use the same number of whole cubes.
@@ -116,17 +97,17 @@ def cubes(
     """
     edge = require_range("cube", cube, 1, LARGEST_EDGE)
     grids = cube_grids(edge, shapes)
-    parameters = FlatParameters.checked(
-        planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
-    )
+    parameters = FlatParameters.checked(planes, hosts_per_switch, **links)
     count = prod(next(iter(grids.values())))
-    links = parameters.planes * count * edge**3 * (DIMENSIONS + parameters.hosts_per_switch)
-    require_configurations(len(grids), links, f"a torus of {count} cubes")
+    link_count = parameters.planes * count * edge**3 * (DIMENSIONS + parameters.hosts_per_switch)
+    require_configurations(len(grids), link_count, f"a torus of {count} cubes")
     builder = FabricBuilder()
     of_planes = [_Cubes(builder, plane, edge, count, parameters) for plane in range(parameters.planes)]
-    for place in product(range(count), *(range(edge),) * DIMENSIONS):
-        for _ in range(parameters.hosts_per_switch):
-            builder.add_host([of_plane.switches[place] for of_plane in of_planes], parameters.host_link)
+    builder.add_hosts(
+        [list(of_plane.switches.values()) for of_plane in of_planes],
+        parameters.hosts_per_switch,
+        parameters.links.host_link,
+    )
     for of_plane in of_planes:
         of_plane.add_links()
     builder.set_configurations(
@@ -141,7 +122,7 @@ def cubes(
         next(iter(grids)) if configuration is None else configuration,
     )
     described = {name: tuple(shape) for name, shape in shapes.items()}
-    return builder.build({"kind": NAME, "cube": edge, "shapes": described, **asdict(parameters)})
+    return builder.build({"kind": NAME, "cube": edge, "shapes": described, **parameters.described})
 
 
 class _Cubes:
@@ -163,7 +144,7 @@ class _Cubes:
 
     def add_links(self) -> None:
         """Link the switches within cubes, and cable the faces to the circuit switches."""
-        link = self._parameters.fabric_link
+        link = self._parameters.links.fabric_link
         within = list(neighbours((self._edge,) * DIMENSIONS, (False,) * DIMENSIONS))
         for number in dict.fromkeys(place[0] for place in self.switches):
             for a, b in within:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import combinations
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, TypedDict, Unpack
 
 from weft.quantities.definitions import Rate, ShortTime, whole
 from weft.topologies.addressing import MAX_PORTS
@@ -14,15 +13,32 @@ from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import FlatLink, FlatParameters, build_flat
 from weft.topologies.global_links import Arrangement, global_links, objection_to_groups
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, rate
+from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
+from weft.topologies.limits import LinkArguments, PlaneLinks, delay, rate
 from weft.topologies.places import group_clusters, group_places
-from weft.topologies.port_memory import link_of
 
 NAME: Final = "dragonfly"
 
 
-class DragonflySection(TopologySection):
+class GroupsSection(FabricRateSection):
+    """A section with groups of switches, and global links between these."""
+
+    fabric_rate: Rate | None = None
+    """Rate of the links within groups; by default `host_rate`."""
+    global_rate: Rate | None = None
+    """Rate of the links between groups; by default `fabric_rate`."""
+    global_delay: ShortTime | None = None
+    """Propagation delay of the links between groups; by default `delay`."""
+    arrangement: Arrangement = "absolute"
+    """Which port of a group leads to which other group."""
+
+    def check_groups(self, groups: int, switches: int, global_links: int) -> None:
+        """Check that groups of so many switches with so many global links each reach each other."""
+        if objection := objection_to_groups(groups, switches, global_links):
+            raise TopologyKeyError("groups", objection)
+
+
+class DragonflySection(GroupsSection):
     """A dragonfly: `hosts_per_leaf` hosts a router (p), `routers` a group (a), `global_links` a router (h)."""
 
     kind: Literal["dragonfly"] = NAME
@@ -33,14 +49,6 @@ class DragonflySection(TopologySection):
     """Routers of each group (a); any two are linked."""
     global_links: Annotated[int, whole(1, MAX_PORTS)] = 2
     """Links of each router to other groups (h)."""
-    arrangement: Arrangement = "absolute"
-    """Which port of a group leads to which other group."""
-    fabric_rate: Rate | None = None
-    """Rate of the links within groups; by default `host_rate`."""
-    global_rate: Rate | None = None
-    """Rate of the links between groups; by default `fabric_rate`."""
-    global_delay: ShortTime | None = None
-    """Propagation delay of the links between groups; by default `delay`."""
 
     @property
     def leaf_count(self) -> int:
@@ -49,8 +57,7 @@ class DragonflySection(TopologySection):
 
     def check(self) -> None:
         """Check that the global links join all groups, and the shared keys."""
-        if objection := objection_to_groups(self.groups, self.routers, self.global_links):
-            raise TopologyKeyError("groups", objection)
+        self.check_groups(self.groups, self.routers, self.global_links)
         super().check()
 
     def network(self) -> FabricSpec:
@@ -60,10 +67,9 @@ class DragonflySection(TopologySection):
             routers_per_group=self.routers,
             global_links_per_router=self.global_links,
             arrangement=self.arrangement,
-            hosts_per_switch=self.endpoints_per_leaf,
             global_rate_bps=self.global_rate,
             global_delay_ps=self.global_delay,
-            **self.network_arguments(self.fabric_rate),
+            **self.flat_arguments(),
         )
 
 
@@ -74,12 +80,9 @@ def dragonfly(
     global_links_per_router: int = 2,
     arrangement: Arrangement = "absolute",
     hosts_per_switch: int = 2,
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
     global_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
     global_delay_ps: int | None = None,
-    queue_capacity_bytes: int | None = None,
+    **links: Unpack[LinkArguments],
 ) -> FabricSpec:
     """Describe `planes` dragonflies that share their hosts.
 
@@ -92,12 +95,9 @@ def dragonfly(
         global_links_per_router: links of a router to other groups (h).
         arrangement: see `weft.topologies.global_links`.
         hosts_per_switch: hosts on each router (p).
-        host_rate_bps: rate of the links between hosts and routers.
-        fabric_rate_bps: rate of the links within groups; the hosts' rate by default.
-        global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
-        delay_ps: propagation delay of the links to hosts and within groups.
-        global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
-        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
+        global_rate_bps: rate of the links between groups; by default of those within groups.
+        global_delay_ps: propagation delay of the links between groups; by default of the others.
+        links: rates, delay and queues of the links to hosts and within groups (`weft.topologies.limits.LinkArguments`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
@@ -108,9 +108,7 @@ def dragonfly(
     groups = require_range(
         "groups", groups, 2, routers * ports + 1, "as many as a group's global links reach"
     )
-    parameters = FlatParameters.checked(
-        planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
-    )
+    parameters = FlatParameters.checked(planes, hosts_per_switch, **links)
     taken = parameters.hosts_per_switch + routers - 1 + ports
     if taken > MAX_PORTS:
         raise TopologyError(
@@ -118,14 +116,11 @@ def dragonfly(
             f"{ports} global links (valid: at most {MAX_PORTS})"
         )
     require_links(groups * routers * (routers - 1 + ports) // 2, f"groups={groups}")
-    local = parameters.fabric_link
-    between = link_of(
-        local.rate_bps if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
-        local.delay_ps if global_delay_ps is None else delay(global_delay_ps, "global_delay_ps"),
-        parameters.queue_capacity_bytes,
-    )
+    local = parameters.links.fabric_link
+    of_groups = checked_global_links(parameters.links, global_rate_bps, global_delay_ps)
+    between = parameters.links.link(of_groups["global_rate_bps"], of_groups["global_delay_ps"])
 
-    def links() -> Iterator[FlatLink]:
+    def links_of_plane() -> Iterator[FlatLink]:
         for group in range(groups):
             for a, b in combinations(range(routers), 2):
                 yield FlatLink((group, a), (group, b), local)
@@ -138,18 +133,42 @@ def dragonfly(
         "router",
         parameters,
         [(group, router) for group in range(groups) for router in range(routers)],
-        links,
+        links_of_plane,
         {
             "kind": NAME,
             "groups": groups,
             "routers_per_group": routers,
             "global_links_per_router": ports,
             "arrangement": arrangement,
-            "global_rate_bps": between.rate_bps,
-            "global_delay_ps": between.delay_ps,
-            **asdict(parameters),
+            **of_groups,
+            **parameters.described,
         },
         grouped=True,
+    )
+
+
+class GlobalLinks(TypedDict):
+    """Checked figures of the links between groups."""
+
+    global_rate_bps: int
+    global_delay_ps: int
+
+
+def checked_global_links(
+    within: PlaneLinks, global_rate_bps: float | None, global_delay_ps: int | None
+) -> GlobalLinks:
+    """Return the figures of the links between groups, by default of those within groups.
+
+    Raises:
+        TopologyError: a figure is out of range.
+    """
+    return GlobalLinks(
+        global_rate_bps=within.fabric_rate_bps
+        if global_rate_bps is None
+        else rate("global_rate_bps", global_rate_bps),
+        global_delay_ps=within.delay_ps
+        if global_delay_ps is None
+        else delay(global_delay_ps, "global_delay_ps"),
     )
 
 

@@ -5,24 +5,24 @@ A. Shpiner et al., Dragonfly+: Low Cost Topology for Scaling Datacenters, HiPINE
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Annotated, Final, Literal
+from itertools import chain, product
+from typing import Annotated, Final, Literal, Unpack
 
-from weft.quantities.definitions import Rate, ShortTime, whole
+from weft.quantities.definitions import whole
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS
-from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
+from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import TopologyError, require_range
-from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.global_links import Arrangement, global_links, objection_to_groups
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, optional_queue_capacity, rate
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.global_links import Arrangement, global_links
+from weft.topologies.kinds.base import TopologyKind
+from weft.topologies.kinds.dragonfly import GroupsSection, checked_global_links
+from weft.topologies.limits import LinkArguments, PlaneLinks
 from weft.topologies.places import group_clusters, two_row_group_places
-from weft.topologies.port_memory import link_of
 
 NAME: Final = "dragonfly_plus"
 
 
-class DragonflyPlusSection(TopologySection):
+class DragonflyPlusSection(GroupsSection):
     """A dragonfly+: `hosts_per_leaf` hosts a leaf, `leaves` and `spines` a group, `global_links` a spine."""
 
     kind: Literal["dragonfly_plus"] = NAME
@@ -35,14 +35,6 @@ class DragonflyPlusSection(TopologySection):
     """Spines of each group."""
     global_links: Annotated[int, whole(1, MAX_PORTS)] = 2
     """Links of each spine to other groups."""
-    arrangement: Arrangement = "absolute"
-    """Which port of a group leads to which other group."""
-    fabric_rate: Rate | None = None
-    """Rate of the links within groups; by default `host_rate`."""
-    global_rate: Rate | None = None
-    """Rate of the links between groups; by default `fabric_rate`."""
-    global_delay: ShortTime | None = None
-    """Propagation delay of the links between groups; by default `delay`."""
 
     @property
     def leaf_count(self) -> int:
@@ -51,8 +43,7 @@ class DragonflyPlusSection(TopologySection):
 
     def check(self) -> None:
         """Check that the global links join all groups, and the shared keys."""
-        if objection := objection_to_groups(self.groups, self.spines, self.global_links):
-            raise TopologyKeyError("groups", objection)
+        self.check_groups(self.groups, self.spines, self.global_links)
         super().check()
 
     def network(self) -> FabricSpec:
@@ -70,37 +61,6 @@ class DragonflyPlusSection(TopologySection):
         )
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Validated parameters; rates and delays are resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    groups: int
-    leaves_per_group: int
-    spines_per_group: int
-    global_links_per_spine: int
-    arrangement: Arrangement
-    hosts_per_leaf: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    global_rate_bps: int
-    delay_ps: int
-    global_delay_ps: int
-    queue_capacity_bytes: int | None
-
-    @property
-    def host_link(self) -> LinkSpec:
-        return link_of(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
-
-    @property
-    def local_link(self) -> LinkSpec:
-        return link_of(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
-
-    @property
-    def global_link(self) -> LinkSpec:
-        return link_of(self.global_rate_bps, self.global_delay_ps, self.queue_capacity_bytes)
-
-
 def dragonfly_plus(
     planes: int = 1,
     groups: int = 5,
@@ -109,12 +69,9 @@ def dragonfly_plus(
     global_links_per_spine: int = 2,
     arrangement: Arrangement = "absolute",
     hosts_per_leaf: int = 2,
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
     global_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
     global_delay_ps: int | None = None,
-    queue_capacity_bytes: int | None = None,
+    **links: Unpack[LinkArguments],
 ) -> FabricSpec:
     """Describe `planes` dragonfly+ networks that share their hosts.
 
@@ -128,12 +85,9 @@ def dragonfly_plus(
         global_links_per_spine: links of a spine to spines of other groups.
         arrangement: see `weft.topologies.global_links`.
         hosts_per_leaf: hosts on each leaf.
-        host_rate_bps: rate of the links between hosts and leaves.
-        fabric_rate_bps: rate of the links within groups; the hosts' rate by default.
-        global_rate_bps: rate of the links between groups; `fabric_rate_bps` by default.
-        delay_ps: propagation delay of the links to hosts and within groups.
-        global_delay_ps: propagation delay of the links between groups; `delay_ps` by default.
-        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
+        global_rate_bps: rate of the links between groups; by default of those within groups.
+        global_delay_ps: propagation delay of the links between groups; by default of the others.
+        links: rates, delay and queues of the links to hosts and within groups (`weft.topologies.limits.LinkArguments`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
@@ -144,43 +98,18 @@ def dragonfly_plus(
     )
     spines = require_range("spines_per_group", spines_per_group, 1, MAX_PORTS)
     ports = require_range("global_links_per_spine", global_links_per_spine, 1, MAX_PORTS)
-    host_rate = rate("host_rate_bps", host_rate_bps)
-    fabric_rate = host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
-    parameters = _Parameters(
-        planes=require_range("planes", planes, 1, MAX_PLANES),
-        groups=require_range(
-            "groups", groups, 2, spines * ports + 1, "as many as a group's global links reach"
-        ),
-        leaves_per_group=leaves,
-        spines_per_group=spines,
-        global_links_per_spine=ports,
-        arrangement=arrangement,
-        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
-        host_rate_bps=host_rate,
-        fabric_rate_bps=fabric_rate,
-        global_rate_bps=fabric_rate if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
-        delay_ps=delay(delay_ps),
-        global_delay_ps=delay(delay_ps if global_delay_ps is None else global_delay_ps, "global_delay_ps"),
-        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
-    )
+    planes = require_range("planes", planes, 1, MAX_PLANES)
+    groups = require_range("groups", groups, 2, spines * ports + 1, "as many as a group's global links reach")
+    hosts = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
+    within = PlaneLinks.checked(**links)
+    between = checked_global_links(within, global_rate_bps, global_delay_ps)
     for what, taken, of in (
-        (
-            "leaf",
-            parameters.hosts_per_leaf + spines,
-            f"{parameters.hosts_per_leaf} hosts and {spines} spines",
-        ),
+        ("leaf", hosts + spines, f"{hosts} hosts and {spines} spines"),
         ("spine", leaves + ports, f"{leaves} leaves and {ports} global links"),
     ):
         if taken > MAX_PORTS:
             raise TopologyError(f"a {what} would have {taken} ports: {of} (valid: at most {MAX_PORTS})")
-    require_links(
-        parameters.planes * groups * (leaves * (parameters.hosts_per_leaf + spines) + spines * ports // 2),
-        f"groups={groups}",
-    )
-    return _build(parameters)
-
-
-def _build(parameters: _Parameters) -> FabricSpec:
+    require_links(planes * groups * (leaves * (hosts + spines) + spines * ports // 2), f"groups={groups}")
     builder = FabricBuilder()
     leaves_of, spines_of = (
         [
@@ -189,41 +118,45 @@ def _build(parameters: _Parameters) -> FabricSpec:
                     builder.add_switch(plane, role, coordinates=(group, number), group=group)
                     for number in range(count)
                 ]
-                for group in range(parameters.groups)
+                for group in range(groups)
             ]
-            for plane in range(parameters.planes)
+            for plane in range(planes)
         ]
-        for role, count in (("leaf", parameters.leaves_per_group), ("spine", parameters.spines_per_group))
+        for role, count in (("leaf", leaves), ("spine", spines))
     )
-    for group in range(parameters.groups):
-        for number in range(parameters.leaves_per_group):
-            at = [of_plane[group][number] for of_plane in leaves_of]
-            for _ in range(parameters.hosts_per_leaf):
-                builder.add_host(at, parameters.host_link)
-    for leaves, spines in zip(leaves_of, spines_of, strict=True):
-        _add_links(builder, parameters, leaves, spines)
-    return builder.build({"kind": NAME, **asdict(parameters)})
-
-
-def _add_links(
-    builder: FabricBuilder,
-    parameters: _Parameters,
-    leaves: list[list[NewSwitch]],
-    spines: list[list[NewSwitch]],
-) -> None:
-    """Add the links of a plane, given its leaves and spines by group."""
-    within, between = parameters.local_link, parameters.global_link
-    for own_leaves, own_spines in zip(leaves, spines, strict=True):
-        for leaf in own_leaves:
-            for spine in own_spines:
-                builder.add_link(leaf, spine, within)
-    ports = parameters.global_links_per_spine
-    for each in global_links(parameters.groups, parameters.spines_per_group * ports, parameters.arrangement):
-        builder.add_link(
-            spines[each.group][each.port // ports],
-            spines[each.other_group][each.other_port // ports],
-            between,
-        )
+    builder.add_hosts(
+        [list(chain.from_iterable(of_plane)) for of_plane in leaves_of], hosts, within.host_link
+    )
+    global_link = within.link(between["global_rate_bps"], between["global_delay_ps"])
+    for leaves_by_group, spines_by_group in zip(leaves_of, spines_of, strict=True):
+        for own_leaves, own_spines in zip(leaves_by_group, spines_by_group, strict=True):
+            for leaf, spine in product(own_leaves, own_spines):
+                builder.add_link(leaf, spine, within.fabric_link)
+        for each in global_links(groups, spines * ports, arrangement):
+            builder.add_link(
+                spines_by_group[each.group][each.port // ports],
+                spines_by_group[each.other_group][each.other_port // ports],
+                global_link,
+            )
+    # Rates and delays are resolved, so that equal fabrics have equal parameters.
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "groups": groups,
+            "leaves_per_group": leaves,
+            "spines_per_group": spines,
+            "global_links_per_spine": ports,
+            "arrangement": arrangement,
+            "hosts_per_leaf": hosts,
+            "host_rate_bps": within.host_rate_bps,
+            "fabric_rate_bps": within.fabric_rate_bps,
+            "global_rate_bps": between["global_rate_bps"],
+            "delay_ps": within.delay_ps,
+            "global_delay_ps": between["global_delay_ps"],
+            "queue_capacity_bytes": within.queue_capacity_bytes,
+        }
+    )
 
 
 KIND = TopologyKind(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from itertools import product
 from typing import Annotated, Final, Literal
 
 from weft.quantities.definitions import Rate, number, whole
@@ -11,10 +11,9 @@ from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
-from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, optional_queue_capacity, rate, uplink_rate
-from weft.topologies.port_memory import link_of
+from weft.topologies.limits import PlaneLinks, rate, uplink_rate
 
 NAME: Final = "fat_tree"
 _OF_K = ("pods", "leaves", "spines", "cores_per_spine")
@@ -95,26 +94,6 @@ def odd_k(k: int) -> str:
     return f"k={k} is odd: half of a switch's ports lead up (valid: even numbers, such as {max(2, k - 1)} or {k + 1})"
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Validated parameters, rates resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    pods: int
-    leaves_per_pod: int
-    spines_per_pod: int
-    cores_per_spine: int
-    hosts_per_leaf: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    core_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
-
-    def link(self, rate_bps: int) -> LinkSpec:
-        return link_of(rate_bps, self.delay_ps, self.queue_capacity_bytes)
-
-
 def fat_tree(
     planes: int = 1,
     pods: int = 4,
@@ -167,83 +146,71 @@ def fat_tree(
     fabric_rate = uplink_rate(
         "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines_per_pod
     )
-    parameters = _Parameters(
-        planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
-        pods=require_range("pods", pods, 2, MAX_PORTS, "one pod is a leaf/spine fabric"),
-        leaves_per_pod=require_range("leaves_per_pod", leaves_per_pod, 1, MAX_PORTS),
-        spines_per_pod=require_range("spines_per_pod", spines_per_pod, 1, MAX_PORTS),
-        cores_per_spine=require_range("cores_per_spine", cores_per_spine, 1, MAX_PORTS),
-        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
-        host_rate_bps=host_rate,
-        fabric_rate_bps=fabric_rate,
-        core_rate_bps=uplink_rate(
-            "core_rate_bps",
-            core_rate_bps,
-            core_oversubscription,
-            fabric_rate,
-            leaves_per_pod,
-            cores_per_spine,
-            "core_",
-        ),
-        delay_ps=delay(delay_ps),
-        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
+    planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
+    pods = require_range("pods", pods, 2, MAX_PORTS, "one pod is a leaf/spine fabric")
+    leaves = require_range("leaves_per_pod", leaves_per_pod, 1, MAX_PORTS)
+    spines = require_range("spines_per_pod", spines_per_pod, 1, MAX_PORTS)
+    cores = require_range("cores_per_spine", cores_per_spine, 1, MAX_PORTS)
+    hosts = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
+    core_rate = uplink_rate(
+        "core_rate_bps", core_rate_bps, core_oversubscription, fabric_rate, leaves, cores, "core_"
     )
-    spines = parameters.spines_per_pod
+    links = PlaneLinks.checked(host_rate, fabric_rate, delay_ps, queue_capacity_bytes)
     require_links(
-        parameters.planes
-        * parameters.pods
-        * (
-            parameters.leaves_per_pod * (parameters.hosts_per_leaf + spines)
-            + spines * parameters.cores_per_spine
-        ),
-        f"planes={planes} of pods={pods} with leaves_per_pod={leaves_per_pod}, spines_per_pod={spines}, "
-        f"cores_per_spine={cores_per_spine} and hosts_per_leaf={hosts_per_leaf}",
+        planes * pods * (leaves * (hosts + spines) + spines * cores),
+        f"planes={planes} of pods={pods} with leaves_per_pod={leaves}, spines_per_pod={spines}, "
+        f"cores_per_spine={cores} and hosts_per_leaf={hosts}",
     )
     builder = FabricBuilder()
-    of_planes = [_Plane(builder, plane, parameters) for plane in range(parameters.planes)]
-    host_link = parameters.link(parameters.host_rate_bps)
-    for places in zip(*(plane.leaves for plane in of_planes), strict=True):
-        for _ in range(parameters.hosts_per_leaf):
-            builder.add_host(places, host_link)
-    for plane in of_planes:
-        plane.add_links(builder, parameters)
-    return builder.build({"kind": NAME, **asdict(parameters)})
+    of_planes = [_plane(builder, plane, (pods, leaves, spines, cores)) for plane in range(planes)]
+    builder.add_hosts([of_pods for of_pods, _, _ in of_planes], hosts, links.host_link)
+    core_link = links.link(core_rate)
+    for all_leaves, all_spines, all_cores in of_planes:
+        for own_leaves, own_spines in zip(_parts(all_leaves, pods), _parts(all_spines, pods), strict=True):
+            for leaf, spine in product(own_leaves, own_spines):
+                builder.add_link(leaf, spine, links.fabric_link)
+            for spine, above in zip(own_spines, _parts(all_cores, spines), strict=True):
+                for core in above:
+                    builder.add_link(spine, core, core_link)
+    # Rates are resolved, so that equal fabrics have equal parameters.
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "pods": pods,
+            "leaves_per_pod": leaves,
+            "spines_per_pod": spines,
+            "cores_per_spine": cores,
+            "hosts_per_leaf": hosts,
+            "host_rate_bps": links.host_rate_bps,
+            "fabric_rate_bps": links.fabric_rate_bps,
+            "core_rate_bps": core_rate,
+            "delay_ps": links.delay_ps,
+            "queue_capacity_bytes": links.queue_capacity_bytes,
+        }
+    )
 
 
-class _Plane:
-    """The switches of a plane, ordered by pod."""
-
-    def __init__(self, builder: FabricBuilder, plane: int, parameters: _Parameters) -> None:
-        pods = range(parameters.pods)
-        self.leaves = [
+def _plane(
+    builder: FabricBuilder, plane: int, counts: tuple[int, int, int, int]
+) -> tuple[list[NewSwitch], list[NewSwitch], list[NewSwitch]]:
+    """Add a plane's leaves, spines and cores, ordered by pod, given the counts of pods and of each within these."""
+    pods, leaves, spines, cores = map(range, counts)
+    return (
+        [
             builder.add_switch(plane, "leaf", coordinates=(pod, leaf), group=pod)
-            for pod in pods
-            for leaf in range(parameters.leaves_per_pod)
-        ]
-        self._spines = [
+            for pod, leaf in product(pods, leaves)
+        ],
+        [
             # Other pods reach all spines with the same number in the same way.
             builder.add_switch(plane, "spine", coordinates=(pod, spine), group=pod, position=(spine, pod))
-            for pod in pods
-            for spine in range(parameters.spines_per_pod)
-        ]
-        self._cores = [
+            for pod, spine in product(pods, spines)
+        ],
+        [
             builder.add_switch(plane, "core", coordinates=(spine, core))
-            for spine in range(parameters.spines_per_pod)
-            for core in range(parameters.cores_per_spine)
-        ]
-
-    def add_links(self, builder: FabricBuilder, parameters: _Parameters) -> None:
-        fabric_link = parameters.link(parameters.fabric_rate_bps)
-        core_link = parameters.link(parameters.core_rate_bps)
-        for leaves, spines in zip(
-            _parts(self.leaves, parameters.pods), _parts(self._spines, parameters.pods), strict=True
-        ):
-            for leaf in leaves:
-                for spine in spines:
-                    builder.add_link(leaf, spine, fabric_link)
-            for spine, cores in zip(spines, _parts(self._cores, parameters.spines_per_pod), strict=True):
-                for core in cores:
-                    builder.add_link(spine, core, core_link)
+            for spine, core in product(spines, cores)
+        ],
+    )
 
 
 def _parts(switches: Sequence[NewSwitch], count: int) -> list[Sequence[NewSwitch]]:

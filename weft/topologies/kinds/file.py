@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
-from weft.quantities.definitions import Rate, whole
+from weft.quantities.definitions import whole
 from weft.topologies.addressing import MAX_PLANES
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
@@ -16,7 +16,7 @@ from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.files import read_graph
 from weft.topologies.files.placed import Defaults, PlacedGraph, PlacedLink, PlacedSwitch, place
 from weft.topologies.graph_lists import item_of
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
 from weft.topologies.limits import delay, optional_queue_capacity, rate
 from weft.topologies.places import circle_without_tiers
 from weft.topologies.port_memory import link_of
@@ -24,7 +24,7 @@ from weft.topologies.port_memory import link_of
 NAME: Final = "file"
 
 
-class FileSection(TopologySection):
+class FileSection(FabricRateSection):
     """A topology from a file, which may omit figures of links. With `ranks_per_host`, the file's hosts are ranks."""
 
     kind: Literal["file"] = NAME
@@ -35,8 +35,6 @@ class FileSection(TopologySection):
     """Format of the file; by default decided by its suffix (.json, .graphml, .xml) or how it begins."""
     planes: Annotated[int, whole(1, MAX_PLANES)] = 1
     """Checked against the number of planes in the file."""
-    fabric_rate: Rate | None = None
-    """Rate of the links between switches; by default `host_rate`."""
 
     @cached_property
     def _placed(self) -> PlacedGraph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
@@ -17,8 +17,8 @@ from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.graph_lists import Hosts, Links, Switches, item_of, names_of, pairs_of, places_of
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, optional_queue_capacity, queue_capacity, rate
+from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
+from weft.topologies.limits import LinkArguments, PlaneLinks, delay, queue_capacity, rate
 from weft.topologies.link_choice import LINK_PATTERN
 from weft.topologies.places import circle_without_tiers
 from weft.topologies.port_memory import link_of
@@ -79,7 +79,7 @@ class LinksSection(Section):
     """Memory of each port; by default the fabric's `queue_capacity`."""
 
 
-class GraphSection(TopologySection):
+class GraphSection(FabricRateSection):
     """Any graph. Names omit the plane: switch l0 is p0l0 in plane 0."""
 
     kind: Literal["graph"] = NAME
@@ -92,8 +92,6 @@ class GraphSection(TopologySection):
     """Hosts, all with the same number of NICs."""
     links: list[LinksSection] = Field(default=[LinksSection(ends="l*<->s*")])
     """Links between the switches of a plane."""
-    fabric_rate: Rate | None = None
-    """Rate of the links between switches; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -157,10 +155,7 @@ def graph(
     switches: Sequence[Switches | Mapping[str, object]] = (Switches("leaf", 2), Switches("spine")),
     hosts: Sequence[Hosts | Mapping[str, object]] = (Hosts("l*"),),
     links: Sequence[Links | Mapping[str, object]] = (Links("l*<->s*"),),
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int | None = None,
+    **defaults: Unpack[LinkArguments],
 ) -> FabricSpec:
     """Describe `planes` equal graphs that share their hosts.
 
@@ -169,19 +164,14 @@ def graph(
         switches: switches of a plane; names are a letter and a number, l0, l1, … (p0l0 in plane 0).
         hosts: hosts and their switches, all with the same number of NICs.
         links: links and the switches that they join.
-        host_rate_bps: default rate of the hosts' links.
-        fabric_rate_bps: default rate of the links between switches; the hosts' rate if None.
-        delay_ps: default propagation delay.
-        queue_capacity_bytes: default queue of ports; None derives it from their rate (`weft.topologies.port_memory`).
+        defaults: rates, delay and queues of links that do not give them (`weft.topologies.limits.LinkArguments`).
 
     Raises:
         TopologyError: a figure is out of range, or a name is unknown; the message lists valid ones.
 
     """
     planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
-    host_rate = rate("host_rate_bps", host_rate_bps)
-    fabric_rate = host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps)
-    delay_ps, queue_capacity_bytes = delay(delay_ps), optional_queue_capacity(queue_capacity_bytes)
+    checked = PlaneLinks.checked(**defaults)
     listed = [item_of(Switches, each, f"switches[{at}]") for at, each in enumerate(switches)]
     attached = [item_of(Hosts, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
     joined = [item_of(Links, each, f"links[{at}]") for at, each in enumerate(links)]
@@ -201,17 +191,15 @@ def graph(
     builder = FabricBuilder()
     of_planes = [_switches(builder, plane, listed) for plane in range(planes)]
     for places, host in hosts_at:
-        link = link_of(
-            host_rate if host.rate_bps is None else rate("rate_bps", host.rate_bps),
-            delay_ps,
-            queue_capacity_bytes,
+        link = checked.link(
+            checked.host_rate_bps if host.rate_bps is None else rate("rate_bps", host.rate_bps)
         )
         for place in places:
             for _ in range(host.count):
                 builder.add_host([of_plane[name] for of_plane in of_planes for name in place], link)
     for of_plane in of_planes:
         for ends, each in pairs:
-            link = _link(each, fabric_rate, delay_ps, queue_capacity_bytes)
+            link = _link(each, checked)
             for a, b in ends:
                 for _ in range(each.count):
                     builder.add_link(of_plane[a], of_plane[b], link)
@@ -222,10 +210,7 @@ def graph(
             "switches": [asdict(each) for each in listed],
             "hosts": [asdict(each) for each in attached],
             "links": [asdict(each) for each in joined],
-            "host_rate_bps": host_rate,
-            "fabric_rate_bps": fabric_rate,
-            "delay_ps": delay_ps,
-            "queue_capacity_bytes": queue_capacity_bytes,
+            **asdict(checked),
         }
     )
 
@@ -239,12 +224,12 @@ def _switches(builder: FabricBuilder, plane: int, switches: Sequence[Switches]) 
     return dict(zip(names_of(switches), added, strict=True))
 
 
-def _link(links: Links, rate_bps: int, delay_ps: int, queue_capacity_bytes: int | None) -> LinkSpec:
+def _link(links: Links, defaults: PlaneLinks) -> LinkSpec:
     """Return a link with the figures that it gives, and the fabric's figures for the rest."""
     return link_of(
-        rate_bps if links.rate_bps is None else rate("rate_bps", links.rate_bps),
-        delay_ps if links.delay_ps is None else delay(links.delay_ps),
-        queue_capacity_bytes
+        defaults.fabric_rate_bps if links.rate_bps is None else rate("rate_bps", links.rate_bps),
+        defaults.delay_ps if links.delay_ps is None else delay(links.delay_ps),
+        defaults.queue_capacity_bytes
         if links.queue_capacity_bytes is None
         else queue_capacity(links.queue_capacity_bytes),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Annotated, Final, Literal
 
 from weft.quantities.definitions import Rate, number, whole
@@ -10,10 +10,9 @@ from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import require_range
-from weft.topologies.fabric import FabricSpec, LinkSpec
+from weft.topologies.fabric import FabricSpec
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, optional_queue_capacity, rate, uplink_rate
-from weft.topologies.port_memory import link_of
+from weft.topologies.limits import PlaneLinks, rate, uplink_rate
 
 NAME: Final = "leaf_spine"
 
@@ -54,28 +53,6 @@ class LeafSpineSection(TopologySection):
         )
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Validated parameters; the fabric rate is resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    leaves: int
-    spines: int
-    hosts_per_leaf: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
-
-    @property
-    def host_link(self) -> LinkSpec:
-        return link_of(self.host_rate_bps, self.delay_ps, self.queue_capacity_bytes)
-
-    @property
-    def fabric_link(self) -> LinkSpec:
-        return link_of(self.fabric_rate_bps, self.delay_ps, self.queue_capacity_bytes)
-
-
 def leaf_spine(
     planes: int = 2,
     leaves: int = 4,
@@ -104,57 +81,40 @@ def leaf_spine(
         TopologyError: a parameter is out of range; the message gives the valid range.
 
     """
-    parameters = _validate(
-        planes, leaves, spines, hosts_per_leaf, host_rate_bps, fabric_rate_bps, oversubscription, delay_ps,
-        queue_capacity_bytes,
-    )  # fmt: skip
-    require_links(
-        parameters.planes * parameters.leaves * (parameters.hosts_per_leaf + parameters.spines),
-        f"planes={planes} of leaves={leaves} with hosts_per_leaf={hosts_per_leaf} and spines={spines}",
-    )
-    builder = FabricBuilder()
-    leaves_of, spines_of = (
-        [[builder.add_switch(plane, role) for _ in range(count)] for plane in range(parameters.planes)]
-        for role, count in (("leaf", parameters.leaves), ("spine", parameters.spines))
-    )
-    for places in zip(*leaves_of, strict=True):
-        for _ in range(parameters.hosts_per_leaf):
-            builder.add_host(places, parameters.host_link)
-    for of_plane, above in zip(leaves_of, spines_of, strict=True):
-        for leaf in of_plane:
-            for spine in above:
-                builder.add_link(leaf, spine, parameters.fabric_link)
-    return builder.build({"kind": NAME, **asdict(parameters)})
-
-
-def _validate(
-    planes: int,
-    leaves: int,
-    spines: int,
-    hosts_per_leaf: int,
-    host_rate_bps: float,
-    fabric_rate_bps: float | None,
-    oversubscription: float | None,
-    delay_ps: int,
-    queue_capacity_bytes: int | None,
-) -> _Parameters:
     planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
     leaves = require_range("leaves", leaves, 1, MAX_PORTS, "each is at a port of every spine")
     several = "several leaves need a spine between them" if leaves > 1 else ""
     spines = require_range("spines", spines, 1 if leaves > 1 else 0, MAX_PORTS, several)
     hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
     host_rate = rate("host_rate_bps", host_rate_bps)
-    return _Parameters(
-        planes=planes,
-        leaves=leaves,
-        spines=spines,
-        hosts_per_leaf=hosts_per_leaf,
-        host_rate_bps=host_rate,
-        fabric_rate_bps=uplink_rate(
-            "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines
-        ),
-        delay_ps=delay(delay_ps),
-        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
+    fabric_rate = uplink_rate(
+        "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines
+    )
+    links = PlaneLinks.checked(host_rate, fabric_rate, delay_ps, queue_capacity_bytes)
+    require_links(
+        planes * leaves * (hosts_per_leaf + spines),
+        f"planes={planes} of leaves={leaves} with hosts_per_leaf={hosts_per_leaf} and spines={spines}",
+    )
+    builder = FabricBuilder()
+    leaves_of, spines_of = (
+        [[builder.add_switch(plane, role) for _ in range(count)] for plane in range(planes)]
+        for role, count in (("leaf", leaves), ("spine", spines))
+    )
+    builder.add_hosts(leaves_of, hosts_per_leaf, links.host_link)
+    for of_plane, above in zip(leaves_of, spines_of, strict=True):
+        for leaf in of_plane:
+            for spine in above:
+                builder.add_link(leaf, spine, links.fabric_link)
+    # Rates are resolved, so that equal fabrics have equal parameters.
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "leaves": leaves,
+            "spines": spines,
+            "hosts_per_leaf": hosts_per_leaf,
+            **asdict(links),
+        }
     )
 
 

@@ -8,8 +8,7 @@ that together join all pairs of leaves), and M. Ghobadi et al., ProjecToR (SIGCO
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
@@ -20,7 +19,8 @@ from weft.topologies.circuits import MOST_CONFIGURATIONS, CircuitConfiguration, 
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import FlatParameters
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.kinds.base import CircuitsSection, TopologyKind
+from weft.topologies.limits import LinkArguments
 
 NAME: Final = "optical_core"
 MOST_LEAVES = 4096
@@ -30,7 +30,7 @@ Matchings = Annotated[
 ]
 
 
-class OpticalCoreSection(TopologySection):
+class OpticalCoreSection(CircuitsSection):
     """Leaves joined in pairs by circuit switches, one for each uplink of a leaf."""
 
     kind: Literal["optical_core"] = NAME
@@ -43,8 +43,6 @@ class OpticalCoreSection(TopologySection):
     """Configurations of the circuits by name: for each uplink of a leaf, the matching that its circuit switch holds.
     `{all: [0, 1, 2], twice: [0, 0, 1]}` for leaves with three uplinks. An even number n of leaves has n - 1 matchings;
     an odd n has n, each leaving one leaf dark. Together the matchings join every two leaves once."""
-    configuration: ConfigurationName | None = None
-    """Initial configuration; by default the first."""
     fabric_rate: Rate | None = None
     """Rate of the circuits; by default `host_rate`."""
 
@@ -55,15 +53,7 @@ class OpticalCoreSection(TopologySection):
 
     def check(self) -> None:
         """Check that the matchings exist, with equal numbers in all configurations, and the shared keys."""
-        try:
-            checked_matchings(self.leaves, self.matchings)
-        except TopologyError as error:
-            raise TopologyKeyError("matchings", str(error)) from None
-        if self.configuration is not None and self.configuration not in self.matchings:
-            raise TopologyKeyError(
-                "configuration",
-                f"{self.configuration!r} is not one of matchings (valid: {', '.join(self.matchings)})",
-            )
+        self.check_configurations("matchings", lambda: checked_matchings(self.leaves, self.matchings))
         super().check()
 
     def network(self) -> FabricSpec:
@@ -72,8 +62,7 @@ class OpticalCoreSection(TopologySection):
             leaves=self.leaves,
             matchings=self.matchings,
             configuration=self.configuration,
-            hosts_per_switch=self.endpoints_per_leaf,
-            **self.network_arguments(self.fabric_rate),
+            **self.flat_arguments(),
         )
 
 
@@ -83,10 +72,7 @@ def optical_core(
     matchings: Mapping[str, Sequence[int]] = _DEFAULT_MATCHINGS,
     configuration: str | None = None,
     hosts_per_switch: int = 1,
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int | None = None,
+    **links: Unpack[LinkArguments],
 ) -> FabricSpec:
     """Describe `planes` of leaves joined by circuits; the planes share their hosts.
 
@@ -96,10 +82,7 @@ def optical_core(
         matchings: configurations of the circuits by name: the matching (see `matching`) of each uplink's switch.
         configuration: the initial configuration; the first by default.
         hosts_per_switch: hosts on each leaf.
-        host_rate_bps: rate of the links between hosts and leaves.
-        fabric_rate_bps: rate of the circuits; the hosts' rate by default.
-        delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
+        links: rates (the fabric rate is of the circuits), delay and queues (`weft.topologies.limits.LinkArguments`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
@@ -107,24 +90,23 @@ def optical_core(
     """
     leaves = require_range("leaves", leaves, 2, MOST_LEAVES)
     checked = checked_matchings(leaves, matchings)
-    parameters = FlatParameters.checked(
-        planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
-    )
+    parameters = FlatParameters.checked(planes, hosts_per_switch, **links)
     uplinks = len(next(iter(checked.values())))
-    links = parameters.planes * leaves * (parameters.hosts_per_switch + uplinks)
-    require_configurations(len(checked), links, f"{leaves} leaves of {uplinks} uplinks")
+    link_count = parameters.planes * leaves * (parameters.hosts_per_switch + uplinks)
+    require_configurations(len(checked), link_count, f"{leaves} leaves of {uplinks} uplinks")
     builder = FabricBuilder()
     of_planes = [
         [builder.add_switch(plane, "leaf") for _ in range(leaves)] for plane in range(parameters.planes)
     ]
-    for leaf in range(leaves):
-        for _ in range(parameters.hosts_per_switch):
-            builder.add_host([of_plane[leaf] for of_plane in of_planes], parameters.host_link)
+    builder.add_hosts(of_planes, parameters.hosts_per_switch, parameters.links.host_link)
     ports = []
     for plane, of_plane in enumerate(of_planes):
         core = [builder.add_circuit_switch(plane) for _ in range(uplinks)]
         ports.append(
-            [[builder.add_circuit_port(leaf, at, parameters.fabric_link) for at in core] for leaf in of_plane]
+            [
+                [builder.add_circuit_port(leaf, at, parameters.links.fabric_link) for at in core]
+                for leaf in of_plane
+            ]
         )
     builder.set_configurations(
         [
@@ -141,7 +123,7 @@ def optical_core(
         ],
         next(iter(checked)) if configuration is None else configuration,
     )
-    return builder.build({"kind": NAME, "leaves": leaves, "matchings": checked, **asdict(parameters)})
+    return builder.build({"kind": NAME, "leaves": leaves, "matchings": checked, **parameters.described})
 
 
 def matching_count(leaves: int) -> int:

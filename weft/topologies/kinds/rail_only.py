@@ -5,23 +5,22 @@ Ranks with the same number on all hosts form a rail. Data that changes rails cro
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import Annotated, Final, Literal
+from dataclasses import asdict
+from typing import Annotated, Final, Literal, Unpack
 
-from weft.quantities.definitions import Rate, whole
+from weft.quantities.definitions import whole
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, require_links
 from weft.topologies.errors import TopologyError, require_range
-from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.limits import delay, optional_queue_capacity, rate
-from weft.topologies.port_memory import link_of
+from weft.topologies.fabric import FabricSpec
+from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
+from weft.topologies.limits import LinkArguments, PlaneLinks
 
 NAME: Final = "rail_only"
 
 
-class RailOnlySection(TopologySection):
+class RailOnlySection(FabricRateSection):
     """A network for each rail, which is the ranks with the same number on all hosts. Rails meet only inside hosts."""
 
     kind: Literal["rail_only"] = NAME
@@ -34,8 +33,6 @@ class RailOnlySection(TopologySection):
     """Groups of `hosts_per_leaf` hosts; each rail has a leaf for each group."""
     spines_per_rail: Annotated[int, whole(0, MAX_PORTS)] = 0
     """Spines that join a rail's leaves; several blocks need at least one."""
-    fabric_rate: Rate | None = None
-    """Rate of the links between leaves and spines; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
@@ -69,34 +66,13 @@ class RailOnlySection(TopologySection):
         )
 
 
-@dataclass(frozen=True)
-class _Parameters:
-    """Validated parameters, rates resolved, so that equal fabrics have equal parameters."""
-
-    planes: int
-    rails: int
-    blocks: int
-    hosts_per_leaf: int
-    spines_per_rail: int
-    host_rate_bps: int
-    fabric_rate_bps: int
-    delay_ps: int
-    queue_capacity_bytes: int | None
-
-    def link(self, rate_bps: int) -> LinkSpec:
-        return link_of(rate_bps, self.delay_ps, self.queue_capacity_bytes)
-
-
 def rail_only(
     planes: int = 1,
     rails: int = 8,
     blocks: int = 1,
     hosts_per_leaf: int = 2,
     spines_per_rail: int = 0,
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int | None = None,
+    **links: Unpack[LinkArguments],
 ) -> FabricSpec:
     """Describe rails without links between them; `with_scale_up(…, rail_optimised=True)` joins them inside hosts.
 
@@ -106,69 +82,53 @@ def rail_only(
         blocks: groups of hosts. Leaf b x rails + r of a plane has rank r of every host of block b.
         hosts_per_leaf: hosts of a block.
         spines_per_rail: spines of each rail, each linked once to every leaf of it; 0 is valid with a single block.
-        host_rate_bps: rate of the links between hosts and leaves.
-        fabric_rate_bps: rate of the links between leaves and spines; the hosts' rate by default.
-        delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
+        links: rates, delay and queues (`weft.topologies.limits.LinkArguments`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
 
     """
-    host_rate = rate("host_rate_bps", host_rate_bps)
     blocks = require_range("blocks", blocks, 1, MAX_PORTS)
     several = "several blocks need a spine between the leaves of a rail" if blocks > 1 else ""
-    parameters = _Parameters(
-        planes=require_range("planes", planes, 1, addressing.MAX_PLANES),
-        rails=require_range("rails", rails, 2, 64),
-        blocks=blocks,
-        hosts_per_leaf=require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS),
-        spines_per_rail=require_range(
-            "spines_per_rail", spines_per_rail, int(blocks > 1), MAX_PORTS, several
-        ),
-        host_rate_bps=host_rate,
-        fabric_rate_bps=host_rate if fabric_rate_bps is None else rate("fabric_rate_bps", fabric_rate_bps),
-        delay_ps=delay(delay_ps),
-        queue_capacity_bytes=optional_queue_capacity(queue_capacity_bytes),
-    )
-    if parameters.blocks * parameters.hosts_per_leaf < 2:
+    planes = require_range("planes", planes, 1, addressing.MAX_PLANES)
+    rails = require_range("rails", rails, 2, 64)
+    hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
+    spines_per_rail = require_range("spines_per_rail", spines_per_rail, int(blocks > 1), MAX_PORTS, several)
+    of_planes = PlaneLinks.checked(**links)
+    if blocks * hosts_per_leaf < 2:
         raise TopologyError("a rail of one host leads nowhere (valid: at least 2 hosts)")
-    return _build(parameters)
-
-
-def _build(parameters: _Parameters) -> FabricSpec:
     require_links(
-        parameters.planes
-        * parameters.rails
-        * parameters.blocks
-        * (parameters.hosts_per_leaf + parameters.spines_per_rail),
-        f"planes={parameters.planes} of blocks={parameters.blocks} with rails={parameters.rails}, "
-        f"hosts_per_leaf={parameters.hosts_per_leaf} and spines_per_rail={parameters.spines_per_rail}",
+        planes * rails * blocks * (hosts_per_leaf + spines_per_rail),
+        f"planes={planes} of blocks={blocks} with rails={rails}, "
+        f"hosts_per_leaf={hosts_per_leaf} and spines_per_rail={spines_per_rail}",
     )
     builder = FabricBuilder()
-    rails = range(parameters.rails)
     leaves_of = [
         [
             builder.add_switch(plane, "leaf", coordinates=(rail, block), group=rail)
-            for block in range(parameters.blocks)
-            for rail in rails
+            for block in range(blocks)
+            for rail in range(rails)
         ]
-        for plane in range(parameters.planes)
+        for plane in range(planes)
     ]
-    host_link, fabric_link = (
-        parameters.link(parameters.host_rate_bps),
-        parameters.link(parameters.fabric_rate_bps),
-    )
-    for places in zip(*leaves_of, strict=True):
-        for _ in range(parameters.hosts_per_leaf):
-            builder.add_host(places, host_link)
+    builder.add_hosts(leaves_of, hosts_per_leaf, of_planes.host_link)
     for plane, leaves in enumerate(leaves_of):
-        for rail in rails:
-            for number in range(parameters.spines_per_rail):
+        for rail in range(rails):
+            for number in range(spines_per_rail):
                 spine = builder.add_switch(plane, "spine", coordinates=(rail, number), group=rail)
-                for leaf in leaves[rail :: parameters.rails]:
-                    builder.add_link(leaf, spine, fabric_link)
-    return builder.build({"kind": NAME, **asdict(parameters)})
+                for leaf in leaves[rail::rails]:
+                    builder.add_link(leaf, spine, of_planes.fabric_link)
+    return builder.build(
+        {
+            "kind": NAME,
+            "planes": planes,
+            "rails": rails,
+            "blocks": blocks,
+            "hosts_per_leaf": hosts_per_leaf,
+            "spines_per_rail": spines_per_rail,
+            **asdict(of_planes),
+        }
+    )
 
 
 KIND = TopologyKind(NAME, RailOnlySection, rail_only, implied_by=("spines_per_rail",))

@@ -6,19 +6,19 @@ Terms follow W. Dally and B. Towles, Principles and Practices of Interconnection
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from itertools import product
 from math import prod
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
-from weft.quantities.definitions import Rate, whole
+from weft.quantities.definitions import whole
 from weft.topologies.builder import require_links
 from weft.topologies.errors import TopologyError, require_range
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.flat import Coordinates, FlatLink, FlatParameters, build_flat
-from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
+from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
+from weft.topologies.limits import LinkArguments
 from weft.topologies.places import grid_clusters, grid_places
 
 NAME: Final = "torus"
@@ -27,41 +27,44 @@ LONGEST = 4096
 """Most switches in a row."""
 
 
-class TorusSection(TopologySection):
-    """A torus or mesh of switches, each with hosts."""
+class GridSection(FabricRateSection):
+    """A section with a grid of switches, each with hosts."""
 
-    kind: Literal["torus"] = NAME
-    """A torus or mesh; a section with `shape` is of this kind."""
     shape: Annotated[
         list[Annotated[int, whole(1, LONGEST)]], Field(min_length=1, max_length=MOST_DIMENSIONS)
     ] = Field([4, 4])
     """Switches in each dimension: `[4, 4, 4]`."""
-    wrap: bool | Annotated[list[bool], Field(min_length=1, max_length=MOST_DIMENSIONS)] = True
-    """Whether the ends of a row are linked (a torus) or not (a mesh); one value for all dimensions, or one for each."""
-    fabric_rate: Rate | None = None
-    """Rate of the links between switches; by default `host_rate`."""
 
     @property
     def leaf_count(self) -> int:
         """Switches of a plane."""
         return prod(self.shape)
 
+    def check_dimensions(self, key: str, values: Sequence[int]) -> None:
+        """Check that a key has a value for each dimension."""
+        if len(values) != len(self.shape):
+            raise TopologyKeyError(
+                key, f"has {len(values)} values for {len(self.shape)} dimensions (valid: one for each)"
+            )
+
+
+class TorusSection(GridSection):
+    """A torus or mesh of switches, each with hosts."""
+
+    kind: Literal["torus"] = NAME
+    """A torus or mesh; a section with `shape` is of this kind."""
+    wrap: bool | Annotated[list[bool], Field(min_length=1, max_length=MOST_DIMENSIONS)] = True
+    """Whether the ends of a row are linked (a torus) or not (a mesh); one value for all dimensions, or one for each."""
+
     def check(self) -> None:
         """Check that `wrap` fits `shape`, and the shared keys."""
-        if not isinstance(self.wrap, bool) and len(self.wrap) != len(self.shape):
-            raise TopologyKeyError(
-                "wrap", f"has {len(self.wrap)} values for {len(self.shape)} dimensions (valid: one for each)"
-            )
+        if not isinstance(self.wrap, bool):
+            self.check_dimensions("wrap", self.wrap)
         super().check()
 
     def network(self) -> FabricSpec:
         """Return the fabric without scale-up links."""
-        return torus(
-            shape=self.shape,
-            wrap=self.wrap,
-            hosts_per_switch=self.endpoints_per_leaf,
-            **self.network_arguments(self.fabric_rate),
-        )
+        return torus(shape=self.shape, wrap=self.wrap, **self.flat_arguments())
 
 
 def torus(
@@ -69,10 +72,7 @@ def torus(
     shape: Sequence[int] = (4, 4),
     wrap: bool | Sequence[bool] = True,
     hosts_per_switch: int = 1,
-    host_rate_bps: float = 10e9,
-    fabric_rate_bps: float | None = None,
-    delay_ps: int = 1_000_000,
-    queue_capacity_bytes: int | None = None,
+    **links: Unpack[LinkArguments],
 ) -> FabricSpec:
     """Describe `planes` tori or meshes that share their hosts.
 
@@ -83,27 +83,22 @@ def torus(
         shape: switches in each dimension, the first one slowest: switch 1 of a (4, 4) torus has coordinates (0, 1).
         wrap: whether a dimension's last switch is linked to its first one; one value for all, or one for each.
         hosts_per_switch: hosts on each switch.
-        host_rate_bps: rate of the links between hosts and switches.
-        fabric_rate_bps: rate of the links between switches; the hosts' rate by default.
-        delay_ps: propagation delay of every link.
-        queue_capacity_bytes: queue of every transmitting port; by default by its rate (`weft.topologies.port_memory`).
+        links: rates, delay and queues (`weft.topologies.limits.LinkArguments`).
 
     Raises:
         TopologyError: a parameter is out of range; the message gives the valid range.
 
     """
     lengths, wraps = grid_shape(shape), _wrap(wrap, len(shape))
-    parameters = FlatParameters.checked(
-        planes, hosts_per_switch, host_rate_bps, fabric_rate_bps, delay_ps, queue_capacity_bytes
-    )
+    parameters = FlatParameters.checked(planes, hosts_per_switch, **links)
     require_links(prod(lengths), f"shape={list(lengths)}")
-    link = parameters.fabric_link
+    link = parameters.links.fabric_link
     return build_flat(
         "node",
         parameters,
         list(product(*map(range, lengths))),
         lambda: (FlatLink(a, b, link) for a, b in neighbours(lengths, wraps)),
-        {"kind": NAME, "shape": lengths, "wrap": wraps, **asdict(parameters)},
+        {"kind": NAME, "shape": lengths, "wrap": wraps, **parameters.described},
     )
 
 

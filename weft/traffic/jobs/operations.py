@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -171,6 +171,21 @@ class Operations:
         }
 
 
+class OperationArguments(TypedDict, total=False):
+    """Arguments that each method of `OperationsBuilder` takes for an operation that waits for others."""
+
+    stream: int
+    """A number, or NO_STREAM; by default 0 for computations, NO_STREAM for all others."""
+    after: Iterable[int]
+    """Operations that are done before it starts."""
+    after_start: Iterable[int]
+    """Operations that have started before it does."""
+    category: str
+    """Its purpose; results sum times and bytes by category."""
+    name: str
+    """Its name in traces."""
+
+
 @dataclass
 class OperationsBuilder:
     """Adds operations one by one. Each method returns the operation's number.
@@ -191,90 +206,33 @@ class OperationsBuilder:
         """Return how many operations there are so far."""
         return len(self._columns) // _COLUMNS
 
-    def compute(
-        self,
-        duration_ps: int,
-        *,
-        stream: int = 0,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
-    ) -> int:
-        """Add a computation, which keeps its stream busy for so long."""
-        return self._add(
-            Kind.COMPUTE, stream, category, name, after, after_start, duration_ps=_of_duration(duration_ps)
-        )
+    def compute(self, duration_ps: int, **given: Unpack[OperationArguments]) -> int:
+        """Add a computation, which keeps its stream, by default stream 0, busy for so long."""
+        given.setdefault("stream", 0)
+        return self._add(Kind.COMPUTE, _of_duration(duration_ps), **given)
 
     def timer(self, at_ps: int, *, category: str = "", name: str = "") -> int:
         """Add what is done so long after the job's start."""
-        return self._add(Kind.TIMER, NO_STREAM, category, name, (), (), duration_ps=_of_duration(at_ps))
+        return self._add(Kind.TIMER, _of_duration(at_ps), category=category, name=name)
 
-    def send(
-        self,
-        peer_slot: int,
-        size_bytes: int,
-        tag: int = 0,
-        *,
-        stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
-    ) -> int:
+    def send(self, peer_slot: int, size_bytes: int, tag: int = 0, **given: Unpack[OperationArguments]) -> int:
         """Add a send to the peer in a slot."""
-        size_bytes, tag = _of_size(size_bytes), _of_tag(tag)
-        return self._add(
-            Kind.SEND, stream, category, name, after, after_start, 0, size_bytes, _of_slot(peer_slot), tag
-        )
+        return self._add(Kind.SEND, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given)
 
     def receive(
-        self,
-        peer_slot: int,
-        size_bytes: int,
-        tag: int = 0,
-        *,
-        stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
+        self, peer_slot: int, size_bytes: int, tag: int = 0, **given: Unpack[OperationArguments]
     ) -> int:
         """Add a receive from the peer in a slot."""
-        size_bytes, tag = _of_size(size_bytes), _of_tag(tag)
-        return self._add(
-            Kind.RECEIVE, stream, category, name, after, after_start, 0, size_bytes, _of_slot(peer_slot), tag
-        )
+        return self._add(Kind.RECEIVE, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given)
 
-    def read(
-        self,
-        peer_slot: int,
-        size_bytes: int,
-        *,
-        stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
-    ) -> int:
+    def read(self, peer_slot: int, size_bytes: int, **given: Unpack[OperationArguments]) -> int:
         """Add an RDMA READ of the memory of the peer in a slot."""
-        slot, size_bytes = _of_slot(peer_slot), _of_size(size_bytes)
-        return self._add(Kind.READ, stream, category, name, after, after_start, 0, size_bytes, slot)
+        return self._add(Kind.READ, 0, _of_size(size_bytes), _of_slot(peer_slot), **given)
 
-    def collective(
-        self,
-        group_slot: int,
-        call: int,
-        *,
-        stream: int = NO_STREAM,
-        after: Iterable[int] = (),
-        after_start: Iterable[int] = (),
-        category: str = "",
-        name: str = "",
-    ) -> int:
+    def collective(self, group_slot: int, call: int, **given: Unpack[OperationArguments]) -> int:
         """Add the rank's part in a collective of the group in a slot; `call` is its place in `Job.calls`."""
         slot = self._calls.setdefault((_of_slot(group_slot), _of_slot(call)), len(self._calls))
-        return self._add(Kind.COLLECTIVE, stream, category, name, after, after_start, target=slot)
+        return self._add(Kind.COLLECTIVE, target=slot, **given)
 
     def add_after(self, operation: int, after: Iterable[int], *, start: bool = False) -> None:
         """Have an operation follow others, too."""
@@ -289,15 +247,16 @@ class OperationsBuilder:
     def _add(
         self,
         kind: Kind,
-        stream: int,
-        category: str,
-        name: str,
-        after: Iterable[int],
-        after_start: Iterable[int],
         duration_ps: int = 0,
         size_bytes: int = 0,
         target: int = 0,
         tag: int = 0,
+        *,
+        stream: int = NO_STREAM,
+        after: Iterable[int] = (),
+        after_start: Iterable[int] = (),
+        category: str = "",
+        name: str = "",
     ) -> int:
         if not NO_STREAM <= stream < MAX_STREAMS:
             raise OperationsError(f"stream {stream} (valid: {NO_STREAM} to {MAX_STREAMS - 1})")

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from scapy.fields import Field
-from scapy.packet import Packet, Raw, bind_bottom_up
+from scapy.packet import Packet, bind_bottom_up
 
 from weft.traffic.aggregation_format import (
     CONTRIBUTION_QP,
@@ -17,7 +17,7 @@ from weft.traffic.aggregation_format import (
     udp_length,
 )
 from weft.traffic.layers.made_fields import fields_of
-from weft.traffic.layers.roce import DETH, is_datagram
+from weft.traffic.layers.roce import DETH, datagram_hook
 from weft.wire.headers.aggregation import AGGREGATION
 
 _QUEUE_PAIRS = (CONTRIBUTION_QP, RESULT_QP)
@@ -58,12 +58,7 @@ class AggregationHeader(Packet):
 
     name = "Aggregation"
     fields_desc = fields_of(AGGREGATION, lists={"lanes": LanesField})
-
-    @classmethod
-    def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
-        """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
-        below = kwargs.get("_underlayer")
-        return cls if below is None or is_datagram(below, _QUEUE_PAIRS, _UDP_LENGTHS) else Raw
+    dispatch_hook = datagram_hook(_QUEUE_PAIRS, _UDP_LENGTHS)
 
 
 bind_bottom_up(DETH, AggregationHeader)

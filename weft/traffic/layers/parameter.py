@@ -9,7 +9,7 @@ from scapy.packet import Packet, Raw
 
 from weft.traffic.layers.frames import HOP_LIMIT, datagram_headers
 from weft.traffic.layers.made_fields import fields_of
-from weft.traffic.layers.roce import DETH, is_datagram
+from weft.traffic.layers.roce import DETH, datagram_hook
 from weft.traffic.service_format import (
     BLOCK_BYTES,
     PARAMETER_CLIENT_QP,
@@ -28,12 +28,7 @@ class ParameterHeader(Packet):
 
     name = "Parameter"
     fields_desc = fields_of(PARAMETER)
-
-    @classmethod
-    def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
-        """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
-        below = kwargs.get("_underlayer")
-        return cls if below is None or is_datagram(below, _QUEUE_PAIRS, _UDP_LENGTHS) else Raw
+    dispatch_hook = datagram_hook(_QUEUE_PAIRS, _UDP_LENGTHS)
 
 
 def parameter_frame(

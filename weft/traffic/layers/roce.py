@@ -6,10 +6,11 @@ BTH, AETH, CNP and the iCRC field come from scapy.contrib.roce. Sources: `weft/w
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Any
 
 from scapy.contrib.roce import AETH, BTH, CNP_OPCODE, CNPPadding, cnp
 from scapy.layers.inet import UDP
-from scapy.packet import Packet, bind_layers
+from scapy.packet import Packet, Raw, bind_layers
 
 from weft.traffic.layers.made_fields import fields_of
 from weft.wire import Header
@@ -31,7 +32,7 @@ __all__ = [
     "CNPPadding",
     "ImmDt",
     "cnp",
-    "is_datagram",
+    "datagram_hook",
 ]
 
 OPCODE: dict[str, int] = {name: opcode.number for name, opcode in OPCODES.items()}
@@ -128,6 +129,22 @@ def is_datagram(deth: Packet, queue_pairs: Container[int], udp_lengths: Containe
     return (
         bth.opcode == OPCODE["UD_SEND_ONLY"] and bth.dqpn in queue_pairs and bth.underlayer.len in udp_lengths
     )
+
+
+def datagram_hook(queue_pairs: Container[int], udp_lengths: Container[int]) -> Any:
+    """Return the `dispatch_hook` of a layer that datagrams to these queue pairs and of these UDP lengths carry.
+
+    Each layer needs its own: Scapy does not look for hooks among the bases.
+    """
+
+    def dispatch_hook(
+        cls: type[Packet], _pkt: bytes | None = None, *args: Any, **kwargs: Any
+    ) -> type[Packet]:
+        """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
+        below = kwargs.get("_underlayer")
+        return cls if below is None or is_datagram(below, queue_pairs, udp_lengths) else Raw
+
+    return classmethod(dispatch_hook)
 
 
 def _layer_behind_bth(extensions: tuple[Header, ...]) -> type[Packet]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from scapy.packet import Packet, Raw
+from scapy.packet import Packet
 
 from weft.traffic.layers.frames import HOP_LIMIT, datagram_headers
 from weft.traffic.layers.made_fields import fields_of
-from weft.traffic.layers.roce import DETH, is_datagram
+from weft.traffic.layers.roce import DETH, datagram_hook
 from weft.traffic.service_format import (
     ANSWER_QP,
     REQUEST_QP,
@@ -26,12 +26,7 @@ class ServiceHeader(Packet):
 
     name = "Service"
     fields_desc = fields_of(SERVICE)
-
-    @classmethod
-    def dispatch_hook(cls, _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
-        """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
-        below = kwargs.get("_underlayer")
-        return cls if below is None or is_datagram(below, _QUEUE_PAIRS, _UDP_LENGTHS) else Raw
+    dispatch_hook = datagram_hook(_QUEUE_PAIRS, _UDP_LENGTHS)
 
 
 def service_frame(

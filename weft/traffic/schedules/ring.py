@@ -205,20 +205,25 @@ def _chain(spec: CollectiveSpec, rank: int) -> tuple[int | None, int | None]:
     return before, behind
 
 
+def _pieces_of_planes(
+    spec: CollectiveSpec, rank: int, schedule: LaneSchedule
+) -> Iterator[tuple[LanePlan, Chunk, int]]:
+    """Add a lane for each piece of each plane; yield the plane's plan, its pieces, and how many there are."""
+    for plane, stripe in enumerate(spec.stripes()):
+        pieces = len(cut(stripe, spec.piece_bytes, spec.element_bytes))
+        if pieces and spec.rank_count > 1:
+            plan = LanePlan(spec, rank, schedule, plane)
+            piece = plan.pieces_of(stripe)
+            schedule.add_lanes(pieces)
+            yield plan, piece, pieces
+
+
 def ring_broadcast(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Broadcast along the ring from the root, piece after piece."""
     schedule = new_schedule(spec, rank, {DATA: spec.size_bytes})
     before, behind = _chain(spec, rank)
-    for plane, stripe in enumerate(spec.stripes()):
-        plan, pieces = (
-            LanePlan(spec, rank, schedule, plane),
-            len(cut(stripe, spec.piece_bytes, spec.element_bytes)),
-        )
-        if not pieces or spec.rank_count == 1:
-            continue
-        piece = plan.pieces_of(stripe)
+    for plan, piece, pieces in _pieces_of_planes(spec, rank, schedule):
         kinds = [kind for kind, peer in ((WAIT, before), (WRITE, behind)) if peer is not None]
-        schedule.add_lanes(pieces)
         schedule.add_loop(1, schedule.add_grid(pieces, *kinds))
         if before is not None:
             plan.receive(piece, plan.channel(before), slot=kinds.index(WAIT))
@@ -232,16 +237,8 @@ def ring_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     size_bytes = spec.size_bytes
     schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: size_bytes})
     before, behind = _chain(spec, rank)
-    for plane, stripe in enumerate(spec.stripes()):
-        plan, pieces = (
-            LanePlan(spec, rank, schedule, plane),
-            len(cut(stripe, spec.piece_bytes, spec.element_bytes)),
-        )
-        if not pieces or spec.rank_count == 1:
-            continue
-        piece = plan.pieces_of(stripe)
+    for plan, piece, pieces in _pieces_of_planes(spec, rank, schedule):
         arriving = [] if behind is None else [WAIT, REDUCE]
-        schedule.add_lanes(pieces)
         schedule.add_loop(1, schedule.add_grid(pieces, *arriving, *([] if before is None else [WRITE])))
         if behind is not None:
             plan.receive(piece, plan.channel(behind), slot=0)
