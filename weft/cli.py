@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -24,36 +24,71 @@ from weft.system.shipped_labs import LAB_PREFIX, lab_file
 from weft.system.streams import printable, usable_streams
 
 _LAYOUT = "\n\t"
-# Module and attribute of each command, imported only on use.
-COMMANDS: dict[str, tuple[str, str]] = {
-    "compile": ("weft.compiler.cli", "compile_command"),
-    "switch": ("weft.switch.cli", "switch"),
-    "controller": ("weft.controller.cli", "controller"),
-    "run": ("weft.commands.run", "run"),
-    "sweep": ("weft.commands.sweep", "sweep"),
-    "report": ("weft.commands.report", "report"),
-    "diff": ("weft.commands.diff", "diff"),
-    "compare": ("weft.commands.compare", "compare"),
-    "lab": ("weft.commands.lab", "lab"),
-    "collective": ("weft.commands.collective", "collective"),
-    "trace": ("weft.commands.trace", "trace"),
-    "job-trace": ("weft.commands.job_trace", "job_trace"),
-    "shell": ("weft.commands.shell", "shell"),
-    "switch-cli": ("weft.commands.switch_cli", "switch_cli"),
-    "exec": ("weft.commands.exec", "exec_command"),
-    "labs": ("weft.commands.labs", "labs"),
-    "check": ("weft.commands.check", "check"),
-    "init": ("weft.commands.init", "init"),
-    "new": ("weft.commands.new", "new"),
-    "schema": ("weft.commands.schema", "schema"),
-    "topology": ("weft.commands.topology", "topology"),
-    "job": ("weft.commands.job", "job"),
-    "switch-cost": ("weft.commands.switch_cost", "switch_cost"),
-    "cost": ("weft.commands.cost", "cost"),
-    "stf": ("weft.commands.stf", "stf"),
-    "clean": ("weft.commands.clean", "clean"),
-}
 
+
+class Entry(NamedTuple):
+    """A command: its module and attribute, imported only on use, and what the list of commands says of it."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+SECTIONS = {
+    "Run": {
+        "run": Entry("weft.commands.run", "run", "Run a scenario and check its results"),
+        "sweep": Entry("weft.commands.sweep", "sweep", "Run a scenario with every combination of values"),
+        "collective": Entry(
+            "weft.commands.collective", "collective", "Time a collective over a range of sizes"
+        ),
+        "lab": Entry("weft.commands.lab", "lab", "Keep a scenario's fabric up for other terminals"),
+        "exec": Entry("weft.commands.exec", "exec_command", "Run a command in a host of the running lab"),
+        "clean": Entry("weft.commands.clean", "clean", "Remove what interrupted runs left behind"),
+    },
+    "Look": {
+        "report": Entry("weft.commands.report", "report", "Make an HTML page of a run or a sweep"),
+        "compare": Entry("weft.commands.compare", "compare", "Compare the results of several runs"),
+        "trace": Entry("weft.commands.trace", "trace", "Show what a packet meets on its way"),
+        "diff": Entry("weft.commands.diff", "diff", "Show what changed in switches between two moments"),
+        "controller": Entry(
+            "weft.controller.cli", "controller", "Read and change the switches of the running lab"
+        ),
+        "shell": Entry("weft.commands.shell", "shell", "Open p4runtime-shell on a switch"),
+        "switch-cli": Entry(
+            "weft.commands.switch_cli", "switch_cli", "Run simple_switch_CLI's commands on a switch"
+        ),
+    },
+    "Design": {
+        "topology": Entry("weft.commands.topology", "topology", "Show, draw or export a scenario's fabric"),
+        "job": Entry("weft.commands.job", "job", "Show a scenario's training jobs"),
+        "job-trace": Entry("weft.commands.job_trace", "job_trace", "Show and convert traces of jobs"),
+        "cost": Entry("weft.commands.cost", "cost", "Print prices and power of fabrics"),
+        "switch-cost": Entry(
+            "weft.commands.switch_cost", "switch_cost", "Print what in-network reduction takes of a switch"
+        ),
+    },
+    "Program": {
+        "new": Entry("weft.commands.new", "new", "Make a folder with a P4 program of your own"),
+        "compile": Entry(
+            "weft.compiler.cli", "compile_command", "Compile a P4_16 program to BMv2 JSON and P4Info"
+        ),
+        "stf": Entry("weft.commands.stf", "stf", "Run STF test cases on a P4 program"),
+        "switch": Entry("weft.switch.cli", "switch", "Run one switch on interfaces of this machine"),
+    },
+    "Learn": {
+        "labs": Entry("weft.commands.labs", "labs", "List the labs, or copy one"),
+        "check": Entry("weft.commands.check", "check", "Check a lab's solution"),
+        "init": Entry("weft.commands.init", "init", "Write a small commented scenario"),
+        "schema": Entry("weft.commands.schema", "schema", "Print the JSON Schema of scenarios and results"),
+    },
+}
+"""All commands, by section and name."""
+COMMANDS = {name: entry for section in SECTIONS.values() for name, entry in section.items()}
+_EXAMPLES = """\b
+Examples:
+  weft run lab:01-allreduce              run a scenario that ships with Weft
+  weft report runs/RUN                   make a page of what a run left
+  weft new counter                       begin a P4 program of your own"""
 
 _RUNS_ALONE = ("sweep", "lab", "collective", "trace", "exec")
 """Commands that run a fabric in one process."""
@@ -75,12 +110,18 @@ class LazyGroup(click.Group):
         """Return a command by name; None if it is unknown."""
         if cmd_name not in COMMANDS:
             return None
-        module, attribute = COMMANDS[cmd_name]
+        entry = COMMANDS[cmd_name]
         with collector_paused():
-            command: click.Command = getattr(importlib.import_module(module), attribute)
+            command: click.Command = getattr(importlib.import_module(entry.module), entry.attribute)
         if self.has_process:
             gc.freeze()
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands by section, without importing them."""
+        for title, entries in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(name, entry.summary) for name, entry in entries.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -92,7 +133,9 @@ class LazyGroup(click.Group):
 
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+    cls=LazyGroup,
+    epilog=_EXAMPLES,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )
 @click.version_option(package_name=DISTRIBUTION)
 @click.pass_context
