@@ -1,5 +1,5 @@
 # `make demo`, `make test` and `make sanitize` set up what they need by themselves.
-.PHONY: demo test test-all test-changed test-lint test-fast test-slow test-labs fuzz site sanitize stubs setup lint format clean
+.PHONY: demo test test-all test-changed test-lint test-fast test-slow test-labs fuzz site sanitize generated stubs setup lint format clean
 
 PYTHON := .venv/bin/python
 # Tests start thousands of processes: modules are compiled once, also where the environment says not to keep bytecode.
@@ -73,6 +73,12 @@ format: setup
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
+
+# What is made from declarations, and kept in the repository for those who read it there. Tests compare it.
+generated: setup stubs
+	.venv/bin/weft schema --markdown >docs/scenario.md
+	.venv/bin/weft schema --results >docs/results-reference.md
+	$(PYTHON) -m weft.wire
 
 # The types of the native module, from its bindings.
 stubs:

@@ -63,7 +63,7 @@ class FabricOptions(Section):
     """Under the real clock: how controllers reach the embedded switches. `unix`: a socket of the user who runs the lab.
     `tcp`: a port of the loopback, open to every user of the machine."""
     ip_version: Literal[4, 6] = 4
-    """MTU of RoCEv2 and aggregation packets."""
+    """IP version of RoCEv2 and aggregation packets, and of plain hosts' traffic."""
     dilation: Annotated[float, number(1.0, 1e6, example="1000")] = 1000.0
     """Under the real clock: real seconds that an emulated second takes."""
     seed: Annotated[int, whole(0, 2**63 - 1)] = 1

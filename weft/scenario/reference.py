@@ -21,8 +21,7 @@ from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
 from weft.scenario.values import Name, PriorityClass, Text
 
-SCHEMA_FILE = "scenario.schema.json"
-_INTRODUCTION = f"""# Scenario reference
+_INTRODUCTION = """# Scenario reference
 
 Every key of a scenario file, as `weft schema --markdown` writes it: do not edit this page. Keys that a file leaves out
 have their defaults. An item of a list is written `[]`; `weft run FILE --set 'traffic[0].incast=h3'` sets any key from
@@ -31,10 +30,10 @@ the command line.
 Quantities are a number and a unit: rates `100Gb/s` (`100Gbps` means the same), times `10us`, sizes `64KiB` (as in
 nccl-tests, `64K` is 65,536 B). Rates and times need their unit; a bare size is bytes.
 
-Editors with a YAML language server complete and check keys after a first line like this, with the path of
-[{SCHEMA_FILE}]({SCHEMA_FILE}) (`weft schema > {SCHEMA_FILE}` writes it anywhere):
+`weft schema > scenario.schema.json` writes the JSON Schema, with which editors that have a YAML language server
+complete and check keys. Name it in the first line of a scenario:
 
-    # yaml-language-server: $schema=docs/{SCHEMA_FILE}
+    # yaml-language-server: $schema=scenario.schema.json
 """
 # Texts that are no quantity and have no form of their own.
 _EXAMPLES = {
