@@ -88,7 +88,7 @@ class JsonTarget:
             program = load_program(case)
         except Bmv2JsonError as error:
             _require_path(error, case)
-            return "refused: " + _DETAIL.sub("·", error.reason)[:60]
+            return "refused: " + _DETAIL.sub("·", error.problem)[:60]
         digest = sha256(case).digest()
         if digest[0] % _RUN_ONE_OF:
             return "loaded"
@@ -109,16 +109,16 @@ def _require_path(error: Bmv2JsonError, case: bytes) -> None:
         node: Any = json.loads(case)
     except (ValueError, RecursionError):
         node = None
-    if not error.path.startswith("$"):
+    if not error.place.startswith("$"):
         raise Finding(f"an error without a path: {error}") from error
     if node is None:
         return
     at = 1
-    while at < len(error.path):
-        step = _STEP.match(error.path, at)
+    while at < len(error.place):
+        step = _STEP.match(error.place, at)
         try:
             if step is None:
-                raise KeyError(error.path[at:])
+                raise KeyError(error.place[at:])
             name, index, quoted = step.groups()
             node = node[int(index) if index else json.loads(quoted) if quoted else name]
             at = step.end()

@@ -17,14 +17,14 @@ ALLOWED = {
     "compiler": {"architectures", "cache", "paths"},
     "engine": set(),
     "hints": set(),
-    "registry": set(),
+    "registry": {"errors"},
     "quantities": {"errors"},
-    "topologies": {"cache", "hints", "quantities", "registry", "wire"},
-    "switch": {"architectures", "cache", "engine", "hints", "quantities"},
-    "controller": {"cache", "hints", "quantities", "registry", "topologies"},
+    "topologies": {"cache", "errors", "hints", "quantities", "registry", "wire"},
+    "switch": {"architectures", "cache", "engine", "errors", "hints", "quantities"},
+    "controller": {"cache", "errors", "hints", "quantities", "registry", "topologies"},
     "rdma": {"engine", "errors", "quantities"},
-    "traffic": {"engine", "quantities", "rdma", "registry", "topologies", "wire"},
-    "wire": {"registry"},
+    "traffic": {"engine", "errors", "quantities", "rdma", "registry", "topologies", "wire"},
+    "wire": {"errors", "registry"},
 }
 # Above those, each imports only from what stands before it.
 LAYERS = [

@@ -34,9 +34,9 @@ def raised_as_weft_errors() -> Iterator[None]:
         RequestRefusedError,
         ExtensionError,
     ) as error:
-        raise BadInputError(str(error)) from error
+        raise BadInputError(error) from error
     except (ControllerError, RunError) as error:
-        raise CheckFailedError(str(error)) from error
+        raise CheckFailedError(error) from error
     except BaseException as error:
         # A user's class that exits would silently end the command, perhaps with code 0. Interruptions may arrive while
         # its code runs; any other BaseException (CancelledError, its own classes) is its mistake.

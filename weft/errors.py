@@ -2,8 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 
-class WeftError(Exception):
+
+class Refusal(Exception):
+    """An error about a value: `PLACE: PROBLEM (valid: VALID)`, each part also an attribute.
+
+    Attributes:
+        place: the key, `file:line` or option that holds the value; "" if the error names none.
+        problem: the rest of the message.
+        valid: the valid values; "" if the error lists none.
+    """
+
+    def __init__(
+        self, problem: str | Exception, *, place: object = "", valid: str | Iterable[object] = ""
+    ) -> None:
+        """Compose the message, the only place that does so.
+
+        An error as `problem` keeps its own place, after `place`, and its valid values unless `valid` is given.
+        """
+        if isinstance(problem, Refusal) and not valid:
+            place = f"{place}: {problem.place}" if place and problem.place else place or problem.place
+            valid, problem = problem.valid, problem.problem
+        self.place: str = str(place)
+        self.problem: str = str(problem)
+        self.valid: str = valid if isinstance(valid, str) else ", ".join(map(str, valid)) or "none"
+        prefix, suffix = self.place and f"{self.place}: ", self.valid and f" (valid: {self.valid})"
+        super().__init__(f"{prefix}{self.problem}{suffix}")
+
+
+class translated:
+    """In a `with` statement: raise an error of `kinds` as `to(*arguments, error, **keywords)`.
+
+    A Refusal keeps the place and the valid values of the old error.
+    """
+
+    # A class, because contextlib's generators are slower, and readers translate errors line by line.
+    __slots__ = ("_arguments", "_keywords", "_kinds", "_to")
+
+    def __init__(
+        self,
+        kinds: type[Exception] | tuple[type[Exception], ...],
+        to: Callable[..., Exception],
+        *arguments: object,
+        **keywords: object,
+    ) -> None:
+        self._kinds, self._to, self._arguments, self._keywords = kinds, to, arguments, keywords
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
+        if isinstance(error, self._kinds):
+            raise self._to(*self._arguments, error, **self._keywords) from None
+
+
+class InvalidValueError(Refusal, ValueError):
+    """A value that no more specific class refuses; pydantic reports it with the value's key."""
+
+
+class WeftError(Refusal):
     """Base of all errors that the command reports without a traceback."""
 
     exit_code = 1

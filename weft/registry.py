@@ -10,6 +10,8 @@ from functools import cached_property
 from types import ModuleType
 from typing import Generic, TypeVar
 
+from weft.errors import Refusal
+
 _Kind = TypeVar("_Kind")
 
 
@@ -31,7 +33,7 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
         package: str,
         what: str,
         kinds_in: Callable[[ModuleType], Iterable[tuple[str, _Kind]]],
-        error: type[Exception],
+        error: type[Refusal],
         *,
         default: str | None = None,
         besides: str | None = None,
@@ -58,7 +60,7 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
         if isinstance(name, str) and name in self._kinds:
             return self._kinds[name]
         valid = [*self._kinds, *([self._besides] if self._besides else [])]
-        raise self._error(f"unknown {self._what} {name!r} (valid: {', '.join(valid)})")
+        raise self._error(f"unknown {self._what} {name!r}", valid=valid)
 
     def __getitem__(self, name: str) -> _Kind:
         return self._kinds[name]

@@ -261,7 +261,7 @@ def test_mutated_documents_load_or_are_refused(changes: list[tuple[Any, Any]], r
             continue  # an earlier change removed the place
     found = outcome(json.dumps(document))
     if isinstance(found, Bmv2JsonError):
-        assert found.path.startswith("$")
+        assert found.place.startswith("$")
     else:
         assert all(isinstance(table, Table) for table in found.tables.values())
 

@@ -128,16 +128,18 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             )
         return
     if options.circuits.schedule:
-        raise EnvironmentLacksError(f"circuits.schedule: {CIRCUITS_STAY}")
+        raise EnvironmentLacksError(f"{CIRCUITS_STAY}", place="circuits.schedule")
     if options.control.latency:
         raise EnvironmentLacksError(
-            f"control.latency: {options.control.latency} ps is the virtual clock's; the real clock has that of the "
-            "machine: leave it out, or use --clock virtual"
+            f"{options.control.latency} ps is the virtual clock's; the real clock has that of the "
+            "machine: leave it out, or use --clock virtual",
+            place="control.latency",
         )
     if options.switching.cut_through:
         raise EnvironmentLacksError(
-            "switching.mode: cut-through is the virtual clock's: on real interfaces only whole frames come. "
-            "Take store-and-forward, or use --clock virtual"
+            "cut-through is the virtual clock's: on real interfaces only whole frames come. "
+            "Take store-and-forward, or use --clock virtual",
+            place="switching.mode",
         )
     if of_switches := options.observe.of_switches:
         raise EnvironmentLacksError(

@@ -39,8 +39,8 @@ def require_lossless_routes(fabric: FabricSpec, options: FabricOptions, settings
     if fabric.circuits is not None and len(fabric.circuits.names) > 1:
         raise KeyProblem(
             f"{key}.classes",
-            f"{section.classes}: circuits that may change are not lossless (valid: one configuration, "
-            f"such as {fabric.circuits.present})",
+            f"{section.classes}: circuits that may change are not lossless",
+            valid=f"one configuration, such as {fabric.circuits.present}",
         )
     lanes = [ROUTING_KINDS.named(settings.routing).lanes(fabric, plane) for plane in range(fabric.planes)]
     for each in lanes:

@@ -50,9 +50,9 @@ def require_depths(fabric: FabricSpec, options: FabricOptions, target: TargetFac
     whose = "" if given else ", kmax's default at the fastest ports,"
     raise KeyProblem(
         "ecn.kmax" if given else "ecn",
-        f"{kmax_bytes} B{whose} are more than the depth of a queue can say in packets of {target.depth_unit_bytes} B "
-        f"(valid: kmax up to {most_bytes} B; or depths in cells, which grow with it: target: embedded with "
-        "switching.depth_unit: cells)",
+        f"{kmax_bytes} B{whose} are more than the depth of a queue can say in packets of {target.depth_unit_bytes} B",
+        valid=f"kmax up to {most_bytes} B; or depths in cells, which grow with it: target: embedded with "
+        "switching.depth_unit: cells",
     )
 
 

@@ -12,7 +12,7 @@ import click
 
 from weft.cli import EXISTING_FILE, SCENARIO_FILE
 from weft.commands.scenario_options import assignments_of, set_option
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 
 if TYPE_CHECKING:
     from weft.cost import CostFigures, PriceTable
@@ -76,10 +76,8 @@ def cost(
     fabrics = _named([_fabric_of(file, changes) for file in files], files)
     costs = []
     for file, (name, fabric) in zip(files, fabrics, strict=True):
-        try:
+        with translated(BadInputError, BadInputError, place=file):
             costs.append(cost_figures(name, fabric, chosen, accelerator))
-        except BadInputError as error:
-            raise BadInputError(f"{file}: {error}") from None
     if as_json:
         click.echo(json.dumps(as_dict(costs, chosen), indent=1))
     else:
@@ -138,10 +136,8 @@ def _require_picture(plot: Path | None) -> None:
     from weft.topologies.draw import require_picture_suffix
 
     if plot is not None:
-        try:
+        with translated(TopologyError, BadInputError):
             require_picture_suffix(plot)
-        except TopologyError as error:
-            raise BadInputError(str(error)) from None
 
 
 def _draw(plot: Path, costs: Sequence[CostFigures], table: PriceTable) -> None:
@@ -150,8 +146,5 @@ def _draw(plot: Path, costs: Sequence[CostFigures], table: PriceTable) -> None:
     from weft.topologies import TopologyError
     from weft.topologies.draw import write_picture
 
-    try:
-        with written_whole(plot) as partial:
-            write_picture(trade_off_svg(costs, table), partial, "Cost of fabrics")
-    except TopologyError as error:
-        raise BadInputError(str(error)) from None
+    with translated(TopologyError, BadInputError), written_whole(plot) as partial:
+        write_picture(trade_off_svg(costs, table), partial, "Cost of fabrics")

@@ -26,7 +26,7 @@ def _require_directory(
         directory.mkdir(parents=True, exist_ok=True)
         read_coverage(directory)
         if not os.access(directory, os.W_OK):
-            raise EnvironmentLacksError(f"--coverage: {directory} cannot be written to")
+            raise EnvironmentLacksError(f"{directory} cannot be written to", place="--coverage")
     return directory
 
 

@@ -50,7 +50,7 @@ def diff(first: str, second: str, switches: tuple[str, ...], lines: int, print_j
     before, after = (each.read() for each in moments)
     for name in switches:
         if name not in before.switches and name not in after.switches:
-            raise BadInputError(f"--switch: unknown switch '{name}' (valid: {', '.join(before.switches)})")
+            raise BadInputError(f"unknown switch '{name}'", place="--switch", valid=before.switches)
     found = (each for each in differences(before, after) if not switches or each.switch in switches)
     if print_json:
         for each in found:

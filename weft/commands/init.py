@@ -22,5 +22,5 @@ def init(file: Path) -> None:
         with file.open("x", encoding="utf-8") as new:
             new.write(text.replace("FILE", str(file)))
     except FileExistsError:
-        raise BadInputError(f"{file}: is there already; name another file") from None
+        raise BadInputError("is there already; name another file", place=file) from None
     click.echo(f"wrote {file}; weft run {file}")

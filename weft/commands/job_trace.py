@@ -93,7 +93,7 @@ def convert(path: Path, output: Path, to_name: str, **reading: Any) -> None:
     """Write the job of a trace as Chakra or GOAL; of Chakra, OUTPUT is the beginning of the files' names."""
     trace = _read(path, **reading)
     if trace.job is None:
-        raise BadInputError(f"{path}: flows cannot be converted (valid: a trace of a job)")
+        raise BadInputError("flows cannot be converted", place=path, valid="a trace of a job")
     _write(trace.job, output, to_name)
 
 
@@ -111,7 +111,9 @@ def export(scenario: Path, output: Path, item: int, to_name: str, assignments: t
     spec = run_spec(load_scenario(scenario, changes_of({"assignments": assignments})))
     if item >= len(spec.traffic):
         raise BadInputError(
-            f"--item {item}: {scenario} has {len(spec.traffic)} (valid: 0 to {len(spec.traffic) - 1})"
+            f"{scenario} has {len(spec.traffic)}",
+            place=f"--item {item}",
+            valid=f"0 to {len(spec.traffic) - 1}",
         )
     chosen = spec.traffic[item]
     job = chosen.as_job(spec.fabric, spec.options.seed)
@@ -139,6 +141,6 @@ def _read(
     from weft.jobs.traces import ReadOptions, read_trace, roofline_of
 
     if accelerator is None and precision is not None:
-        raise BadInputError(f"--precision {precision}: means nothing without --accelerator")
+        raise BadInputError("means nothing without --accelerator", place=f"--precision {precision}")
     roofline = None if accelerator is None else roofline_of(accelerator, precision or "bf16")
     return read_trace(path, format_name, ReadOptions(roofline, groups, send_overhead, eager))

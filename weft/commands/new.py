@@ -26,7 +26,8 @@ def new(folder: Path) -> None:
     """
     if not _NAME.match(folder.name):
         raise BadInputError(
-            f"{shown(folder.name)} is no name of a project (valid: up to 41 of a-z, 0-9 and -, such as my-switch)"
+            f"{shown(folder.name)} is no name of a project",
+            valid="up to 41 of a-z, 0-9 and -, such as my-switch",
         )
     try:
         folder.mkdir()

@@ -131,11 +131,11 @@ def run(
     if isinstance(processes, MpiProcesses):
         if packet_logs is not None:
             raise BadInputError(
-                "--packet-logs: a run of several processes logs nothing: leave it out, or mpirun"
+                "a run of several processes logs nothing: leave it out, or mpirun", place="--packet-logs"
             )
         if coverage is not None:
             raise BadInputError(
-                "--coverage: a run of several processes counts nothing: leave it out, or mpirun"
+                "a run of several processes counts nothing: leave it out, or mpirun", place="--coverage"
             )
         return run_by_all(processes, lambda: by_processes(processes))
     try:

@@ -12,7 +12,7 @@ from rich.console import Console
 from weft.cli import EXISTING_FILE
 from weft.commands.coverage import coverage_option, show_coverage
 from weft.compiler import CompileError, compile_file
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, translated
 from weft.switch.coverage.model import merged
 from weft.switch.stf.cases import Case, Outcome, Verdict, find_cases
 from weft.switch.stf.errors import ProgramRefusedError, StfError
@@ -59,7 +59,9 @@ def stf(
     """
     covered = coverage_directory is not None
     if covered and switch != "native":
-        raise EnvironmentLacksError(f"--coverage: the {switch} counts nothing (valid: --switch native)")
+        raise EnvironmentLacksError(
+            f"the {switch} counts nothing", place="--coverage", valid="--switch native"
+        )
     cases = _cases(program, script, directory)
     outcomes = list(run_cases(cases, switch, compile_case, timeout_s, covered=covered))
     if print_json:
@@ -78,10 +80,8 @@ def _cases(program: Path | None, script: Path | None, directory: Path | None) ->
     if directory is not None:
         if program is not None:
             raise click.UsageError("give a program and a script, or --all DIR, not both")
-        try:
+        with translated(StfError, BadInputError):
             return find_cases(directory)
-        except StfError as error:
-            raise BadInputError(str(error)) from None
     if program is None or script is None:
         raise click.UsageError("give a program and its script, or --all DIR")
     return [Case(program, script)]

@@ -94,7 +94,7 @@ def _axes(grid: tuple[str, ...], zipped: tuple[str, ...]) -> list[Axis]:
     for text in zipped:
         key, values = parse_assignment(text, "--zip")
         if key in columns:
-            raise BadInputError(f"--zip: '{key}' is given twice")
+            raise BadInputError(f"'{key}' is given twice", place="--zip")
         columns[key] = values
     axes = [zip_axis(columns, "--zip")] if columns else []
     return axes + [grid_axis(*parse_assignment(text, "--grid"), "--grid") for text in grid]

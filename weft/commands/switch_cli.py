@@ -47,11 +47,11 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except SettingError as error:
-        raise BadInputError(str(error)) from None
+        raise BadInputError(error) from None
     except SwitchUnavailableError as error:
-        raise EnvironmentLacksError(str(error)) from None
+        raise EnvironmentLacksError(error) from None
     except ControllerError as error:
-        raise WeftError(str(error)) from None
+        raise WeftError(error) from None
 
 
 async def _run(switch: str, address: str, device_id: int, command: str, file: Path | None) -> int:

@@ -108,7 +108,8 @@ def switch_cost(
         count = slots or slots_of_product(round_trip * rate // (8 * PS_PER_S), frame_bytes(4, int(lanes)))
         if count > MAX_JOB_SLOTS:
             raise BadInputError(
-                f"two products of --rate and --round-trip are {count:,} slots (valid: up to {MAX_JOB_SLOTS:,})"
+                f"two products of --rate and --round-trip are {count:,} slots",
+                valid=f"up to {MAX_JOB_SLOTS:,}",
             )
         job = cost.job(ranks, count)
         limits = cost.limits(job, memory)
@@ -117,7 +118,9 @@ def switch_cost(
             least = min(limits, key=lambda name: limits[name])
             if jobs > limits[least]:
                 raise BadInputError(
-                    f"--jobs {jobs}: {least} has room for {limits[least]:,} of {ranks} ranks (valid: up to that)"
+                    f"{least} has room for {limits[least]:,} of {ranks} ranks",
+                    place=f"--jobs {jobs}",
+                    valid="up to that",
                 )
     fitting = min(limits.values()) if jobs is None else jobs
     summary = _summary(cost, job, limits, fitting)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from weft.cli import SCENARIO_FILE
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.scenario.network_file import load_fabric
 from weft.scenario.topology import build_topology
 from weft.system.writing import written_whole
@@ -30,10 +30,8 @@ def _fabric(scenario: Path, configuration: str | None = None) -> FabricSpec:
     chosen = load_fabric(scenario)
     with chosen.places.locating():
         fabric = build_topology(chosen.fabric)
-    try:
+    with translated(TopologyError, BadInputError, place="--configuration"):
         return fabric if configuration is None else fabric.in_configuration(configuration)
-    except TopologyError as error:
-        raise BadInputError(f"--configuration: {error}") from None
 
 
 @topology.command()
@@ -58,12 +56,10 @@ def show(scenario: Path, as_json: bool, configuration: str | None) -> None:
 @_CONFIGURATION
 def draw_command(scenario: Path, output: Path, configuration: str | None) -> None:
     """Draw the fabric as its kind of topology is drawn: tiers, rings, groups; more than 4,096 cables in groups."""
-    try:
+    with translated(TopologyError, BadInputError):
         fabric = _fabric(scenario, configuration)
         with written_whole(output) as partial:
             draw(fabric, partial)
-    except TopologyError as error:
-        raise BadInputError(str(error)) from None
     click.echo(f"wrote {output}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from weft.cache import UnreadableFileError, read_bytes
 from weft.commands.tracing_output import TraceOutput
 from weft.compiler import CompileError, compile_file
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.switch.backend import UnsupportedProgramError
 from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, Program, load_program
 from weft.switch.debug.condition_tokens import ConditionError
@@ -80,7 +80,7 @@ def condition_of(text: str | None, program: Program) -> Condition | None:
         return None if text is None else Condition(text, program)
     except ConditionError as error:
         assert text is not None
-        raise BadInputError(f"--when: {error.shown(text)}") from None
+        raise BadInputError(f"{error.shown(text)}", place="--when") from None
 
 
 def _load(path: Path) -> Program:
@@ -90,13 +90,13 @@ def _load(path: Path) -> Program:
         )
         return load_program(document)
     except CompileError as error:
-        raise BadInputError(str(error)) from None
+        raise BadInputError(error) from None
     except (Bmv2JsonError, UnsupportedProgramError) as error:
-        raise BadInputError(f"{path}: {error}") from None
+        raise BadInputError(error, place=path) from None
     except UnreadableFileError as error:
-        raise BadInputError(str(error)) from None
+        raise BadInputError(error) from None
     except OSError as error:
-        raise BadInputError(f"{path}: {error.strerror}") from None
+        raise BadInputError(f"{error.strerror}", place=path) from None
 
 
 def _frames(packet: str) -> list[bytes]:
@@ -109,7 +109,7 @@ def _frames(packet: str) -> list[bytes]:
         except UnreadableFileError as error:
             raise BadInputError(f"--packet {error}") from None
         except OSError as error:
-            raise BadInputError(f"--packet {packet}: {error.strerror or error}") from None
+            raise BadInputError(f"{error.strerror or error}", place=f"--packet {packet}") from None
         except (ValueError, EOFError, Scapy_Exception) as error:
             raise BadInputError(f"--packet {packet} cannot be read: {error}") from None
     try:
@@ -130,10 +130,8 @@ def _run_script(
 
     checks = (Expect, NoPacket, CheckCounter)
     left_out = checks if with_packets else (*checks, Packet)
-    try:
+    with translated(StfError, BadInputError):
         statements = [each for each in parse_file(script) if not isinstance(each, left_out)]
-    except StfError as error:
-        raise BadInputError(str(error)) from None
     failures = run_script(statements, Target(switch, process), program)
     # Without the script's own expectations, packets that leave are no failure; statements that are refused are.
     refused = [failure for failure in failures if failure.startswith(str(script))]

@@ -11,7 +11,7 @@ import click
 from weft.commands.progress import make_progress
 from weft.commands.scenario_options import changes_of
 from weft.commands.tracing_output import TraceOutput
-from weft.errors import BadInputError, CheckFailedError
+from weft.errors import BadInputError, CheckFailedError, translated
 from weft.run.attached import require_virtual_clock
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
@@ -71,7 +71,5 @@ def _require_switches(fabric: FabricSpec, names: Sequence[str]) -> None:
             f"a SCENARIO needs --switch, the switch to show packets of (valid: {some}{more})"
         )
     for name in names:
-        try:
+        with translated(TopologyError, BadInputError, place="--switch"):
             fabric.switch(name)
-        except TopologyError as error:
-            raise BadInputError(f"--switch: {error}") from None

@@ -67,7 +67,7 @@ def switch_element(fabric: FabricSpec, name: str) -> Element:
 def plane_element(fabric: FabricSpec, number: int) -> Element:
     """Return the element of a plane. SettingError: the number is unknown; the message lists the valid ones."""
     if not 0 <= number < fabric.planes:
-        raise SettingError(f"no plane {number} (valid: 0 to {fabric.planes - 1})")
+        raise SettingError(f"no plane {number}", valid=f"0 to {fabric.planes - 1}")
     ports = (
         Endpoint(switch.name, port.number)
         for switch in fabric.switches_of_plane(number)
@@ -95,11 +95,11 @@ def named_element(fabric: FabricSpec, kind: str, name: str) -> Element:
         return host_element(fabric, name)
     if kind == "plane":
         if not name.isascii() or not name.isdigit():
-            raise SettingError(f"{name!r} is not a plane's number (valid: 0 to {fabric.planes - 1})")
+            raise SettingError(f"{name!r} is not a plane's number", valid=f"0 to {fabric.planes - 1}")
         return plane_element(fabric, int(name[:9]))
     ends = name.split("<->" if "<->" in name else "-")
     if len(ends) != 2:
-        raise SettingError(f"{name!r} names no link (valid: NODE-NODE, such as p0l0-p0s1)")
+        raise SettingError(f"{name!r} names no link", valid="NODE-NODE, such as p0l0-p0s1")
     return link_element(fabric, fabric.link_between(*(end.strip() for end in ends)))
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from weft.errors import Refusal
 
-class ControllerError(Exception):
+
+class ControllerError(Refusal):
     """Base of everything the controller raises on purpose."""
 
 

@@ -111,7 +111,7 @@ class FabricSwitches:
             self.forget(name)
             self._installed[name] = {}
         elif loaded.p4info != self.pipelines[name].p4info:
-            raise PipelineError(f"{name}: runs a program with another P4Info; push the program anew")
+            raise PipelineError("runs a program with another P4Info; push the program anew", place=name)
 
     def holds(self, name: str, plan: SwitchPlan) -> bool:
         """Return whether a switch is known to hold exactly this plan."""

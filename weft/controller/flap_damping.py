@@ -39,17 +39,19 @@ class FlapDamping:
     def __post_init__(self) -> None:
         if self.half_life_ps <= 0 or self.max_suppress_ps <= 0:
             raise SettingError(
-                f"flap damping with a half-life of {self.half_life_ps} ps and at most {self.max_suppress_ps} ps "
-                "(valid: both above 0)"
+                f"flap damping with a half-life of {self.half_life_ps} ps and at most {self.max_suppress_ps} ps",
+                valid="both above 0",
             )
         if not 0 < self.reuse < self.suppress:
             raise SettingError(
-                f"flap damping with reuse {self.reuse:g} and suppress {self.suppress:g} (valid: 0 < reuse < suppress)"
+                f"flap damping with reuse {self.reuse:g} and suppress {self.suppress:g}",
+                valid="0 < reuse < suppress",
             )
         if self.ceiling <= self.suppress:
             raise SettingError(
                 f"flap damping never suppresses: penalties end at {self.ceiling:.0f}, from which they fall to reuse "
-                f"within max_suppress, and suppress is {self.suppress:g} (valid: less, or a longer max_suppress)"
+                f"within max_suppress, and suppress is {self.suppress:g}",
+                valid="less, or a longer max_suppress",
             )
 
     @property

@@ -101,7 +101,7 @@ class JobTable:
         """Return a job; JobError lists the known ids."""
         if job_id not in self._jobs:
             known = ", ".join(map(str, sorted(self._jobs))) or "there is none"
-            raise JobError(f"unknown job {job_id} (valid: {known})")
+            raise JobError(f"unknown job {job_id}", valid=f"{known}")
         return self._jobs[job_id]
 
     def pool(self, switch: str) -> SlotPool:
@@ -132,13 +132,13 @@ class JobTable:
         wanted = tuple(range(self._fabric.planes)) if planes is None else tuple(planes)
         self._check(job_id, hosts, slot_count, wanted)
         if ip_version not in (4, 6):
-            raise JobError(f"job {job_id} wants ip_version={ip_version!r} (valid: 4, 6)")
+            raise JobError(f"job {job_id} wants ip_version={ip_version!r}", valid="4, 6")
         owner = self._tenants.named(tenant)
         owner.check_hosts(job_id, hosts)
         promised = (owner.bandwidth or 0.0) if share is None else share
         most = owner.bandwidth or 0.0
         if promised < 0 or exceeds(promised, most):
-            raise JobError(f"job {job_id} wants {promised:g} of each link (valid: 0 to {most:g})")
+            raise JobError(f"job {job_id} wants {promised:g} of each link", valid=f"0 to {most:g}")
         job = Job(
             job_id,
             tuple(hosts),
@@ -295,10 +295,10 @@ class JobTable:
 
     def _check(self, job_id: int, hosts: Sequence[str], slot_count: int, planes: tuple[int, ...]) -> None:
         if not 1 <= job_id <= MAX_JOB_ID:
-            raise JobError(f"job id {job_id} is out of range (valid: 1 to {MAX_JOB_ID})")
+            raise JobError(f"job id {job_id} is out of range", valid=f"1 to {MAX_JOB_ID}")
         self._require_free(job_id)
         if not hosts:
-            raise JobError(f"job {job_id} has no hosts (valid: at least 1)")
+            raise JobError(f"job {job_id} has no hosts", valid="at least 1")
         repeated = [name for name, count in Counter(hosts).items() if count > 1]
         if repeated:
             raise JobError(
@@ -307,18 +307,18 @@ class JobTable:
         for name in hosts:
             self._fabric.host(name)
         if slot_count < 1:
-            raise JobError(f"job {job_id} wants slot_count={slot_count} (valid: 1 or more)")
+            raise JobError(f"job {job_id} wants slot_count={slot_count}", valid="1 or more")
         unknown = [plane for plane in planes if not 0 <= plane < self._fabric.planes]
         if unknown or not planes or len(set(planes)) != len(planes):
             raise JobError(
-                f"job {job_id} wants planes {list(planes)} "
-                f"(valid: different ones of 0 to {self._fabric.planes - 1})"
+                f"job {job_id} wants planes {list(planes)}",
+                valid=f"different ones of 0 to {self._fabric.planes - 1}",
             )
 
     def _require_free(self, job_id: int) -> None:
         if job_id in self._jobs:
             # The message does not list other jobs, because tenants should not see each other's.
-            raise JobError(f"job {job_id} exists already (valid: an id that no job has)")
+            raise JobError(f"job {job_id} exists already", valid="an id that no job has")
 
     def _planned(self, job: Job, owner: Tenant, failures: Failures) -> Job:
         """Return the job with its trees and slots. Raises JobError after releasing everything."""
@@ -330,8 +330,8 @@ class JobTable:
                 if load.lacks(port):
                     raise JobError(
                         f"job {job.job_id} of {owner.name} wants {job.share:g} of the link at {port.node}:{port.port}, "
-                        f"other jobs of the tenant have {load.own.get(port, 0.0):g} (valid: {owner.bandwidth:g} "
-                        "together)"
+                        f"other jobs of the tenant have {load.own.get(port, 0.0):g}",
+                        valid=f"{owner.bandwidth:g} together",
                     )
         # All trees or none, because a job's data are striped over all its planes.
         reserved: list[str] = []

@@ -55,7 +55,7 @@ class Lab:
         """
         for name in names:
             if name not in self.targets:
-                raise SettingError(f"unknown switch {name!r} (valid: {', '.join(self.targets)})")
+                raise SettingError(f"unknown switch {name!r}", valid=self.targets)
         return list(names or self.targets)
 
 

@@ -51,9 +51,9 @@ class WatchLimits:
     def __post_init__(self) -> None:
         for name, ratio in (("loss_ratio", self.loss_ratio), ("slow_ratio", self.slow_ratio)):
             if ratio is not None and not 0 < ratio < 1:
-                raise SettingError(f"{name} {ratio:g} (valid: above 0 and below 1)")
+                raise SettingError(f"{name} {ratio:g}", valid="above 0 and below 1")
         if self.least_packets < 1:
-            raise SettingError(f"least_packets {self.least_packets} (valid: 1 or more)")
+            raise SettingError(f"least_packets {self.least_packets}", valid="1 or more")
 
     @property
     def any(self) -> bool:

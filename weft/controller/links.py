@@ -47,7 +47,7 @@ def named_link(fabric: FabricSpec, name: str) -> FabricLink:
     """
     ends = name.split("<->" if "<->" in name else "-")
     if len(ends) != 2:
-        raise SettingError(f"{name!r} names no link (valid: NODE-NODE, such as p0l0-p0s1)")
+        raise SettingError(f"{name!r} names no link", valid="NODE-NODE, such as p0l0-p0s1")
     return fabric.link_between(*(end.strip() for end in ends))
 
 
@@ -61,7 +61,7 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
     fabric = lab.fabric
     assert fabric is not None
     if lab.facts.name == "bmv2":
-        raise LinkRefusedError("links of BMv2 do not fail (valid: a lab with target: embedded)")
+        raise LinkRefusedError("links of BMv2 do not fail", valid="a lab with target: embedded")
     switches = {switch.name for switch in fabric.switches}
     interfaces = [
         fabric.switch(end.node).port(end.port).interface for end in (link.a, link.b) if end.node in switches
@@ -71,7 +71,8 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
         if not _is_the_labs(interface, lab.interface_group):
             raise LinkRefusedError(
                 f"{interface} is not an interface of the lab: with links: internal, links between switches exist only "
-                "in the engine (valid: links: veth)"
+                "in the engine",
+                valid="links: veth",
             )
         state = "up" if up else "down"
         done = subprocess.run(

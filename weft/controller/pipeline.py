@@ -88,9 +88,9 @@ def read_p4info(path: Path) -> p4i.P4Info:
     try:
         info: p4i.P4Info = p4i.P4Info.FromString(content if path.suffix == ".bin" else _binary_of(content))
     except (DecodeError, text_format.ParseError, ValueError) as error:  # ValueError: an enum beyond 32 bits
-        raise PipelineError(f"{path}: not P4Info: {error}") from None
+        raise PipelineError(f"not P4Info: {error}", place=path) from None
     if not info.tables and not info.pkg_info.arch:
-        raise PipelineError(f"{path}: P4Info without tables or architecture")
+        raise PipelineError("P4Info without tables or architecture", place=path)
     return info
 
 

@@ -29,14 +29,14 @@ def number_of(value: Any, bits: int) -> int:
     """
     found = _read(value)
     if found < -(1 << max(bits - 1, 0)) or found >= 1 << bits:
-        raise SettingError(f"{_shown(value)} does not fit {bits} bits (valid: 0 to {_largest(bits)})")
+        raise SettingError(f"{_shown(value)} does not fit {bits} bits", valid=f"0 to {_largest(bits)}")
     return found & ((1 << bits) - 1)
 
 
 def count_of(value: Any, bits: int) -> int:
     """Return `number_of` a value that cannot be negative: a priority, a port, a time."""
     if _read(value) < 0:
-        raise SettingError(f"{_shown(value)} is negative (valid: 0 to {_largest(bits)})")
+        raise SettingError(f"{_shown(value)} is negative", valid=f"0 to {_largest(bits)}")
     return number_of(value, bits)
 
 
@@ -54,7 +54,7 @@ def match_value(info: p4i.MatchField, value: Any) -> Any:
     if kind == p4i.MatchField.LPM:
         length = _read(second)
         if not 0 <= length <= bits:
-            raise SettingError(f"a prefix of {length} bits (valid: 0 to {bits})")
+            raise SettingError(f"a prefix of {length} bits", valid=f"0 to {bits}")
         mask = (1 << bits) - (1 << (bits - length))
         return number_of(first, bits) & mask, length
     if kind == p4i.MatchField.TERNARY:
@@ -76,7 +76,7 @@ def _pair(value: Any, kind: p4i.MatchField.MatchType.ValueType, bits: int) -> tu
     if isinstance(value, list | tuple) and len(value) == 2:
         return value[0], value[1]
     if isinstance(value, list | tuple):
-        raise SettingError(f"{_shown(value)} is not a match of this key (valid: {_PAIRS[kind]})")
+        raise SettingError(f"{_shown(value)} is not a match of this key", valid=f"{_PAIRS[kind]}")
     if kind == p4i.MatchField.LPM:
         return value, bits
     return (value, (1 << bits) - 1) if kind == p4i.MatchField.TERNARY else (value, value)
@@ -97,7 +97,7 @@ def _read(value: Any) -> int:
         for read in (_integer, IPv4Address, IPv6Address):
             with contextlib.suppress(ValueError):
                 return int(read(text))
-    raise SettingError(f"{_shown(value)} is not a value (valid: a number, 0x…, an IPv4, IPv6 or MAC address)")
+    raise SettingError(f"{_shown(value)} is not a value", valid="a number, 0x…, an IPv4, IPv6 or MAC address")
 
 
 def _integer(text: str) -> int:

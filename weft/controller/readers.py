@@ -68,7 +68,7 @@ async def _run(
     if known is None and need_program:
         config = await session.read_pipeline()
         if config is None:
-            raise RequestRefusedError(f"{name}: no program is loaded")
+            raise RequestRefusedError("no program is loaded", place=name)
         session = SwitchSession(name, device_id, stub, Pipeline(config.p4info), TIMEOUT_S)
     try:
         if primary:

@@ -116,11 +116,11 @@ class ServiceTable:
 
         """
         if not 1 <= use.cell_count <= MAX_CELLS:
-            raise JobError(f"a group wants {use.cell_count} cells (valid: 1 to {MAX_CELLS})")
+            raise JobError(f"a group wants {use.cell_count} cells", valid=f"1 to {MAX_CELLS}")
         if len(use.hosts) * use.window > MAX_CLIENT_ENTRIES:
             raise JobError(
-                f"{len(use.hosts)} clients of a group with {use.window} requests under way each "
-                f"(valid: up to {MAX_CLIENT_ENTRIES} of all)"
+                f"{len(use.hosts)} clients of a group with {use.window} requests under way each",
+                valid=f"up to {MAX_CLIENT_ENTRIES} of all",
             )
         tree = plan_tree(fabric, use.plane, use.hosts, failures)
         epoch, q_key = self.next_use()

@@ -25,6 +25,7 @@ from weft.controller.pipeline import Pipeline
 from weft.controller.reconcile import EncodedEntity, EncodedUpdate, EntitySet
 from weft.controller.refusals import explain
 from weft.controller.stub import SharedRequest
+from weft.errors import translated
 
 BATCH_UPDATES = 1000
 # Not 1: clients that only read, such as p4runtime-shell, must also bid, and need ids below the controller's.
@@ -112,10 +113,8 @@ class SwitchSession:
 
     async def negotiate_version(self) -> P4RuntimeVersion:
         """Ask for the server's P4Runtime version and encode entities accordingly from then on."""
-        try:
+        with translated(grpc.aio.AioRpcError, explain, self.name, "Capabilities"):
             version = await self._api_version()
-        except grpc.aio.AioRpcError as error:
-            raise explain(self.name, "Capabilities", error) from None
         if version is not None:
             self._encoder = self.pipeline.encoder(P4RuntimeVersion.parse(version))
         return self.schema.p4runtime_version
@@ -170,12 +169,10 @@ class SwitchSession:
         )
         # All switches get a program of a megabyte at the same time, so requests share its bytes.
         request = SharedRequest(head.SerializeToString(), self._encoder.pipeline_config_field)
-        try:
+        with translated(grpc.aio.AioRpcError, explain, self.name, "SetForwardingPipelineConfig"):
             await self._while_it_answers(
                 self._stub.SetForwardingPipelineConfig(request, timeout=_LOADING_PATIENCE * self._timeout_s)
             )
-        except grpc.aio.AioRpcError as error:
-            raise explain(self.name, "SetForwardingPipelineConfig", error) from None
 
     async def _while_it_answers(self, call: Awaitable[Any]) -> None:
         """Wait for a call to end as long as the switch answers other calls meanwhile. Raises AioRpcError."""
@@ -237,21 +234,17 @@ class SwitchSession:
 
     async def write_cells(self, cells: Iterable[Cell]) -> None:
         """Set value sets and cells of registers, meters and counters. Raises as `write`."""
-        try:
+        with translated(ValueError, RequestRefusedError, place=self.name):
             encoded = [EncodedEntity.plain(each.encode(self.schema)) for each in cells]
-        except ValueError as error:
-            raise RequestRefusedError(f"{self.name}: {error}") from None
         await self.write([each.update(p4r.Update.MODIFY) for each in encoded])
 
     async def read_raw(self, wanted: Iterable[p4r.Entity]) -> list[p4r.Entity]:
         """Read entities as protobuf; unset fields are wildcards."""
         request = p4r.ReadRequest(device_id=self.device_id, entities=list(wanted))
         entities: list[p4r.Entity] = []
-        try:
+        with translated(grpc.aio.AioRpcError, explain, self.name, "Read"):
             async for reply in self._stub.Read(request, timeout=self._timeout_s):
                 entities.extend(reply.entities)
-        except grpc.aio.AioRpcError as error:
-            raise explain(self.name, "Read", error) from None
         return entities
 
     async def read(
@@ -263,12 +256,10 @@ class SwitchSession:
             RequestRefusedError: the switch rejected the request, or P4Info lacks a requested object.
 
         """
-        try:
+        with translated(ValueError, RequestRefusedError, place=self.name):
             request = encode_entities(wanted, self.schema)
             entities = await self.read_raw(request)
             return [decode_entity(entity, self.schema) for entity in entities if keep(entity)]
-        except ValueError as error:
-            raise RequestRefusedError(f"{self.name}: {error}") from None
 
     def encode(self, entities: Iterable[Entity]) -> EntitySet:
         """Encode entities with the switch's P4Info; switches share equal encoded entities.
@@ -283,7 +274,7 @@ class SwitchSession:
             return self._encoder.entity_set(entities)
         except ValueError as error:
             raise RequestRefusedError(
-                f"{self.name}: the program does not fit the controller: {error}"
+                f"the program does not fit the controller: {error}", place=self.name
             ) from None
 
     async def send_packet(self, payload: bytes, **metadata: int) -> None:
@@ -333,7 +324,7 @@ class SwitchSession:
             await asyncio.wait_for(self._decided.wait(), self._timeout_s)
         except TimeoutError:
             raise SwitchUnavailableError(
-                f"{self.name}: arbitration: no answer in {self._timeout_s:g} s"
+                f"arbitration: no answer in {self._timeout_s:g} s", place=self.name
             ) from None
         except grpc.aio.AioRpcError as error:
             self._stream_failure = error
@@ -401,7 +392,7 @@ class SwitchSession:
             raise NotPrimaryError(f"{self.name}: this session only reads")
         if self.is_lost:
             reason = self._stream_failure.details() if self._stream_failure else "the switch closed it"
-            raise SwitchUnavailableError(f"{self.name}: the stream has ended: {reason}")
+            raise SwitchUnavailableError(f"the stream has ended: {reason}", place=self.name)
         try:
             await asyncio.wait_for(self._primary.wait(), self._timeout_s)
         except TimeoutError:

@@ -36,8 +36,9 @@ class SlotPool:
                 return gap.start
         whole = len(self._region(tenant))
         raise NoSlotsError(
-            f"job {job_id} wants {count} aggregation slots on {self.switch} (valid: at most "
-            f"{max(map(len, gaps), default=0)}, the largest free range of {whole}{self._taken(tenant)})"
+            f"job {job_id} wants {count} aggregation slots on {self.switch}",
+            valid="at most "
+            f"{max(map(len, gaps), default=0)}, the largest free range of {whole}{self._taken(tenant)}",
         )
 
     def copy(self) -> SlotPool:
@@ -57,8 +58,8 @@ class SlotPool:
         """
         if not slots or slots.start < 0 or slots.stop > self.capacity:
             raise JobError(
-                f"job {job_id} has slots {slots.start} to {slots.stop - 1} on {self.switch} "
-                f"(valid: 0 to {self.capacity - 1})"
+                f"job {job_id} has slots {slots.start} to {slots.stop - 1} on {self.switch}",
+                valid=f"0 to {self.capacity - 1}",
             )
         for other, taken in self._ranges.items():
             if slots.start < taken.stop and taken.start < slots.stop:

@@ -120,7 +120,7 @@ class SwitchCost:
     def job(self, children: int, slots: int) -> JobCost:
         """Return a job's cost. Raises JobError for a number of children that a node cannot have."""
         if not 1 <= children <= MAX_CHILDREN:
-            raise JobError(f"{children} children of a node (valid: 1 to {MAX_CHILDREN})")
+            raise JobError(f"{children} children of a node", valid=f"1 to {MAX_CHILDREN}")
         entries, replicas = _planned(children)
         tables = [TableCost(entry_size(self._p4info, table), count) for table, count in entries.items()]
         widths = {

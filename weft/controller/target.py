@@ -39,13 +39,13 @@ class TargetFacts:
 
     def __post_init__(self) -> None:
         if self.depth_unit not in ("cells", "packets"):
-            raise SettingError(f"unknown depth unit {self.depth_unit!r} (valid: 'cells', 'packets')")
+            raise SettingError(f"unknown depth unit {self.depth_unit!r}", valid="'cells', 'packets'")
         if cell_bytes_for(MOST_DEPTH_UNITS * max(1, self.cell_bytes)) != self.cell_bytes:
-            raise SettingError(f"cell_bytes={self.cell_bytes} (valid: 80 times a power of two)")
+            raise SettingError(f"cell_bytes={self.cell_bytes}", valid="80 times a power of two")
         if self.time_unit not in _NS_PER_TIME_UNIT:
-            raise SettingError(f"unknown time unit {self.time_unit!r} (valid: 'ns', 'us')")
+            raise SettingError(f"unknown time unit {self.time_unit!r}", valid="'ns', 'us'")
         if self.nominal_packet_bytes < 1:
-            raise SettingError(f"nominal_packet_bytes={self.nominal_packet_bytes} (valid: 1 or more)")
+            raise SettingError(f"nominal_packet_bytes={self.nominal_packet_bytes}", valid="1 or more")
 
     def units(self) -> dict[str, Any]:
         """Return the arguments of `target_facts` other than the name."""
@@ -100,7 +100,7 @@ def target_facts(
 
     """
     if name not in _TARGETS:
-        raise SettingError(f"unknown target {name!r} (valid: {', '.join(map(repr, _TARGETS))})")
+        raise SettingError(f"unknown target {name!r}", valid=map(repr, _TARGETS))
     facts = _TARGETS[name]
     return replace(
         facts,

@@ -41,8 +41,8 @@ class Tenant:
         foreign = [name for name in hosts if self.hosts and name not in self.hosts]
         if foreign:
             raise JobError(
-                f"job {job_id} of {self.name}: host {foreign[0]} is not one of its hosts "
-                f"(valid: {', '.join(sorted(self.hosts))})"
+                f"job {job_id} of {self.name}: host {foreign[0]} is not one of its hosts",
+                valid=sorted(self.hosts),
             )
 
     def quotas(self) -> dict[str, Any]:
@@ -71,21 +71,21 @@ class TenantSettings:
         """Raise SettingError if quotas exceed the slots of a switch or the rate of a link, or a name is repeated."""
         names = [tenant.name for tenant in self.tenants]
         if len(set(names)) < len(names) or "" in names:
-            raise SettingError(f"tenants {', '.join(map(repr, names))} (valid: names, each once)")
+            raise SettingError(f"tenants {', '.join(map(repr, names))}", valid="names, each once")
         slots = sum(tenant.slots or 0 for tenant in self.tenants)
         if slots > slot_capacity:
             raise SettingError(
-                f"tenants have {slots} slots at each switch together (valid: up to {slot_capacity})"
+                f"tenants have {slots} slots at each switch together", valid=f"up to {slot_capacity}"
             )
         bandwidth = sum(tenant.bandwidth or 0.0 for tenant in self.tenants)
         if bandwidth > WHOLE + _ROUNDING:
-            raise SettingError(f"tenants have {bandwidth:g} of each link together (valid: up to 1)")
+            raise SettingError(f"tenants have {bandwidth:g} of each link together", valid="up to 1")
 
     def check_promises(self, fastest_bps: int) -> None:
         """Raise SettingError if a tenant's share is too small even on the fastest links."""
         for tenant in self.tenants:
             if tenant.bandwidth is not None and (why := objection_to_promise(tenant.bandwidth, fastest_bps)):
-                raise SettingError(f"{tenant.name}.bandwidth: {why}")
+                raise SettingError(f"{why}", place=f"{tenant.name}.bandwidth")
 
     def named(self, name: str) -> Tenant:
         """Return a tenant by name; "" is `NOBODY`, without limits. Raises JobError for unknown names."""
@@ -95,7 +95,7 @@ class TenantSettings:
             if tenant.name == name:
                 return tenant
         valid = ", ".join(tenant.name for tenant in self.tenants) or "there is none"
-        raise JobError(f"unknown tenant {name!r} (valid: {valid})")
+        raise JobError(f"unknown tenant {name!r}", valid=f"{valid}")
 
     @property
     def slots(self) -> dict[str, int]:

@@ -173,7 +173,7 @@ def place_in_tree(fabric: FabricSpec, node: TreeNode, ip_version: IpVersion) -> 
 def _children(switch: str, ports: Sequence[PortSpec]) -> tuple[TreeChild, ...]:
     if len(ports) > MAX_CHILDREN:
         raise JobError(
-            f"{switch} would have {len(ports)} children in the tree (valid: at most {MAX_CHILDREN})"
+            f"{switch} would have {len(ports)} children in the tree", valid=f"at most {MAX_CHILDREN}"
         )
     return tuple(TreeChild(port.peer.node, port.number, rank) for rank, port in enumerate(ports))
 

@@ -122,7 +122,7 @@ async def table_rows(session: SwitchSession, table: str | None) -> list[Row]:
     """Return the entries of one table or all, including constant ones, with packet counts if the table counts."""
     known = [each.alias for each in session.schema.tables]
     if table is not None and table not in known:
-        raise SettingError(f"unknown table {table!r} (valid: {', '.join(known)})")
+        raise SettingError(f"unknown table {table!r}", valid=known)
     names = [table] if table else known
     counted = finsy.P4CounterData()
     wanted = [

@@ -127,8 +127,8 @@ def _box(ports: _PortCounts, switch: SwitchSpec, table: PriceTable) -> SwitchPri
     if not fitting:
         needed = " and ".join(f"{count} ports of {shortest_rate(rate)}" for rate, count in ports)
         raise BadInputError(
-            f"{switch.name} needs {needed}; the table of prices has no switch for that "
-            f"(valid: {', '.join(f'{box.ports} x {shortest_rate(box.rate)}' for box in table.switches)})"
+            f"{switch.name} needs {needed}; the table of prices has no switch for that",
+            valid=(f"{box.ports} x {shortest_rate(box.rate)}" for box in table.switches),
         )
     return min(fitting, key=lambda box: (box.price, box.watts, box.ports))
 
@@ -186,8 +186,8 @@ def _unreached(table: PriceTable, rate_bps: int, length_m: float, example: str) 
         if each.rate >= rate_bps
     ]
     return BadInputError(
-        f"{example}: the table of prices has no cable for {shortest_rate(rate_bps)} over {length_m:g} m "
-        f"(valid: {', '.join(valid) or 'none of this rate'})"
+        f"{example}: the table of prices has no cable for {shortest_rate(rate_bps)} over {length_m:g} m",
+        valid=f"{', '.join(valid) or 'none of this rate'}",
     )
 
 
@@ -211,7 +211,8 @@ def _add_circuits(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _L
             valid = ", ".join(f"{each.ports} ports" for each in table.circuit_switches) or "none there"
             raise BadInputError(
                 f"{switch.name} is an optical circuit switch of {len(switch.ports)} ports; the table of prices has "
-                f"none (valid: {valid})"
+                "none",
+                valid=f"{valid}",
             )
         box = min(boxes, key=lambda each: (each.price, each.watts))
         lines.add("circuit switch", f"circuit switch {box.ports} ports", 1, box.price, box.watts)

@@ -57,8 +57,9 @@ def _racks_of_hosts(fabric: FabricSpec, layout: FloorLayout) -> tuple[dict[str, 
     per_rack = layout.accelerators_per_rack // len(hosts[0])
     if per_rack == 0:
         raise BadInputError(
-            f"layout.accelerators_per_rack: {layout.accelerators_per_rack} is not enough for a host of "
-            f"{len(hosts[0])} (valid: at least {len(hosts[0])})"
+            f"{layout.accelerators_per_rack} is not enough for a host of {len(hosts[0])}",
+            place="layout.accelerators_per_rack",
+            valid=f"at least {len(hosts[0])}",
         )
     racks = {
         fabric.hosts[index].name: divmod(number // per_rack, layout.racks_per_row)

@@ -185,8 +185,8 @@ def of_class(items: Iterable[_RatedKind], rate_bps: int, what: str) -> list[_Rat
     least = next((rate for rate in rates if rate >= rate_bps), None)
     if least is None:
         raise BadInputError(
-            f"the table of prices has no {what} for {shortest_rate(rate_bps)} "
-            f"(valid: up to {shortest_rate(rates[-1]) if rates else 'nothing, there is none'})"
+            f"the table of prices has no {what} for {shortest_rate(rate_bps)}",
+            valid=f"up to {shortest_rate(rates[-1]) if rates else 'nothing, there is none'}",
         )
     return [each for each in listed if each.rate == least]
 

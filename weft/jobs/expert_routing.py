@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
+from weft.errors import InvalidValueError
 from weft.jobs.routing_matrix import given_matrix
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
@@ -46,11 +47,11 @@ class Routing(Section):
             if value
         ]
         if len(given) > 1:
-            raise ValueError(f"{' and '.join(given)} exclude each other (valid: one of them)")
+            raise InvalidValueError(f"{' and '.join(given)} exclude each other", valid="one of them")
         if self.matrix is not None and self.hosts_per_token is not None:
-            raise ValueError(
-                "hosts_per_token does not go with matrix, which does not say which experts a token chose together "
-                "(valid: one of them)"
+            raise InvalidValueError(
+                "hosts_per_token does not go with matrix, which does not say which experts a token chose together",
+                valid="one of them",
             )
         return self
 

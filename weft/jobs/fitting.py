@@ -42,7 +42,8 @@ def check_duration(plan: TrainingPlan, slowest: float) -> None:
         raise PlanError(
             "accelerator",
             f"the slowest rank computes for {format_time(min(took_ps, _MOST_SHOWN_PS))} in a step, at an efficiency of "
-            f"{accelerator.efficiency:g} (valid: up to {format_time(MAX_DURATION_PS)})",
+            f"{accelerator.efficiency:g}",
+            valid=f"up to {format_time(MAX_DURATION_PS)}",
         )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import model_validator
 
+from weft.errors import InvalidValueError
 from weft.quantities.definitions import whole
 from weft.quantities.readable import counted
 from weft.quantities.section import Section
@@ -31,7 +32,9 @@ class Experts(Section):
     @model_validator(mode="after")
     def _check(self) -> Experts:
         if self.top_k > self.count:
-            raise ValueError(f"top_k: {self.top_k} of {self.count} experts (valid: 1 to {self.count})")
+            raise InvalidValueError(
+                f"top_k: {self.top_k} of {self.count} experts", valid=f"1 to {self.count}"
+            )
         return self
 
 
@@ -80,16 +83,18 @@ class Transformer(Section):
     @model_validator(mode="after")
     def _check(self) -> Transformer:
         if self.head is None and self.latent_attention is None and self.hidden % self.heads:
-            raise ValueError(
-                f"hidden: {self.hidden} over {self.heads} heads (valid: a multiple, or give `head`, the size of one)"
+            raise InvalidValueError(
+                f"hidden: {self.hidden} over {self.heads} heads",
+                valid="a multiple, or give `head`, the size of one",
             )
         if self.heads % self.key_value_heads:
-            raise ValueError(
-                f"kv_heads: {self.key_value_heads} for {self.heads} heads (valid: a divisor of {self.heads})"
+            raise InvalidValueError(
+                f"kv_heads: {self.key_value_heads} for {self.heads} heads", valid=f"a divisor of {self.heads}"
             )
         if self.experts and self.experts.dense_layers > self.layers:
-            raise ValueError(
-                f"experts.dense_layers: {self.experts.dense_layers} of {self.layers} layers (valid: 0 to {self.layers})"
+            raise InvalidValueError(
+                f"experts.dense_layers: {self.experts.dense_layers} of {self.layers} layers",
+                valid=f"0 to {self.layers}",
             )
         return self
 

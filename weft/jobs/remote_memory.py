@@ -131,8 +131,8 @@ def _drawn(described: RemoteReads, client: int) -> tuple[Sequence[int], Sequence
     # Written so that it refuses NaN, too.
     if not times_ps[-1] <= MAX_DURATION_PS:
         raise OperationsError(
-            f"client {client} begins its last read more than {format_time(MAX_DURATION_PS)} after the start (valid: a "
-            "larger load, or fewer reads)"
+            f"client {client} begins its last read more than {format_time(MAX_DURATION_PS)} after the start",
+            valid="a larger load, or fewer reads",
         )
     memories = generator.integers(0, described.memories, described.reads)
     return times_ps.astype(np.int64).tolist(), memories.tolist()

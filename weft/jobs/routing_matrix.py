@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.cache import read_text
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.quantities.units import shown
 
 MAX_CELLS = 1 << 22
@@ -27,7 +27,7 @@ def given_matrix(given: Sequence[Sequence[int]] | Path) -> NDArray[np.int64]:
         return _matrix(given, "")
     if len(str(given)) > MOST_PATH or "\0" in str(given):
         raise BadInputError(
-            f"{shown(str(given))} is no path (valid: up to {MOST_PATH} characters, none of them null)"
+            f"{shown(str(given))} is no path", valid=f"up to {MOST_PATH} characters, none of them null"
         )
     try:
         text = read_text(given, MAX_FILE_BYTES)
@@ -44,19 +44,17 @@ def _json_rows(path: Path, text: str) -> list[Any]:
         rows = json.loads(text)
     except (ValueError, RecursionError) as error:
         # A number with more digits than Python converts raises ValueError, not JSONDecodeError.
-        raise BadInputError(f"{path}: {error} (valid: a list of rows of JSON)") from None
+        raise BadInputError(error, place=path, valid="a list of rows of JSON") from None
     if not isinstance(rows, list):
-        raise BadInputError(f"{path}: {shown(rows)} (valid: a list of rows)")
+        raise BadInputError(f"{shown(rows)}", place=path, valid="a list of rows")
     return rows
 
 
 def _csv_rows(path: Path, text: str) -> list[list[Any]]:
     """Return the cells of all lines except blank lines and comments, which begin with #."""
     lines = (line for line in text.removeprefix("\ufeff").split("\n") if line.strip() and line[0] != "#")
-    try:
+    with translated(csv.Error, BadInputError, place=path):
         return [[_number(cell) for cell in row] for row in csv.reader(lines)]
-    except csv.Error as error:
-        raise BadInputError(f"{path}: {error}") from None
 
 
 def _number(cell: str) -> int | str:
@@ -68,18 +66,18 @@ def _matrix(rows: Sequence[Any], source: str) -> NDArray[np.int64]:
     columns = len(rows[0]) if rows and isinstance(rows[0], list) else 0
     if not columns:
         raise BadInputError(
-            f"{source}no matrix of tokens (valid: a row for each rank, a column for each expert)"
+            f"{source}no matrix of tokens", valid="a row for each rank, a column for each expert"
         )
     if len(rows) * columns > MAX_CELLS:
-        raise BadInputError(f"{source}{len(rows)} rows of {columns} (valid: up to {MAX_CELLS} cells)")
+        raise BadInputError(f"{source}{len(rows)} rows of {columns}", valid=f"up to {MAX_CELLS} cells")
     for number, row in enumerate(rows):
         if not isinstance(row, list) or len(row) != columns:
             size = f"{len(row)} cells" if isinstance(row, list) else shown(row)
-            raise BadInputError(f"{source}row {number} has {size} (valid: {columns}, as row 0)")
+            raise BadInputError(f"{source}row {number} has {size}", valid=f"{columns}, as row 0")
         for column, cell in enumerate(row):
             if type(cell) is not int or not 0 <= cell <= MAX_TOKENS:
                 raise BadInputError(
-                    f"{source}row {number}, column {column}: {shown(cell)} (valid: a number of tokens from 0)"
+                    f"{source}row {number}, column {column}: {shown(cell)}", valid="a number of tokens from 0"
                 )
     return np.array(rows, np.int64)
 

@@ -22,7 +22,7 @@ def training_job(
     variation = variation or ComputeVariation()
     for rank in variation.stragglers:
         if not 0 <= rank < plan.parallel.rank_count:
-            raise PlanError("stragglers", f"rank {rank} (valid: 0 to {plan.parallel.rank_count - 1})")
+            raise PlanError("stragglers", f"rank {rank}", valid=f"0 to {plan.parallel.rank_count - 1}")
     calls: dict[CollectiveCall, int] = {}
     groups: dict[tuple[GroupKind, tuple[int, ...]], int] = {}
     parts: list[RankPart] = []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, Refusal, translated
 from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, PRECISION_BYTES, Accelerator, Precision
 from weft.jobs.expert_routing import RoutedTokens, Routing, routed_tokens
@@ -26,11 +26,11 @@ MAX_CHOICES = 1 << 28
 Recomputation = Literal["none", "selective", "full"]
 
 
-class PlanError(ValueError):
-    """An inconsistent plan; `key` names the value to change, the message ends with valid values."""
+class PlanError(Refusal, ValueError):
+    """An inconsistent plan; `key` names the value to change."""
 
-    def __init__(self, key: str, problem: str) -> None:
-        super().__init__(problem)
+    def __init__(self, key: str, problem: str | Exception, *, valid: str | Iterable[object] = "") -> None:
+        super().__init__(problem, valid=valid)
         self.key = key
 
 
@@ -96,28 +96,28 @@ class TrainingPlan:
         if parts > self.model.layers:
             raise PlanError(
                 "parallel.pipeline",
-                f"{parallel.pipeline} stages of {parallel.virtual_stages} parts for {self.model.layers} layers "
-                f"(valid: up to {max(self.model.layers // parallel.virtual_stages, 1)})",
+                f"{parallel.pipeline} stages of {parallel.virtual_stages} parts for {self.model.layers} layers",
+                valid=f"up to {max(self.model.layers // parallel.virtual_stages, 1)}",
             )
         if objection := schedule.objection(parallel.pipeline, self.micro_batches, parallel.virtual_stages):
             raise PlanError("parallel.schedule", objection)
         if self.micro_batches * self.model.layers > MAX_LAYER_PASSES:
             raise PlanError(
                 "micro_batches",
-                f"{self.micro_batches} of {self.model.layers} layers "
-                f"(valid: up to {MAX_LAYER_PASSES // self.model.layers})",
+                f"{self.micro_batches} of {self.model.layers} layers",
+                valid=f"up to {MAX_LAYER_PASSES // self.model.layers}",
             )
         self._check_routing()
         if parallel.zero >= 2 and parallel.pipeline > 1:
             # DeepSpeed refuses it, too: every micro-batch would reduce all gradients.
             raise PlanError(
-                "parallel.zero", f"{parallel.zero} with {parallel.pipeline} pipeline stages (valid: 0 or 1)"
+                "parallel.zero", f"{parallel.zero} with {parallel.pipeline} pipeline stages", valid="0 or 1"
             )
         if self.precisions.compute not in self.accelerator.peak_tflops:
             raise PlanError(
                 "precisions.compute",
-                f"{self.precisions.compute}, which the accelerator lacks "
-                f"(valid: {', '.join(self.accelerator.peak_tflops)})",
+                f"{self.precisions.compute}, which the accelerator lacks",
+                valid=self.accelerator.peak_tflops,
             )
 
     def _check_divisions(self) -> None:
@@ -135,11 +135,11 @@ class TrainingPlan:
             tokens = model.sequence // parallel.context
             self._check_division("tensor", parallel.tensor, "each rank's part of the sequence", tokens)
         if parallel.expert > 1 and model.experts is None:
-            raise PlanError("parallel.expert", f"{parallel.expert} for a model without experts (valid: 1)")
+            raise PlanError("parallel.expert", f"{parallel.expert} for a model without experts", valid="1")
         self._check_division("expert", parallel.expert, "the product of context and data", parallel.replicas)
         if model.experts and parallel.tensor > 1 and not parallel.sequence:
             # As Megatron-LM requires; otherwise each of the tensor ranks would send every token.
-            raise PlanError("parallel.sequence", "false with tensor parallelism and experts (valid: true)")
+            raise PlanError("parallel.sequence", "false with tensor parallelism and experts", valid="true")
 
     @staticmethod
     def _check_division(key: str, degree: int, what: str, total: int) -> None:
@@ -153,24 +153,22 @@ class TrainingPlan:
         experts, routing = self.model.experts, self.routing
         if experts is None:
             if routing != Routing():
-                raise PlanError("routing", "of a model without experts (valid: none)")
+                raise PlanError("routing", "of a model without experts", valid="none")
             return
         if routing.popularity is not None and len(routing.popularity) != experts.count:
             raise PlanError(
-                "routing.popularity", f"of {len(routing.popularity)} experts (valid: of {experts.count})"
+                "routing.popularity", f"of {len(routing.popularity)} experts", valid=f"of {experts.count}"
             )
         if routing.hosts_per_token is None and routing.is_balanced:
             return
         if self.ranks_per_host % self.parallel.tensor and self.parallel.expert > 1:
             raise PlanError(
                 "parallel.tensor",
-                f"{self.parallel.tensor} for hosts of {self.ranks_per_host} ranks, with routing by hosts "
-                f"(valid: a divisor of {self.ranks_per_host})",
+                f"{self.parallel.tensor} for hosts of {self.ranks_per_host} ranks, with routing by hosts",
+                valid=f"a divisor of {self.ranks_per_host}",
             )
-        try:
+        with translated(BadInputError, PlanError, "routing.matrix"):
             given = routing.given
-        except BadInputError as error:
-            raise PlanError("routing.matrix", str(error)) from None
         if given is not None:
             problem = matrix_problem(
                 given, self.parallel.expert, experts.count, experts.top_k, self.routed_tokens
@@ -189,13 +187,14 @@ class TrainingPlan:
             raise PlanError(
                 "micro_batches",
                 f"{self.micro_batches} of {self.model.layers} layers, with messages between {self.parallel.expert} "
-                f"ranks (valid: up to {MAX_LAYER_PASSES // (self.model.layers * self.parallel.expert**2)})",
+                "ranks",
+                valid=f"up to {MAX_LAYER_PASSES // (self.model.layers * self.parallel.expert**2)}",
             )
         if self.parallel.expert % self.expert_ranks_per_host:
             raise PlanError(
                 "parallel.expert",
-                f"{self.parallel.expert}, of which {self.expert_ranks_per_host} share a host, with routing by hosts "
-                f"(valid: a multiple of {self.expert_ranks_per_host})",
+                f"{self.parallel.expert}, of which {self.expert_ranks_per_host} share a host, with routing by hosts",
+                valid=f"a multiple of {self.expert_ranks_per_host}",
             )
 
     @property

@@ -63,7 +63,7 @@ class LabPage:
         if len(found) != 1:
             titles = ", ".join(f"'{each.title}'" for each in self.sections[1:])
             raise BadInputError(
-                f"{self.path}: {len(found)} sections '{title}', where one is needed (there are: {titles})"
+                f"{len(found)} sections '{title}', where one is needed (there are: {titles})", place=self.path
             )
         return found[0]
 
@@ -73,7 +73,7 @@ class LabPage:
         lists = [block for block in self.section("Questions").blocks if block.kind == "ordered_list"]
         if len(lists) != 1:
             raise BadInputError(
-                f"{self.path}: the section 'Questions' has {len(lists)} numbered lists, not one"
+                f"the section 'Questions' has {len(lists)} numbered lists, not one", place=self.path
             )
         return lists[0].items
 
@@ -102,7 +102,7 @@ def _text(path: Path) -> str:
     try:
         return read_text(path, _PAGE_LIMIT_BYTES)
     except (OSError, UnicodeDecodeError) as error:
-        raise BadInputError(f"{path}: this page cannot be read: {error}") from error
+        raise BadInputError(f"this page cannot be read: {error}", place=path) from error
 
 
 def _blocks(text: str) -> Iterator[Block]:

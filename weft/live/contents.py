@@ -62,7 +62,7 @@ class Contents:
 
         async def read(session: SwitchSession) -> _Rows:
             if kind not in readers:
-                raise SettingError(f"unknown kind {kind!r} (valid: {', '.join(readers)})")
+                raise SettingError(f"unknown kind {kind!r}", valid=readers)
             return await readers[kind](session, name)
 
         columns, rows = self._read(switch, read)

@@ -135,11 +135,11 @@ class LiveView:
     def history(self, ports: Sequence[str]) -> dict[str, Any]:
         """Return `Samples.history` of named ports. Raises BadInputError: one is unknown, or there are too many."""
         if len(ports) > MOST_PORTS:
-            raise BadInputError(f"{len(ports)} ports (valid: at most {MOST_PORTS})")
+            raise BadInputError(f"{len(ports)} ports", valid=f"at most {MOST_PORTS}")
         for name in ports:
             if name not in self._samples.number_of:
                 raise BadInputError(
-                    f"no switch has the port {name!r} (valid: such as {self._samples.port_names[:3]})"
+                    f"no switch has the port {name!r}", valid=f"such as {self._samples.port_names[:3]}"
                 )
         with self._lock:
             return self._samples.history([self._samples.number_of[name] for name in ports])

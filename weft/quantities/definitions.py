@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, InvalidValueError, translated
 from weft.quantities import limits
 from weft.quantities.units import (
     RATE_UNITS,
@@ -99,15 +99,13 @@ class Quantity:
     def __call__(self, value: float) -> float:
         """Return a value of a message, in `unit`. Raises ValueError if it is out of range."""
         if not self.holds(value):
-            raise ValueError(f"is {shown(value)} (valid: {self.range_text})")
+            raise InvalidValueError(f"is {shown(value)}", valid=f"{self.range_text}")
         return value
 
     def check(self, value: float, what: str) -> None:
         """Check a value from the Python API, in `unit`. Raises BadInputError with a message that begins with `what`."""
-        try:
+        with translated(ValueError, BadInputError, place=what):
             self.read(value)
-        except ValueError as error:
-            raise BadInputError(f"{what}: {error}") from None
 
     def _likely_meaning(self, value: Any) -> str:
         if self.unit == "b/s":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from weft.errors import InvalidValueError
 from weft.quantities.units import PS_PER_S
 
 MIN_RATE_BPS = 10**6
@@ -23,7 +24,7 @@ def whole_ps(time_ps: float) -> int:
     """Return a time as an integer (1e6 is a float in Python). Raises ValueError."""
     # Check the bound first: Python integers may be too large for a float.
     if abs(time_ps) > MAX_TIME_PS or not math.isfinite(time_ps) or time_ps != int(time_ps):
-        raise ValueError(f"{time_ps} ps (valid: a whole number, up to {MAX_TIME_PS})")
+        raise InvalidValueError(f"{time_ps} ps", valid=f"a whole number, up to {MAX_TIME_PS}")
     return int(time_ps)
 
 
@@ -31,5 +32,5 @@ def delay_ps_of(delay_ps: float) -> int:
     """Return a delay as an integer. Raises ValueError, also for negative delays."""
     found = whole_ps(delay_ps)
     if found < 0:
-        raise ValueError(f"a delay of {delay_ps} ps (valid: 0 and more)")
+        raise InvalidValueError(f"a delay of {delay_ps} ps", valid="0 and more")
     return found

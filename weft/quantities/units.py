@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from fractions import Fraction
 
+from weft.errors import InvalidValueError
+
 _MAX_CHARACTERS = 64
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ/]*)\s*\Z", re.ASCII)
 _SHOWN_CHARACTERS = 60
@@ -49,10 +51,10 @@ def _parse(
     text: object, units: dict[str, int], what: str, choices: Sequence[str], bare_unit: str | None
 ) -> int:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
-        raise ValueError(f"{shown(text)} is not a {what} (valid: a number with {_listed(choices)})")
+        raise InvalidValueError(f"{shown(text)} is not a {what}", valid=f"a number with {_listed(choices)}")
     if isinstance(text, int):
         if bare_unit is None:
-            raise ValueError(f"{shown(text)} has no unit (valid: a number with {_listed(choices)})")
+            raise InvalidValueError(f"{shown(text)} has no unit", valid=f"a number with {_listed(choices)}")
         return int(text)
     written = str(text)
     match = _NUMBER.match(written) if len(written) <= _MAX_CHARACTERS else None

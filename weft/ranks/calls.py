@@ -81,7 +81,7 @@ class Call:
             ("operation", call.operation, OPERATIONS),
         ):
             if value not in valid:
-                raise RanksError(f"rank {rank}: {name} {str(value)[:40]!r} (valid: {', '.join(valid)})")
+                raise RanksError(f"rank {rank}: {name} {str(value)[:40]!r}", valid=valid)
         for name, text in (("stream", call.stream), ("title", call.title)):
             if not isinstance(text, str) or len(text) > MAX_NAME:
                 raise RanksError(f"rank {rank}: a {name} that is no text of up to {MAX_NAME} characters")
@@ -91,11 +91,11 @@ class Call:
             _check_whole(rank, "a rank of the group", each, 0, rank_count - 1)
         if len(set(call.ranks)) != len(call.ranks) or rank not in call.ranks:
             raise RanksError(
-                f"rank {rank} calls in the group {list(call.ranks)[:20]} (valid: with itself, each once)"
+                f"rank {rank} calls in the group {list(call.ranks)[:20]}", valid="with itself, each once"
             )
         return call
 
 
 def _check_whole(rank: int, name: str, value: object, least: int, most: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise RanksError(f"rank {rank}: {name} {str(value)[:40]!r} (valid: {least} to {most})")
+        raise RanksError(f"rank {rank}: {name} {str(value)[:40]!r}", valid=f"{least} to {most}")

@@ -122,10 +122,10 @@ class Coordinator:
         rank, count = header.get("rank"), header.get("rank_count")
         if count != self.rank_count:
             raise RanksError(
-                f"{count} processes are ranks of a fabric of {self.rank_count} (valid: {self.rank_count})"
+                f"{count} processes are ranks of a fabric of {self.rank_count}", valid=f"{self.rank_count}"
             )
         if not isinstance(rank, int) or not 0 <= rank < self.rank_count or rank in self._ranks:
-            raise RanksError(f"a process says that it is rank {rank} (valid: 0 to {count - 1}, each once)")
+            raise RanksError(f"a process says that it is rank {rank}", valid=f"0 to {count - 1}, each once")
         self._ranks[rank] = connection
         if self._failure:
             self._tell(rank, {"failed": self._failure})
@@ -141,7 +141,7 @@ class Coordinator:
         call = Call.of(header.get("call"), rank, self.rank_count)
         issued_ps = header.get("issued_ps")
         if not isinstance(issued_ps, int) or issued_ps < 0:
-            raise RanksError(f"rank {rank} calls at {issued_ps} (valid: a number of ps)")
+            raise RanksError(f"rank {rank} calls at {issued_ps}", valid="a number of ps")
         met = self._meeting.add(rank, call, issued_ps, data, self.now_s())
         if gone := self._left.intersection(call.ranks):
             raise RanksError(f"rank {min(gone)} has left; rank {rank} calls {call} with it")
@@ -214,7 +214,7 @@ def hold(scenario: Path, place: Path, algorithm: str, timeout_s: float, out: Pat
     spec = run_spec(load_scenario(scenario))
     known = sorted(_algorithms())
     if algorithm not in known:
-        raise BadInputError(f"unknown algorithm '{algorithm}' (valid: {', '.join(known)})")
+        raise BadInputError(f"unknown algorithm '{algorithm}'", valid=known)
     with socket.socket(socket.AF_UNIX) as listener, Fabric(spec) as fabric:
         listener.bind(str(place))
         listener.listen(spec.fabric.rank_count)

@@ -34,7 +34,7 @@ def receive(connection: socket.socket) -> tuple[dict[str, Any], bytearray] | Non
     header_bytes, data_bytes = _LENGTHS.unpack(first)
     if header_bytes > MAX_HEADER_BYTES or data_bytes > MAX_DATA_BYTES:
         raise RanksError(
-            f"a message of {header_bytes} + {data_bytes} B (valid: {MAX_HEADER_BYTES} + {MAX_DATA_BYTES})"
+            f"a message of {header_bytes} + {data_bytes} B", valid=f"{MAX_HEADER_BYTES} + {MAX_DATA_BYTES}"
         )
     text, data = _exactly(connection, header_bytes), _exactly(connection, data_bytes)
     if text is None or data is None:

@@ -55,7 +55,7 @@ class Meeting:
         """
         place = call.ranks.index(rank)
         if len(data) != call.input_bytes(place):
-            raise RanksError(f"rank {rank}: {call}, with {len(data)} B (valid: {call.input_bytes(place)})")
+            raise RanksError(f"rank {rank}: {call}, with {len(data)} B", valid=f"{call.input_bytes(place)}")
         own = (call.stream, call.ranks, rank)
         number = self._numbers[own]
         self._numbers[own] += 1

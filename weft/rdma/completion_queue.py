@@ -22,7 +22,7 @@ class CQ:
 
     def __init__(self, device: Device, cqe: int = 256) -> None:
         if not 1 <= cqe <= MAX_CQE:
-            raise VerbsError(f"a completion queue of {cqe} entries (valid: 1 to {MAX_CQE})")
+            raise VerbsError(f"a completion queue of {cqe} entries", valid=f"1 to {MAX_CQE}")
         self.device, self.cqe = device, cqe
         self._entries: deque[tuple[WC, WorkQueue[Any], int]] = deque()
         self._has_overrun = False
@@ -46,7 +46,7 @@ class CQ:
         VerbsError: the queue has overrun, or the number is not above 0.
         """
         if num_entries < 1:
-            raise VerbsError(f"{num_entries} completions to poll (valid: 1 and more)")
+            raise VerbsError(f"{num_entries} completions to poll", valid="1 and more")
         self.device.drain()
         if self._has_overrun:
             raise VerbsError(

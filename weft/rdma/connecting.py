@@ -35,7 +35,7 @@ class ConnectionSettings:
         for name, most in limits.items():
             value = getattr(self, name)
             if not isinstance(value, int) or not 0 <= value <= most:
-                raise VerbsError(f"{name} is {value!r} (valid: 0 to {most})")
+                raise VerbsError(f"{name} is {value!r}", valid=f"0 to {most}")
 
 
 @dataclass(frozen=True)

@@ -92,14 +92,14 @@ class Device:
     async def sleep(self, duration_ps: int) -> None:
         """Wait for that long, in emulated time: what computing would take. VerbsError: it is below 0."""
         if duration_ps < 0:
-            raise VerbsError(f"a sleep of {duration_ps} ps (valid: 0 and more)")
+            raise VerbsError(f"a sleep of {duration_ps} ps", valid="0 and more")
         with self.waiting(f"the end of a sleep of {duration_ps} ps"):
             await self._clock.sleep_ps(duration_ps)
 
     def line_rate_bps(self, port_num: int = 1) -> int:
         """Return a port's rate in bits per second."""
         if not 1 <= port_num <= self.port.port_count:
-            raise VerbsError(f"port_num is {port_num} (valid: 1 to {self.port.port_count})")
+            raise VerbsError(f"port_num is {port_num}", valid=f"1 to {self.port.port_count}")
         return self.port.line_rate_bps(port_num)
 
     def listen(self, service: str = "") -> Listener:
@@ -141,7 +141,7 @@ class Device:
         """Send a message out of band. VerbsError: no program runs on such a host, or JSON cannot hold the value."""
         if peer not in self.hosts or peer == self.name:
             others = ", ".join(host for host in self.hosts if host != self.name) or "none"
-            raise VerbsError(f"no other program runs on {peer!r} (valid: {others})")
+            raise VerbsError(f"no other program runs on {peer!r}", valid=f"{others}")
         self._out_of_band.send(OutOfBandMessage(self.name, peer, topic, checked_value(value)))
 
     def deliver(self, message: OutOfBandMessage) -> None:

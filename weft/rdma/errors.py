@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterable
 
 from weft.errors import BadInputError
 from weft.rdma.enums import WCStatus
@@ -11,8 +12,10 @@ from weft.rdma.enums import WCStatus
 class VerbsError(BadInputError):
     """A call was refused. `errno` is what libibverbs would return: EINVAL, ENOMEM, ECONNREFUSED."""
 
-    def __init__(self, message: str, number: int = errno.EINVAL) -> None:
-        super().__init__(message)
+    def __init__(
+        self, problem: str | Exception, number: int = errno.EINVAL, *, valid: str | Iterable[object] = ""
+    ) -> None:
+        super().__init__(problem, valid=valid)
         self.errno = number
 
 

@@ -66,18 +66,18 @@ class MR:
 
     def __init__(self, pd: PD, memory: Any, access: AccessFlags) -> None:
         if access & ~_ALL:
-            raise VerbsError(f"access flags {int(access)} (valid: combinations of {int(_ALL)})")
+            raise VerbsError(f"access flags {int(access)}", valid=f"combinations of {int(_ALL)}")
         if access & _REMOTE_WRITERS and AccessFlags.IBV_ACCESS_LOCAL_WRITE not in access:
             raise VerbsError("remote writes and atomics need IBV_ACCESS_LOCAL_WRITE, too")
         if isinstance(memory, int):
             if not 0 < memory <= MAX_REGION_BYTES:
-                raise VerbsError(f"a memory region of {memory} bytes (valid: 1 to {MAX_REGION_BYTES})")
+                raise VerbsError(f"a memory region of {memory} bytes", valid=f"1 to {MAX_REGION_BYTES}")
             memory = bytearray(memory)
         try:
             view = memoryview(memory)
             self.length = view.nbytes
             if not 0 < self.length <= MAX_REGION_BYTES:
-                raise VerbsError(f"a memory region of {self.length} bytes (valid: 1 to {MAX_REGION_BYTES})")
+                raise VerbsError(f"a memory region of {self.length} bytes", valid=f"1 to {MAX_REGION_BYTES}")
             self.pd, self.access = pd, AccessFlags(access)
             self.addr = pd.device.take_addresses(self.length)
             self._native = pd.device.port.nic.register_memory(

@@ -87,10 +87,10 @@ class QP:
         cap = attributes.cap
         for name, number in (("max_send_wr", cap.max_send_wr), ("max_recv_wr", cap.max_recv_wr)):
             if not 1 <= number <= MAX_WR:
-                raise VerbsError(f"{name} is {number} (valid: 1 to {MAX_WR})")
+                raise VerbsError(f"{name} is {number}", valid=f"1 to {MAX_WR}")
         device = pd.device
         if not 1 <= attributes.port_num <= device.port.port_count:
-            raise VerbsError(f"port_num is {attributes.port_num} (valid: 1 to {device.port.port_count})")
+            raise VerbsError(f"port_num is {attributes.port_num}", valid=f"1 to {device.port.port_count}")
         if {attributes.scq.device, attributes.rcq.device} != {device}:
             raise VerbsError("a queue pair's completion queues belong to another device")
         self.pd, self.device, self.attributes = pd, device, attributes
@@ -166,7 +166,7 @@ class QP:
     def require_init(self) -> None:
         """Raise VerbsError unless it is in INIT."""
         if self.state is not QPState.IBV_QPS_INIT:
-            raise VerbsError(f"queue pair {self.qp_num:#x} is in {self.state.name} (valid: IBV_QPS_INIT)")
+            raise VerbsError(f"queue pair {self.qp_num:#x} is in {self.state.name}", valid="IBV_QPS_INIT")
 
     def to_error(self) -> None:
         """Put it into ERR (`ibv_modify_qp`): what is posted completes as flushed, the peer gets no answers."""
@@ -217,7 +217,7 @@ class QP:
         """
         if self.state not in (QPState.IBV_QPS_RTS, QPState.IBV_QPS_ERR):
             raise VerbsError(
-                f"queue pair {self.qp_num:#x} is in {self.state.name} (valid: IBV_QPS_RTS; connect it first)"
+                f"queue pair {self.qp_num:#x} is in {self.state.name}", valid="IBV_QPS_RTS; connect it first"
             )
         length = _checked_length(request)
         self._sends.require_room()
@@ -340,10 +340,10 @@ class QP:
 def _only(sg: Any) -> SGE | None:
     """Return the one scatter/gather element, None for none. Raises VerbsError for more."""
     if len(sg) > MAX_SGE:
-        raise VerbsError(f"{len(sg)} scatter/gather elements (valid: up to {MAX_SGE})", errno.EINVAL)
+        raise VerbsError(f"{len(sg)} scatter/gather elements", errno.EINVAL, valid=f"up to {MAX_SGE}")
     for sge in sg:
         if sge.length < 0 or sge.length > MAX_MESSAGE_BYTES:
-            raise VerbsError(f"a message of {sge.length} bytes (valid: 0 to {MAX_MESSAGE_BYTES})")
+            raise VerbsError(f"a message of {sge.length} bytes", valid=f"0 to {MAX_MESSAGE_BYTES}")
         return sge  # type: ignore[no-any-return]
     return None
 
@@ -352,18 +352,18 @@ def _checked_length(request: SendWR) -> int:
     """Return the bytes of a request. Raises VerbsError for one that is malformed."""
     if not isinstance(request.opcode, WROpcode):
         valid = ", ".join(each.name for each in WROpcode)
-        raise VerbsError(f"opcode {request.opcode!r} (valid: {valid})")
+        raise VerbsError(f"opcode {request.opcode!r}", valid=f"{valid}")
     if int(request.send_flags) & ~int(SendFlags.IBV_SEND_SIGNALED):
-        raise VerbsError(f"send_flags {int(request.send_flags)} (valid: 0, IBV_SEND_SIGNALED)")
+        raise VerbsError(f"send_flags {int(request.send_flags)}", valid="0, IBV_SEND_SIGNALED")
     if not 0 <= request.imm_data < 1 << 32:
-        raise VerbsError(f"imm_data is {request.imm_data} (valid: 0 to {2**32 - 1})")
+        raise VerbsError(f"imm_data is {request.imm_data}", valid=f"0 to {2**32 - 1}")
     if not 0 <= request.remote_addr < 1 << 64 or not 0 <= request.rkey < 1 << 32:
-        raise VerbsError(f"remote address {request.remote_addr}, rkey {request.rkey} (valid: 64 and 32 bits)")
+        raise VerbsError(f"remote address {request.remote_addr}, rkey {request.rkey}", valid="64 and 32 bits")
     sge = _only(request.sg)
     length = 0 if sge is None else sge.length
     if request.opcode in _ATOMICS:
         if length != ATOMIC_BYTES:
-            raise VerbsError(f"an atomic of {length} bytes (valid: {ATOMIC_BYTES})")
+            raise VerbsError(f"an atomic of {length} bytes", valid=f"{ATOMIC_BYTES}")
         if not (0 <= request.compare_add < 1 << 64 and 0 <= request.swap < 1 << 64):
-            raise VerbsError(f"compare_add {request.compare_add}, swap {request.swap} (valid: 64 bits)")
+            raise VerbsError(f"compare_add {request.compare_add}, swap {request.swap}", valid="64 bits")
     return length

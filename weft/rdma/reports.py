@@ -35,7 +35,7 @@ class Point(NamedTuple):
 
 def _checked_name(name: str) -> str:
     if not isinstance(name, str) or not name.strip() or len(name) > MAX_TEXT or not name.isprintable():
-        raise VerbsError(f"{name!r} names no value (valid: up to {MAX_TEXT} printable characters)")
+        raise VerbsError(f"{name!r} names no value", valid=f"up to {MAX_TEXT} printable characters")
     return name
 
 
@@ -45,7 +45,7 @@ def _checked_number(name: str, value: object) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number) or isinstance(value, str):
-        raise VerbsError(f"{name} is {value!r} (valid: a finite number)")
+        raise VerbsError(f"{name} is {value!r}", valid="a finite number")
     return int(number) if number.is_integer() and abs(number) < 1 << 53 else number
 
 
@@ -61,7 +61,7 @@ class ProgramReport:
         """See `Device.report`. VerbsError: the name or the value cannot be shown, or there are too many."""
         if isinstance(value, str):
             if len(value) > MAX_TEXT or not value.isprintable():
-                raise VerbsError(f"{name}: a text of {len(value)} (valid: {MAX_TEXT} printable characters)")
+                raise VerbsError(f"{name}: a text of {len(value)}", valid=f"{MAX_TEXT} printable characters")
         else:
             value = _checked_number(name, value)
         if _checked_name(name) not in self.values and len(self.values) >= MAX_NAMES:

@@ -25,12 +25,13 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
         Places(fabric).checked_ports("captures", observe.captures)
     if observe.state_at and options.clock != "virtual":
         raise KeyProblem(
-            "observe.state_at", "a run of the real clock keeps no states (valid: with clock: virtual)"
+            "observe.state_at", "a run of the real clock keeps no states", valid="with clock: virtual"
         )
     if fabric.spares and (observe.flows or observe.int_flows or observe.timelines):
         raise KeyProblem(
             "observe",
-            "flows, int and timelines name hosts by their ranks, which spares may take (valid: without fabric.spares)",
+            "flows, int and timelines name hosts by their ranks, which spares may take",
+            valid="without fabric.spares",
         )
     if observe.int_flows and not options.int_telemetry:
         raise KeyProblem("observe.int", "there is no INT to record with int: false")
@@ -47,5 +48,6 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
                 raise KeyProblem("observe.int", f"'{pair}': a flow goes from one host to another")
     if observe.format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise EnvironmentLacksError(
-            f"observe.format: parquet needs pyarrow: {install_extra('parquet')}, or take csv, which needs nothing"
+            f"parquet needs pyarrow: {install_extra('parquet')}, or take csv, which needs nothing",
+            place="observe.format",
         )

@@ -35,7 +35,7 @@ class SavedTable:
         """Raise BadInputError about the cell in a row, counted from 0; the file's line is named if it has any."""
         place = f"{self.path}:{_line_of_row(self.path, row)}" if self.path.suffix == ".csv" else self.path
         of_row = "" if self.path.suffix == ".csv" else f" of row {row + 1}"
-        raise BadInputError(f"{place}: {column}{of_row}: {what}")
+        raise BadInputError(f"{column}{of_row}: {what}", place=place)
 
 
 def read_table(directory: Path, name: str) -> SavedTable | None:
@@ -76,7 +76,7 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
+        raise BadInputError(f"cannot be read: {error.strerror}", place=path) from None
 
 
 def _read_csv(path: Path, schema: TableSchema) -> Table:
@@ -89,7 +89,7 @@ def _read_csv(path: Path, schema: TableSchema) -> Table:
     except csv.Error as error:
         raise BadInputError(f"{path}:{reader.line_num}: is no CSV: {error}") from None
     if header is None:
-        raise BadInputError(f"{path}: is empty; it must begin with the names of its columns")
+        raise BadInputError("is empty; it must begin with the names of its columns", place=path)
     _require_columns(path, header, schema)
     for row, cells in enumerate(rows):
         if len(cells) != len(header):
@@ -110,7 +110,9 @@ def _read_csv(path: Path, schema: TableSchema) -> Table:
 def _require_columns(path: Path, present: Sequence[str], schema: TableSchema) -> None:
     for column in schema.columns:
         if column.name not in present:
-            raise BadInputError(f"{path}: has no column '{column.name}'; it has {quoted(', '.join(present))}")
+            raise BadInputError(
+                f"has no column '{column.name}'; it has {quoted(', '.join(present))}", place=path
+            )
 
 
 def _integers(path: Path, column: ColumnSchema, texts: Sequence[str]) -> Column:
@@ -119,8 +121,8 @@ def _integers(path: Path, column: ColumnSchema, texts: Sequence[str]) -> Column:
     except (ValueError, OverflowError):
         row = next(row for row, text in enumerate(texts) if not _is_int64(text))
         raise BadInputError(
-            f"{path}:{_line_of_row(path, row)}: {column.name}: {quoted(texts[row])} is no whole number "
-            f"(valid: {column.smallest} to {LARGEST})"
+            f"{path}:{_line_of_row(path, row)}: {column.name}: {quoted(texts[row])} is no whole number",
+            valid=f"{column.smallest} to {LARGEST}",
         ) from None
 
 
@@ -141,7 +143,7 @@ def _line_of_row(path: Path, row: int) -> int:
 
 def _read_parquet(path: Path, schema: TableSchema) -> Table:
     if importlib.util.find_spec("pyarrow") is None:
-        raise EnvironmentLacksError(f"{path}: Parquet needs pyarrow: {install_extra('parquet')}")
+        raise EnvironmentLacksError(f"Parquet needs pyarrow: {install_extra('parquet')}", place=path)
     import pyarrow
     from pyarrow import parquet
 
@@ -150,10 +152,10 @@ def _read_parquet(path: Path, schema: TableSchema) -> Table:
         table.validate(full=True)
     except (pyarrow.ArrowException, OSError) as error:
         why = str(error).partition("\n")[0]
-        raise BadInputError(f"{path}: is no Parquet file: {why}") from None
+        raise BadInputError(f"is no Parquet file: {why}", place=path) from None
     _require_columns(path, table.column_names, schema)
     if len(set(table.column_names)) < len(table.column_names):
-        raise BadInputError(f"{path}: has a column twice: {quoted(', '.join(table.column_names))}")
+        raise BadInputError(f"has a column twice: {quoted(', '.join(table.column_names))}", place=path)
     return {each.name: _parquet_column(path, each, table.column(each.name)) for each in schema.columns}
 
 
@@ -166,11 +168,11 @@ def _parquet_column(path: Path, column: ColumnSchema, values: Any) -> Column:
     if column.holds is not Holds.NUMBER:
         stored = kind.value_type if types.is_dictionary(kind) else kind
         if not types.is_string(stored):
-            raise BadInputError(f"{path}: {column.name}: is of type {kind}; it must be one of names")
+            raise BadInputError(f"{column.name}: is of type {kind}; it must be one of names", place=path)
         return Names.of([text or "" for text in values.to_pylist()])
     if kind != "int64" or values.null_count:
         raise BadInputError(
-            f"{path}: {column.name}: is of type {kind}; it must be int64, with a value in each row"
+            f"{column.name}: is of type {kind}; it must be int64, with a value in each row", place=path
         )
     return np.asarray(values.to_numpy(), np.int64)
 

@@ -26,7 +26,7 @@ def state_of_series(
     """
     saved = read_table(directory, "state_series")
     if saved is None:
-        raise BadInputError(f"{directory}: has no state_series (observe: {{state_series: […]}})")
+        raise BadInputError("has no state_series (observe: {state_series: […]})", place=directory)
     table = saved.columns
     texts = [
         names_of(table, name).texts().tolist() for name in ("switch", "object", "key", "quantity", "value")

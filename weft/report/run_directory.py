@@ -51,8 +51,9 @@ class RunDirectory:
         file = path / RESULTS_FILE
         if not file.exists():
             raise BadInputError(
-                f"{path}: has no {RESULTS_FILE} and no sweep.json: name a directory that weft run or weft sweep has "
-                "written"
+                f"has no {RESULTS_FILE} and no sweep.json: name a directory that weft run or weft sweep has "
+                "written",
+                place=path,
             )
         results = read_results(file)
         fabric = _fabric(file, results)
@@ -121,7 +122,7 @@ def _fabric(file: Path, results: Results) -> FabricSpec:
         return topologies.from_parameters(results.made_by.fabric)
     except (TopologyError, TypeError, AttributeError, KeyError, OverflowError) as error:
         # A damaged value may be of any type, which builders need not expect.
-        raise BadInputError(f"{file}: made_by.fabric: {error}") from None
+        raise BadInputError(f"made_by.fabric: {error}", place=file) from None
 
 
 def _link_of(fabric: FabricSpec, event: LinkEventResult) -> FabricLink:
@@ -136,7 +137,7 @@ def _check_links(file: Path, results: Results, fabric: FabricSpec) -> None:
                 raise TopologyError(f"{quoted(event.link)} is not NODE<->NODE")
             _link_of(fabric, event)
         except TopologyError as error:
-            raise BadInputError(f"{file}: link_events[{index}].link: {error}") from None
+            raise BadInputError(f"link_events[{index}].link: {error}", place=file) from None
 
 
 def _check_names(file: Path, fabric: FabricSpec, saved: Mapping[str, SavedTable]) -> None:

@@ -10,6 +10,7 @@ from weft.controller.arrays import ProgramArrays
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.errors import SettingError
 from weft.controller.pipeline import Pipelines
+from weft.errors import translated
 from weft.quantities.plain_data import PlainData
 from weft.recording.tables import Names, Table, integers_or_digits
 from weft.results.columns import Column, ResultTable
@@ -158,13 +159,10 @@ class ObservedArrays:
             return cls()
         arrays = {id(each): ProgramArrays.of(each.p4info) for each in pipelines.values()}
         every = ProgramArrays.all_of(arrays.values())
-        try:
-            key = "observe.counters"
+        with translated(SettingError, KeyProblem, "observe.counters"):
             counters = every.counter_names(ALL if observe.counters == "all" else observe.counters)
-            key = "observe.registers"
+        with translated(SettingError, KeyProblem, "observe.registers"):
             registers = every.register_names(ALL if observe.registers == "all" else observe.registers)
-        except SettingError as error:
-            raise KeyProblem(key, str(error)) from None
         found = {
             number: _Names(
                 tuple(name for name in counters if name in own.counters),

@@ -37,12 +37,12 @@ def read_whole(adapter: TypeAdapter[_Read], path: Path, most_bytes: int, otherwi
     try:
         return adapter.validate_json(read_text(path, most_bytes))
     except UnreadableFileError as error:
-        raise BadInputError(str(error)) from None
+        raise BadInputError(error) from None
     except OSError as error:
-        raise BadInputError(f"{path}: {error.strerror}") from None
+        raise BadInputError(f"{error.strerror}", place=path) from None
     except pydantic.ValidationError as error:
         problem = described(error.errors(include_url=False)[0])
-        raise BadInputError(f"{path}: {otherwise}: {problem}") from None
+        raise BadInputError(f"{otherwise}: {problem}", place=path) from None
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -51,9 +51,9 @@ def read_object(path: Path) -> dict[str, Any]:
     try:
         tree = pydantic_core.from_json(data, allow_inf_nan=False)
     except ValueError as error:
-        raise BadInputError(f"{path}: is no JSON: {error}") from None
+        raise BadInputError(f"is no JSON: {error}", place=path) from None
     if not isinstance(tree, dict):
-        raise BadInputError(f"{path}: must be an object")
+        raise BadInputError("must be an object", place=path)
     return tree
 
 

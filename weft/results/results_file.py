@@ -47,7 +47,7 @@ def read_results(path: Path) -> Results:
     results = replace(validated(_ADAPTER, path, tree), traffic=traffic)
     if "ok" not in results.absent and ok is not results.ok:
         raise BadInputError(
-            f"{path}: ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}"
+            f"ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}", place=path
         )
     _check_figures(path, results)
     return results
@@ -73,7 +73,7 @@ def _check_numbers(path: Path, tree: Mapping[str, Any]) -> None:
         smallest = -LARGEST if key.startswith(_MAY_BE_NEGATIVE) else 0
         if not smallest <= value <= LARGEST and (isinstance(value, int) or math.isinf(value)):
             raise BadInputError(
-                f"{path}: {key}: {quoted(value)} is out of range (valid: {smallest} to {LARGEST})"
+                f"{key}: {quoted(value)} is out of range", place=path, valid=f"{smallest} to {LARGEST}"
             )
 
 
@@ -93,7 +93,7 @@ def _check_figures(path: Path, results: Results) -> None:
 
     def require(right: bool, place: str, what: str) -> None:
         if not right:
-            raise BadInputError(f"{path}: {place}: {what}")
+            raise BadInputError(f"{place}: {what}", place=path)
 
     interval_ps = results.made_by.observe.interval
     require(

@@ -8,7 +8,7 @@ from weft.clocks.lab import Progress
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES
 from weft.controller.trees import plan_tree
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.run.collectives import collective_spec
 from weft.run.jobs import intact_places
 from weft.run.reducing_groups import groups_of
@@ -136,10 +136,8 @@ def group_objection(
 def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpec) -> PlacedCall:
     """Return how some ranks of a fabric carry out a call. Raises BadInputError if they cannot."""
     places = intact_places(topology)
-    try:
+    with translated(ValueError, BadInputError):
         return placed_call(call, [places.hosts[rank] for rank in ranks], places)
-    except ValueError as error:
-        raise BadInputError(str(error)) from None
 
 
 def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
@@ -177,7 +175,7 @@ def check_algorithms(
     Raises:
         KeyProblem: one of `key`.algorithms cannot, or no collective can with this number of ranks.
     """
-    try:
+    with translated(ValueError, KeyProblem, "fabric"):
         spec = CollectiveSpec(
             rank_count=fabric.rank_count,
             element_count=0,
@@ -188,14 +186,10 @@ def check_algorithms(
             ranks_per_host=fabric.ranks_per_host or 1,
             rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
         )
-    except ValueError as error:
-        raise KeyProblem("fabric", str(error)) from None
     for number, algorithm in enumerate(algorithms):
-        try:
+        with translated(ValueError, KeyProblem, f"{key}.algorithms[{number}]"):
             if algorithm != AUTO:
                 collective.check(algorithm, spec)
-        except ValueError as error:
-            raise KeyProblem(f"{key}.algorithms[{number}]", str(error)) from None
 
 
 def check_paths(

@@ -70,11 +70,11 @@ def _read(path: Path) -> bytes:
         problem = f"{shown(str(path))}: {error.strerror}" if error.strerror else str(error)
         raise BadInputError(problem) from None
     except ValueError as error:  # a null byte in the name
-        raise BadInputError(f"{shown(str(path))}: {error}") from None
+        raise BadInputError(error, place=shown(str(path))) from None
 
 
 def _bad(path: Path, offset: int, problem: str) -> BadInputError:
-    return BadInputError(f"{path.name}, byte {offset}: {problem}")
+    return BadInputError(problem, place=f"{path.name}, byte {offset}")
 
 
 def _frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame, int]]:

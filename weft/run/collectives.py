@@ -40,7 +40,7 @@ class Repetitions:
         """Check the numbers."""
         for name, value, least in (("repetitions", self.count, 1), ("warmup", self.warmup, 0)):
             if not least <= value <= MAX_REPETITIONS:
-                raise BadInputError(f"{name}: {value} (valid: {least} to {MAX_REPETITIONS})")
+                raise BadInputError(f"{value}", place=name, valid=f"{least} to {MAX_REPETITIONS}")
 
     @property
     def is_one(self) -> bool:
@@ -116,7 +116,7 @@ class CollectiveRequest:
         size_bytes = self.inputs
         if not isinstance(size_bytes, int | np.integer):
             raise BadInputError(
-                f"inputs: {shown(size_bytes)} (valid: every rank's array, or a size in bytes such as 65536)"
+                f"inputs: {shown(size_bytes)}", valid="every rank's array, or a size in bytes such as 65536"
             )
         MESSAGE_SIZE.check(int(size_bytes), "a collective's size")
         return int(size_bytes)
@@ -155,7 +155,7 @@ def checked_buffers(buffers: Sequence[NDArray[Any]], ranks: int) -> tuple[list[N
     if dtype is None:
         valid = ", ".join(DataType)
         raise BadInputError(
-            f"buffers of {first.dtype} cannot be reduced (valid: {valid}; uint16 holds the bits of bfloat16)"
+            f"buffers of {first.dtype} cannot be reduced", valid=f"{valid}; uint16 holds the bits of bfloat16"
         )
     for rank, array in enumerate(arrays):
         if array.dtype != first.dtype or array.shape != first.shape:

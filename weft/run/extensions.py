@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from weft.clocks.user_controller import Controller
 from weft.error_translation import raised_as_weft_errors
+from weft.errors import translated
 from weft.scenario.checks import check_telemetry
 from weft.scenario.controller import ControllerSection
 from weft.scenario.options import FabricOptions
@@ -56,10 +57,8 @@ def check_transport(options: FabricOptions) -> None:
 def check_controller(section: ControllerSection) -> None:
     """Check the user's controller class, if any. Raises KeyProblem if it cannot be used."""
     if section.controller_class is not None:
-        try:
+        with translated(ExtensionError, KeyProblem, "controller.class"):
             make(ClassSpec(section.controller_class, section.parameters), Controller)
-        except ExtensionError as error:
-            raise KeyProblem("controller.class", str(error)) from None
 
 
 def extension_hashes(sections: Iterable[BaseModel], references: Iterable[str] = ()) -> dict[str, str]:

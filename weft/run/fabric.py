@@ -92,7 +92,7 @@ class Fabric:
     ) -> None:
         if isinstance(topology, RunSpec):
             if options:
-                raise BadInputError(f"{', '.join(options)}: the run's description has its options")
+                raise BadInputError("the run's description has its options", place=", ".join(options))
             spec = topology
         else:
             spec = fabric_run_spec(topology, **options)
@@ -327,12 +327,12 @@ class Fabric:
         """
         require_all(tasks, Task, "run_together", "a task, such as fabric.tasks.job(job)")
         if not tasks:
-            raise BadInputError("nothing to run together (valid: one task or more)")
+            raise BadInputError("nothing to run together", valid="one task or more")
         for task in tasks:
             TIME.check(task.at_ps, f"the start of {task.name}")
             if not task.repetitions.is_one:
                 raise BadInputError(
-                    f"{task.name} runs several times, so nothing else can run at the same time (valid: once)"
+                    f"{task.name} runs several times, so nothing else can run at the same time", valid="once"
                 )
         return self._ended(tasks, [[each] for each in self._exchanges.run(tasks, timeout_s)])
 
@@ -437,7 +437,7 @@ class Fabric:
         circuits, section = self.lab.circuits, self.options.circuits
         require_configuration(self.topology, configuration, "configuration")
         if drain not in (None, True, False):
-            raise BadInputError(f"drain: {shown(drain)} (valid: True, False, None)")
+            raise BadInputError(f"drain: {shown(drain)}", valid="True, False, None")
         if dark_time_ps is not None:
             DARK_TIME.check(dark_time_ps, "dark_time_ps")
         if circuits is None:

@@ -72,8 +72,9 @@ class GroupCollective:
             if each.size != len(self.collective.input_part(self._spec, rank)):
                 ranks = self._spec.rank_count
                 raise BadInputError(
-                    f"{self.collective.name}: {each.size} elements do not divide among the {ranks} ranks of a group "
-                    f"(valid: a multiple of {ranks})"
+                    f"{each.size} elements do not divide among the {ranks} ranks of a group",
+                    place=self.collective.name,
+                    valid=f"a multiple of {ranks}",
                 )
         data = data_of_ranks(self.collective, self._spec, arrays)
         return [np.ascontiguousarray(each).view(np.uint8) for each in data]

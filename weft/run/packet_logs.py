@@ -62,5 +62,5 @@ def made(directory: Path) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
         hand_over(missing)
     except OSError as error:
-        raise BadInputError(f"--packet-logs: {directory}: {error.strerror}") from None
+        raise BadInputError(f"{directory}: {error.strerror}", place="--packet-logs") from None
     return directory.resolve()

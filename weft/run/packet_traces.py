@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from weft.clocks.virtual.lab import VirtualLab
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.quantities.readable import format_time
 from weft.run.attached import virtual_lab
 from weft.run.fabric import Fabric
@@ -80,17 +80,15 @@ class PacketTraces:
             self._start(lab, switch)
 
     def _traced_switch(self, lab: VirtualLab, name: str) -> _TracedSwitch:
-        try:
+        with translated(TopologyError, BadInputError, place="--switch"):
             native = lab.native_switch(name)
-        except TopologyError as error:
-            raise BadInputError(f"--switch: {error}") from None
         program = native.program
         assert program is not None
         try:
             condition = None if self._when is None else Condition(self._when, program)
         except ConditionError as error:
             assert self._when is not None
-            raise BadInputError(f"--when: {error.shown(self._when)}") from None
+            raise BadInputError(f"{error.shown(self._when)}", place="--when") from None
         return _TracedSwitch(name, native, program, condition)
 
     def _start(self, lab: VirtualLab, switch: _TracedSwitch) -> None:

@@ -78,7 +78,7 @@ def _task(
 ) -> Task[list[R]]:
     """Return programs as a task that records each of `results` with its kind."""
     if fabric.options.clock == "real":
-        raise EnvironmentLacksError(f"{name}: {REAL_CLOCK_HAS_KERNELS}")
+        raise EnvironmentLacksError(f"{REAL_CLOCK_HAS_KERNELS}", place=name)
 
     def prepare(_buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
         return fabric.hosts.prepare_applications(programs)

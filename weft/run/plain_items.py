@@ -36,7 +36,7 @@ class PlainItem(JoinableItem):
         """Check that the fabric has no spares, so that hosts keep their ranks."""
         if fabric.spares:
             raise KeyProblem(
-                "fabric.spares", f"{fabric.spares}: {key} has programs of hosts and not of ranks (valid: 0)"
+                "fabric.spares", f"{fabric.spares}: {key} has programs of hosts and not of ranks", valid="0"
             )
 
     @abstractmethod
@@ -80,17 +80,17 @@ def check_pairs(named: str | list[str], topology: FabricSpec, key: str) -> None:
     hosts = len(topology.hosts)
     count = hosts * (hosts - 1) if named == "all" else len(named)
     if not 1 <= count <= MOST_PAIRS:
-        raise KeyProblem(key, f"{count} pairs of hosts (valid: 1 to {MOST_PAIRS})")
+        raise KeyProblem(key, f"{count} pairs of hosts", valid=f"1 to {MOST_PAIRS}")
     for number, pair in enumerate(_listed(named)):
         check_hosts(topology, pair, f"{key}[{number}]")
         if pair[0] == pair[1]:
-            raise KeyProblem(f"{key}[{number}]", f"{pair[0]} with itself (valid: two hosts)")
+            raise KeyProblem(f"{key}[{number}]", f"{pair[0]} with itself", valid="two hosts")
 
 
 def check_requests(count: int, key: str) -> None:
     """Check the number of echo requests, as results keep each of them. Raises KeyProblem for `key`."""
     if count > MOST_REQUESTS:
-        raise KeyProblem(key, f"makes {count:,} requests of all pairs (valid: up to {MOST_REQUESTS:,})")
+        raise KeyProblem(key, f"makes {count:,} requests of all pairs", valid=f"up to {MOST_REQUESTS:,}")
 
 
 def _listed(named: str | list[str]) -> Iterator[Pair]:

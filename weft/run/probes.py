@@ -57,4 +57,4 @@ class Probes:
         try:
             return fabric.run_unnoted(task, _PATIENCE_S, ", probe")
         except NoSlotsError as error:
-            raise CheckFailedError(str(error)) from error
+            raise CheckFailedError(error) from error

@@ -67,15 +67,15 @@ def host_programs(
         run = as_run(program)
         if run is None:
             raise BadInputError(
-                f"{host}: {shown(str(program))} is no program (valid: path/to/file.py:Name, an 'async def' function, "
-                "a weft.rdma.Program)"
+                f"{host}: {shown(str(program))} is no program",
+                valid="path/to/file.py:Name, an 'async def' function, a weft.rdma.Program",
             )
         programs.append(HostProgram(host, None, _with_parameters(run, own)))
     without = [host for host in own_parameters if host not in {each.host for each in programs}]
     if OTHERS not in parameters and without:
         raise BadInputError(f"parameters for {without[0]}, which has no program")
     if not programs:
-        raise BadInputError("no host has a program (valid: one or more)")
+        raise BadInputError("no host has a program", valid="one or more")
     return programs
 
 
@@ -101,11 +101,12 @@ class RdmaRuns:
         """Run programs to the end. Raises as `Lab.run_programs`, and BadInputError or EnvironmentLacksError."""
         options, hosts = self._lab.options, self._lab.fabric.hosts
         if problem := selective_repeat_problem(options.transport.retransmission):
-            raise BadInputError(f"transport.retransmission: {problem}")
+            raise BadInputError(problem, place="transport.retransmission")
         if options.clock == "real" and (own := [each for each in programs if each.spec is None]):
             raise EnvironmentLacksError(
-                f"{own[0].host}: under the real clock a host is a process, which loads programs from files "
-                "(valid: path/to/file.py:Name)"
+                "under the real clock a host is a process, which loads programs from files",
+                place=own[0].host,
+                valid="path/to/file.py:Name",
             )
         before = self._exchanges.begin()
         outcomes = self._lab.run_programs(

@@ -66,7 +66,9 @@ class Captures:
         names = [switch.name for switch in topology.switches]
         for name in self.switches:
             if name not in (*names, ALL_SWITCHES):
-                raise BadInputError(f"--pcap-switch: unknown switch '{name}'; {did_you_mean(name, names)}")
+                raise BadInputError(
+                    f"unknown switch '{name}'; {did_you_mean(name, names)}", place="--pcap-switch"
+                )
         return replace(self, switches=tuple(names if ALL_SWITCHES in self.switches else self.switches))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated
 
+from weft.errors import translated
 from weft.quantities.definitions import whole
 from weft.quantities.readable import counted
 from weft.scenario.places import KeyProblem
@@ -33,9 +34,9 @@ def check_ranks_of_group(fabric: TopologySection, ranks: Sequence[int] | None, k
         return fabric.rank_count
     if len(set(ranks)) != len(ranks):
         twice = next(rank for rank in ranks if ranks.count(rank) > 1)
-        raise KeyProblem(f"{key}.ranks", f"rank {twice} occurs twice (valid: each once)")
+        raise KeyProblem(f"{key}.ranks", f"rank {twice} occurs twice", valid="each once")
     if max(ranks) >= fabric.rank_count:
-        raise KeyProblem(f"{key}.ranks", f"rank {max(ranks)} (valid: 0 to {fabric.rank_count - 1})")
+        raise KeyProblem(f"{key}.ranks", f"rank {max(ranks)}", valid=f"0 to {fabric.rank_count - 1}")
     return len(ranks)
 
 
@@ -55,27 +56,27 @@ def check_service_ranks(
     for own_key, own in ((servers_key, servers), ("clients", clients or ())):
         if len(set(own)) != len(own):
             twice = next(rank for rank in own if own.count(rank) > 1)
-            raise KeyProblem(f"{key}.{own_key}", f"rank {twice} occurs twice (valid: each once)")
+            raise KeyProblem(f"{key}.{own_key}", f"rank {twice} occurs twice", valid="each once")
         if own and max(own) >= fabric.rank_count:
-            raise KeyProblem(f"{key}.{own_key}", f"rank {max(own)} (valid: 0 to {fabric.rank_count - 1})")
+            raise KeyProblem(f"{key}.{own_key}", f"rank {max(own)}", valid=f"0 to {fabric.rank_count - 1}")
     both = set(servers) & set(clients or ())
     if both:
-        raise KeyProblem(f"{key}.clients", f"rank {min(both)} is among {servers_key} (valid: other ranks)")
+        raise KeyProblem(f"{key}.clients", f"rank {min(both)} is among {servers_key}", valid="other ranks")
     found = len(clients_of(fabric.rank_count, servers, clients, count))
     if count is not None and found != count:
         needed = f"{counted(count, 'rank')} that write a checkpoint"
         if clients is not None:
-            raise KeyProblem(f"{key}.clients", f"{counted(found, 'client')} for {needed} (valid: {count})")
+            raise KeyProblem(f"{key}.clients", f"{counted(found, 'client')} for {needed}", valid=f"{count}")
         raise KeyProblem(
             f"{key}.checkpoint.parallel",
-            f"{needed} on a fabric of {counted(fabric.rank_count, 'rank')}, of which {len(servers)} are {servers_key} "
-            f"(valid: up to {found})",
+            f"{needed} on a fabric of {counted(fabric.rank_count, 'rank')}, of which {len(servers)} are {servers_key}",
+            valid=f"up to {found}",
         )
     if not found:
         raise KeyProblem(
             f"{key}.{servers_key}",
-            f"no client is left on a fabric of {counted(fabric.rank_count, 'rank')} (valid: up to "
-            f"{fabric.rank_count - 1} of them)",
+            f"no client is left on a fabric of {counted(fabric.rank_count, 'rank')}",
+            valid=f"up to {fabric.rank_count - 1} of them",
         )
     return found
 
@@ -94,8 +95,8 @@ def check_service_paths(
                 if by_reads:
                     raise KeyProblem(
                         f"{key}.clients",
-                        f"rank {client} shares a host with rank {server}, and links within hosts carry no READs "
-                        "(valid: ranks of other hosts)",
+                        f"rank {client} shares a host with rank {server}, and links within hosts carry no READs",
+                        valid="ranks of other hosts",
                     )
                 continue
             for nic in range(topology.nics_per_host):
@@ -103,7 +104,5 @@ def check_service_paths(
                 if (first, last) in known:
                     continue
                 known.add((first, last))
-                try:
+                with translated(TopologyError, KeyProblem, f"{key}.clients", valid="ranks with a path to it"):
                     topology.require_path(client, server, nic)
-                except TopologyError as error:
-                    raise KeyProblem(f"{key}.clients", f"{error} (valid: ranks with a path to it)") from None

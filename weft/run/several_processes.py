@@ -28,7 +28,9 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
             "mpirun: several processes run the virtual clock only: use --clock virtual, or leave mpirun out"
         )
     if has_captures:
-        raise BadInputError("--pcap: a run of several processes captures nothing: leave it out, or mpirun")
+        raise BadInputError(
+            "a run of several processes captures nothing: leave it out, or mpirun", place="--pcap"
+        )
     if spec.options.observe.captures:
         raise KeyProblem(
             "observe.captures", "a run of several processes captures nothing: leave it out, or mpirun"
@@ -65,6 +67,6 @@ def _require_same(processes: Processes, spec: RunSpec) -> None:
         different = [name for name in own if other[name] != first[name]]
         if different:
             raise EnvironmentLacksError(
-                f"processes 0 (on {first['host']}) and {number} (on {other['host']}) differ in: {', '.join(different)} "
-                "(valid: the same Weft, and the same files at the same places, on all machines)"
+                f"processes 0 (on {first['host']}) and {number} (on {other['host']}) differ in: {', '.join(different)}",
+                valid="the same Weft, and the same files at the same places, on all machines",
             )

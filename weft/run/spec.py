@@ -93,7 +93,7 @@ def _check(spec: RunSpec) -> None:
     for number, traffic in enumerate(spec.traffic):
         for key, item in traffic.with_parts(f"traffic[{number}]"):
             if item.lacking and spec.options.clock == "real":
-                raise EnvironmentLacksError(f"{key}.{item.kind}: {item.lacking}")
+                raise EnvironmentLacksError(f"{item.lacking}", place=f"{key}.{item.kind}")
             name, packet_bytes = item.largest_packet(spec.options.ip_version)
             check_packet(spec.options, f"{key}.{name}", packet_bytes)
         traffic.check_classes(spec.fabric, spec.options.seed)

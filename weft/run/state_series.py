@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.clocks.lab import Lab
 from weft.clocks.virtual.lab import VirtualLab
+from weft.errors import translated
 from weft.quantities.readable import format_time
 from weft.recording.state_samples import StateSamples
 from weft.recording.tables import Table
@@ -25,10 +26,8 @@ class StateSeries:
         self._loop = lab.loop
         self._interval_ps = observe.state_interval or observe.interval
         switches = [(each.name, lab.native_switch(each.name)) for each in lab.fabric.switches]
-        try:
+        with translated(SeriesError, KeyProblem, KEY):
             self._samples = StateSamples([Item.read(text) for text in observe.state_series], switches)
-        except SeriesError as error:
-            raise KeyProblem(KEY, str(error)) from None
         self._left = MOST_VALUES_READ
         self._sampled_ps = -1
         self._due()

@@ -46,10 +46,10 @@ def check_timeout(timeout_s: float) -> None:
 def require_all(found: Sequence[object], kind: type, where: str, valid: str) -> None:
     """Check that a user's argument is a list with items of a type. Raises BadInputError otherwise."""
     if not isinstance(found, Sequence):
-        raise BadInputError(f"{where}: a {type(found).__name__} (valid: a list, each {valid})")
+        raise BadInputError(f"a {type(found).__name__}", place=where, valid=f"a list, each {valid}")
     for place, each in enumerate(found):
         if not isinstance(each, kind):
-            raise BadInputError(f"{where}: item {place} is a {type(each).__name__} (valid: {valid})")
+            raise BadInputError(f"item {place} is a {type(each).__name__}", place=where, valid=f"{valid}")
 
 
 @dataclass(frozen=True)

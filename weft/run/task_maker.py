@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from weft.clocks.lab import Lab
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.hints import did_you_mean
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import FLOW_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
@@ -76,8 +76,8 @@ class TaskMaker:
         """Return a collective. Raises BadInputError and JobError as `Fabric.run`."""
         if not isinstance(request, CollectiveRequest):
             raise BadInputError(
-                f"cannot run {type(request).__name__} (valid: a CollectiveRequest, such as "
-                'CollectiveRequest("allreduce", buffers))'
+                f"cannot run {type(request).__name__}",
+                valid='a CollectiveRequest, such as CollectiveRequest("allreduce", buffers)',
             )
         ranks = None if request.ranks is None else tuple(request.ranks)
         arrays: list[NDArray[Any]] | None = None
@@ -385,24 +385,23 @@ class TaskMaker:
         QUEUE_PAIRS.check(flow.queue_pairs, "a flow's queue pairs")
         if flow.queue_pairs > flow.size_bytes:
             raise BadInputError(
-                f"a flow of {flow.size_bytes} B over {flow.queue_pairs} queue pairs (valid: 1 to {flow.size_bytes})"
+                f"a flow of {flow.size_bytes} B over {flow.queue_pairs} queue pairs",
+                valid=f"1 to {flow.size_bytes}",
             )
         if flow.plane not in in_use and flow.plane < self._topology.nics_per_host:
             valid = ", ".join(map(str, in_use))
-            raise BadInputError(f"a flow over {flow.plane}, on a plane that is out of use (valid: {valid})")
+            raise BadInputError(f"a flow over {flow.plane}, on a plane that is out of use", valid=f"{valid}")
 
     @raised_as_weft_errors()
     def workload(self, flow_sizes: str | FlowSizes, load: float, duration_ps: int) -> Task[WorkloadResult]:
         """Return a workload as a task."""
         self._require_other_hosts("a workload")
         POSITIVE_TIME.check(duration_ps, "a workload's duration")
-        try:
+        with translated(ValueError, BadInputError):
             sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
             flows = poisson_flows(
                 len(self._topology.hosts), self._nic_rates_bps(), sizes, load, duration_ps, self._options.seed
             )
-        except ValueError as error:
-            raise BadInputError(str(error)) from None
         if not flows:
             raise BadInputError(
                 f"no flow starts within {duration_ps} ps at a load of {load:g}; give the workload more time"
@@ -495,7 +494,9 @@ class TaskMaker:
 
     def _require_no_spares(self, what: str) -> None:
         if self._topology.spares:
-            raise BadInputError(f"{what}: between hosts, not ranks, on a fabric with spares (valid: without)")
+            raise BadInputError(
+                "between hosts, not ranks, on a fabric with spares", place=what, valid="without"
+            )
 
     def _require_other_hosts(self, what: str) -> None:
         self._require_no_spares(what)

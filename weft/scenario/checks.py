@@ -66,8 +66,9 @@ def check_class(options: FabricOptions, number: int, key: str) -> None:
     if number not in known:
         raise KeyProblem(
             key,
-            f"switches do not keep class {number} of data apart (valid: {', '.join(map(str, known))}; "
-            f"scheduling.classes: {sorted({*options.scheduling.classes, number})} has them do so)",
+            f"switches do not keep class {number} of data apart",
+            valid=f"{', '.join(map(str, known))}; "
+            f"scheduling.classes: {sorted({*options.scheduling.classes, number})} has them do so",
         )
 
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from weft.errors import translated
 from weft.quantities.definitions import TIME, Time
 from weft.quantities.units import PS_PER_MS, PS_PER_S
 from weft.scenario.places import KeyProblem
@@ -46,21 +47,19 @@ def check_circuits(fabric: FabricSpec, section: CircuitsSection, watches_links: 
     """
     if watches_links and fabric.circuits is not None and len(fabric.circuits.names) > 1:
         raise KeyProblem(
-            "controller.link_watch", "does not go with circuits that may change (valid: one configuration)"
+            "controller.link_watch", "does not go with circuits that may change", valid="one configuration"
         )
     for number, each in enumerate(section.schedule):
         require_configuration(fabric, each.configuration, f"circuits.schedule[{number}].configuration")
     if fabric.circuits is None and section != CircuitsSection():
-        raise KeyProblem("circuits", "the fabric has none (valid: fabrics of kind cubes or optical_core)")
+        raise KeyProblem("circuits", "the fabric has none", valid="fabrics of kind cubes or optical_core")
 
 
 def require_configuration(fabric: FabricSpec, name: str, key: str) -> None:
     """Check that the fabric has circuits, and this configuration of them. Raises KeyProblem."""
     if fabric.circuits is None:
         raise KeyProblem(
-            key, f"'{name}': the fabric has no circuits (valid: fabrics of kind cubes or optical_core)"
+            key, f"'{name}': the fabric has no circuits", valid="fabrics of kind cubes or optical_core"
         )
-    try:
+    with translated(TopologyError, KeyProblem, key):
         fabric.circuits.configuration(name)
-    except TopologyError as error:
-        raise KeyProblem(key, str(error)) from None

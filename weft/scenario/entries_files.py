@@ -38,11 +38,11 @@ def read_entries_file(path: Path) -> Any:
     try:
         return json.loads(read_text(path, MAX_FILE_BYTES), object_pairs_hook=_without_duplicates)
     except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise BadInputError(f"cannot be read: {error.strerror or error}", place=path) from None
     except json.JSONDecodeError as error:
         raise BadInputError(f"{path}:{error.lineno}: is not JSON: {error.msg}") from None
     except (ValueError, RecursionError) as error:
-        raise BadInputError(f"{path}: is not JSON that can be used: {error}") from None
+        raise BadInputError(f"is not JSON that can be used: {error}", place=path) from None
 
 
 def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def entries_settings(fabric: FabricSpec, options: FabricOptions, programs: Progr
                 _require_different(entries.entities, pipeline)
                 read[path, id(pipeline)] = entries
         except BadInputError as error:
-            raise KeyProblem(key, str(error)) from None
+            raise KeyProblem(key, error) from None
         except ValueError as error:
             raise KeyProblem(key, f"{path.name}: {error}") from None
         if options.target == "bmv2":
@@ -91,7 +91,7 @@ def _require_different(entities: Mapping[str, Entity], pipeline: Pipeline) -> No
     for place, entity in entities.items():
         for key in encoder.entity_set([entity]):
             if key in found:
-                raise SettingError(f"{place}: has the same key as {found[key]}")
+                raise SettingError(f"has the same key as {found[key]}", place=place)
             found[key] = place
 
 
@@ -99,6 +99,7 @@ def _require_nothing_that_bmv2_lacks(entries: RuntimeEntries, path: Path) -> Non
     for place, cell in entries.cells.items():
         if isinstance(cell, finsy.P4RegisterEntry | finsy.P4ValueSetEntry):
             raise EnvironmentLacksError(
-                f"{path.name}: {place}: BMv2 has neither registers nor value sets over P4Runtime: leave them out,"
-                " or use --target embedded"
+                f"{place}: BMv2 has neither registers nor value sets over P4Runtime: leave them out,"
+                " or use --target embedded",
+                place=path.name,
             )

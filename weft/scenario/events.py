@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, model_validator
 
 from weft.controller.elements import Element, host_element, plane_element, switch_element
+from weft.errors import InvalidValueError
 from weft.quantities.definitions import TIME, Rate, Time, whole
 from weft.scenario.links import LinkName
 from weft.scenario.values import Section, Text
@@ -21,7 +22,7 @@ SwitchName = Annotated[str, Text("a switch", r"\A[^\s<>-]{1,64}\Z", "p0s1")]
 
 def _both_ways(text: str) -> str:
     if not LinkChoice.parse(text).both_ways:
-        raise ValueError(f"'{text}' is one direction, and a link fails in both (valid: NODE<->NODE)")
+        raise InvalidValueError(f"'{text}' is one direction, and a link fails in both", valid="NODE<->NODE")
     return text
 
 
@@ -60,7 +61,7 @@ class EventSection(Section):
             )
         states = _STATES.get(given[0])
         if states is not None and self.state not in states:
-            raise ValueError(f"a {given[0]} cannot be '{self.state}' (valid: {', '.join(states)})")
+            raise InvalidValueError(f"a {given[0]} cannot be '{self.state}'", valid=states)
         for name, state in _GO_WITH.items():
             if (getattr(self, name) is not None) != (self.state == state):
                 raise ValueError(f"{name} and state: {state} go together")

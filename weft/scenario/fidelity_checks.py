@@ -23,8 +23,8 @@ def check_fidelity(options: FabricOptions) -> None:
         least, most = (n * options.mtu_bytes for n in (LEAST_SEGMENT_PACKETS, MAX_SEGMENT_PACKETS))
         raise KeyProblem(
             "fidelity.segment",
-            f"{options.fidelity.segment} B are {packets} packets with an mtu of {options.mtu_bytes} "
-            f"(valid: {least} to {most} B)",
+            f"{options.fidelity.segment} B are {packets} packets with an mtu of {options.mtu_bytes}",
+            valid=f"{least} to {most} B",
         )
     for key, why in _reasons(options):
         raise KeyProblem("fidelity.segment", f"segments do not go with {key}: {why} {_WITHOUT}")
@@ -78,8 +78,8 @@ def check_reduction(options: FabricOptions, key: str) -> None:
     if options.fidelity.has_segments:
         raise KeyProblem(
             key,
-            "fidelity.segment does not go with a reduction in the network, which adds packets up (valid: other "
-            "algorithms)",
+            "fidelity.segment does not go with a reduction in the network, which adds packets up",
+            valid="other algorithms",
         )
 
 
@@ -99,12 +99,14 @@ def check_fidelity_of_fabric(fabric: FabricSpec, options: FabricOptions) -> None
         raise KeyProblem(
             "fidelity.segment",
             f"{segment_bytes} B is too large for queues of {smallest} B, which should hold {_SEGMENTS_IN_A_QUEUE} "
-            f"segments (valid: up to {smallest // _SEGMENTS_IN_A_QUEUE} B)",
+            "segments",
+            valid=f"up to {smallest // _SEGMENTS_IN_A_QUEUE} B",
         )
     kmin_bytes = min(ecn_begins_bytes(options, port.link.rate_bps) for port in ports)
     if kmin_bytes < segment_bytes:
         raise KeyProblem(
             "fidelity.segment",
             f"{segment_bytes} B is more than the {kmin_bytes} B of a queue from which ECN marks, so that a single "
-            f"segment would be marked (valid: up to {kmin_bytes} B)",
+            "segment would be marked",
+            valid=f"up to {kmin_bytes} B",
         )

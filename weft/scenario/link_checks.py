@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from weft.controller.errors import SettingError
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import BadInputError, EnvironmentLacksError, translated
 from weft.hints import did_you_mean
 from weft.scenario.events import EventSection
 from weft.scenario.options import FabricOptions
@@ -66,7 +66,8 @@ def _changes_in_order(
             continue
         if event.state == "slow" and options.clock == "real":
             raise EnvironmentLacksError(
-                f"events[{index}].state: the real clock cannot change a link's rate; valid: clock: virtual"
+                "the real clock cannot change a link's rate; valid: clock: virtual",
+                place=f"events[{index}].state",
             )
         for link in links_of_event(fabric, options, event, f"events[{index}]"):
             changes += [(f"events[{index}]", at, state, link) for state, at in event.transitions()]
@@ -82,10 +83,8 @@ def _check_operations(fabric: FabricSpec, options: FabricOptions) -> None:
             for link in LinkChoice.parse(event.link).links_of(fabric):
                 _require_no_circuit(fabric, link, f"events[{index}].link")
             continue
-        try:
+        with translated((TopologyError, SettingError), KeyProblem, f"events[{index}].{event.names}"):
             event.element(fabric)
-        except (TopologyError, SettingError) as error:
-            raise KeyProblem(f"events[{index}].{event.names}", str(error)) from None
 
 
 def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:
@@ -126,17 +125,15 @@ def _links_of_host(fabric: FabricSpec, host: str, key: str) -> list[FabricLink]:
 
 def _links_of_plane(fabric: FabricSpec, plane: int, key: str) -> list[FabricLink]:
     if plane >= fabric.planes:
-        raise KeyProblem(key, f"no plane {plane} (valid: 0 to {fabric.planes - 1})")
+        raise KeyProblem(key, f"no plane {plane}", valid=f"0 to {fabric.planes - 1}")
     return [link for link in fabric.links if fabric.switch(link.b.node).plane == plane]
 
 
 def checked_link(fabric: FabricSpec, options: FabricOptions, a: str, b: str, place: str) -> FabricLink:
     """Return the one link between two nodes, or two of their ports. Raises as `check_events`."""
     _require_neighbours(fabric, a, b, place)
-    try:
+    with translated(TopologyError, KeyProblem, place):
         link = fabric.link_between(a, b)
-    except TopologyError as error:
-        raise KeyProblem(place, str(error)) from None
     _require_mortal(fabric, options, link, place)
     return link
 
@@ -159,7 +156,7 @@ def _require_neighbours(fabric: FabricSpec, a: str, b: str, place: str) -> None:
 def _require_mortal(fabric: FabricSpec, options: FabricOptions, link: FabricLink, place: str) -> None:
     """Check that the clock can bring a link down. Raises as `check_events`."""
     if options.target == "bmv2":
-        raise EnvironmentLacksError(f"{place}: links of BMv2 do not fail; valid: target: embedded")
+        raise EnvironmentLacksError("links of BMv2 do not fail; valid: target: embedded", place=place)
     _require_no_circuit(fabric, link, place)
     between_switches = not fabric.switch(link.b.node).port(link.b.port).peer_is_host
     if options.clock == "real" and options.links == "internal" and between_switches:
@@ -174,7 +171,8 @@ def _require_no_circuit(fabric: FabricSpec, link: FabricLink, place: str) -> Non
     if fabric.switch(link.b.node).port(link.b.port).circuit is not None:
         raise KeyProblem(
             place,
-            f"{fabric.link_name(link)} is a circuit, which goes and comes with `circuits` alone (valid: other links)",
+            f"{fabric.link_name(link)} is a circuit, which goes and comes with `circuits` alone",
+            valid="other links",
         )
 
 
@@ -184,4 +182,4 @@ def require_link(fabric: FabricSpec, name: str, key: str) -> None:
         return
     links = [fabric.link_name(link) for link in fabric.links]
     examples = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
-    raise KeyProblem(key, f"the fabric has no link '{name}' (valid: {examples})")
+    raise KeyProblem(key, f"the fabric has no link '{name}'", valid=f"{examples}")

@@ -13,7 +13,8 @@ def check_packet(options: FabricOptions, key: str, packet_bytes: int) -> None:
     if packet_bytes > options.link_mtu_bytes:
         raise KeyProblem(
             key,
-            f"makes IP packets of {packet_bytes} B (valid: at most {options.link_mtu_bytes} B, which is link_mtu)",
+            f"makes IP packets of {packet_bytes} B",
+            valid=f"at most {options.link_mtu_bytes} B, which is link_mtu",
         )
 
 
@@ -32,6 +33,6 @@ def check_link_mtu(options: FabricOptions) -> None:
         if packet_bytes > options.link_mtu_bytes:
             raise KeyProblem(
                 key,
-                f"{what} takes {packet_bytes} B of a link's MTU "
-                f"(valid: at most {options.link_mtu_bytes} B, which is link_mtu)",
+                f"{what} takes {packet_bytes} B of a link's MTU",
+                valid=f"at most {options.link_mtu_bytes} B, which is link_mtu",
             )

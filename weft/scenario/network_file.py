@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.cache import read_text
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.scenario.model import Scenario
 from weft.scenario.parsing import Change, apply_changes, load_scenario, parse_scenario
 from weft.topologies import TopologyError
@@ -65,10 +65,8 @@ def _is_network(path: Path) -> bool:
 
 
 def _read(path: Path) -> Network:
-    try:
+    with translated(TopologyError, BadInputError):
         return read_network(path.resolve())
-    except TopologyError as error:
-        raise BadInputError(str(error)) from None
 
 
 def _fabric_tree(network: Network) -> dict[str, str]:
@@ -146,7 +144,7 @@ def _source(program: Path, network: Network) -> Path:
         return program
     source = network.folder / f"{program.stem}.p4"
     if not source.is_file():
-        raise BadInputError(f"{network.path}: the source of {program.name} is not there: {source}")
+        raise BadInputError(f"the source of {program.name} is not there: {source}", place=network.path)
     return source
 
 
@@ -160,8 +158,9 @@ def _default_program(network: Network) -> Path:
     if len(found) != 1:
         there = ", ".join(path.name for path in found) or "none"
         raise BadInputError(
-            f"{network.path}: which program switches run is not clear: P4 files in {network.folder}: {there} "
-            "(valid: exactly one, a Makefile's DEFAULT_PROG, or --p4 FILE)"
+            f"which program switches run is not clear: P4 files in {network.folder}: {there}",
+            place=network.path,
+            valid="exactly one, a Makefile's DEFAULT_PROG, or --p4 FILE",
         )
     return found[0]
 

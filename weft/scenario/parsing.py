@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import UNITS_REQUIRED
 from weft.quantities.units import shown
@@ -69,11 +69,9 @@ def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
                 options[f"{name}[{len(tree[name])}]"] = change.option
                 tree[name].append(change.value)
             continue
-        try:
+        with translated(BadInputError, BadInputError, place=change.option):
             set_at(tree, key, change.value)
             options[key_of(split_path(key))] = change.option
-        except BadInputError as error:
-            raise BadInputError(f"{change.option}: {error}") from None
     if changes:
         anchor_paths(tree, Path())
     return options
@@ -91,7 +89,9 @@ def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     for section, key in (*own, *_files_of(tree.get("traffic"))):
         if isinstance(section, dict) and isinstance(section.get(key), str):
             if "\0" in section[key]:
-                raise BadInputError(f"{key}: {shown(section[key])} is not a path (valid: no null character)")
+                raise BadInputError(
+                    f"{shown(section[key])} is not a path", place=key, valid="no null character"
+                )
             section[key] = str((folder / section[key]).resolve())
     _anchor_classes(tree, folder)
 
@@ -150,7 +150,7 @@ def parse_scenario(
     for name, field in Scenario.model_fields.items():
         if field.alias and name in plain:
             hint = did_you_mean(name, [field.alias])
-            raise BadInputError(f"{places.of([name])}: unknown key '{name}'; {hint}")
+            raise BadInputError(f"unknown key '{name}'; {hint}", place=places.of([name]))
     try:
         if "fabric" in plain:
             plain["fabric"] = parse_fabric(plain["fabric"], places, context)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,8 +16,8 @@ Path = Sequence[str | int]
 class KeyProblem(BadInputError):
     """A key of a scenario that cannot be used: what is wrong, and with which key."""
 
-    def __init__(self, key: str, problem: str) -> None:
-        super().__init__(f"{key}: {problem}")
+    def __init__(self, key: str, problem: str | Exception, *, valid: str | Iterable[object] = "") -> None:
+        super().__init__(problem, place=key, valid=valid)
         self.key = key
 
 

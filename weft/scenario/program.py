@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import BadInputError, EnvironmentLacksError, translated
 from weft.paths import P4_MODULES
 from weft.quantities.units import shown
 from weft.scenario.places import KeyProblem
@@ -59,10 +59,8 @@ def compile_program(
 def _compile(source: Path, directory: Path, macros: Mapping[str, str]) -> Program:
     from weft.compiler import CompileError, compile_artifacts
 
-    try:
+    with translated(CompileError, BadInputError):
         result = compile_artifacts(source, defines=dict(macros))
-    except CompileError as error:
-        raise BadInputError(str(error)) from None
     json_path = directory / f"{source.stem}.json"
     p4info_path = directory / f"{source.stem}.p4info.txtpb"
     for path, text in ((json_path, result.json_text), (p4info_path, result.p4info_text)):

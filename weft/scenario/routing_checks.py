@@ -26,15 +26,15 @@ def check_order(options: FabricOptions, congestion_control: str, needs: Congesti
     if options.routing.has_intermediates:
         raise KeyProblem(
             "routing.kind",
-            f"{options.routing.kind} does not go with {name}, which needs all packets of a flow on one path (valid: "
-            f"{', '.join(each.name for each in ROUTING_KINDS.values() if each.intermediates is None)})",
+            f"{options.routing.kind} does not go with {name}, which needs all packets of a flow on one path",
+            valid=(each.name for each in ROUTING_KINDS.values() if each.intermediates is None),
         )
     if options.load_balancing.sprays:
         mode = options.routing.load_balancing
         raise KeyProblem(
             "routing.load_balancing",
-            f"{mode} does not go with {name}, which needs all packets of a flow on one path (valid: flow, "
-            "flow_and_queue_pair, flowlet, adaptive with adaptive_unit: flowlet)",
+            f"{mode} does not go with {name}, which needs all packets of a flow on one path",
+            valid="flow, flow_and_queue_pair, flowlet, adaptive with adaptive_unit: flowlet",
         )
 
 

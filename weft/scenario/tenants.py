@@ -9,6 +9,7 @@ from pydantic import Field
 
 from weft.controller.errors import SettingError
 from weft.controller.tenants import Tenant, TenantSettings, objection_to_promise
+from weft.errors import translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import number, whole
 from weft.quantities.units import shown
@@ -44,10 +45,8 @@ def tenant_settings(tenants: Mapping[str, TenantSection]) -> TenantSettings:
 
 def check_tenants(tenants: Mapping[str, TenantSection], slot_capacity: int) -> None:
     """Check that quotas fit switches of so many slots, and links. Raises KeyProblem."""
-    try:
+    with translated(SettingError, KeyProblem, "tenants"):
         tenant_settings(tenants).check(slot_capacity)
-    except SettingError as error:
-        raise KeyProblem("tenants", str(error)) from None
 
 
 def check_promises(tenants: Mapping[str, TenantSection], fastest_bps: int) -> None:
@@ -65,7 +64,7 @@ def check_hosts_of_tenants(tenants: Mapping[str, TenantSection], hosts: list[str
             if host not in hosts:
                 raise KeyProblem(key, f"no host {shown(host)}; {did_you_mean(host, hosts)}")
             if host in tenant.hosts[:place]:
-                raise KeyProblem(key, f"{host} twice (valid: each host once)")
+                raise KeyProblem(key, f"{host} twice", valid="each host once")
 
 
 def check_tenant(tenants: Mapping[str, TenantSection], name: str, reduces: bool, key: str) -> None:
@@ -74,5 +73,5 @@ def check_tenant(tenants: Mapping[str, TenantSection], name: str, reduces: bool,
         raise KeyProblem(key, f"no tenant {shown(name)}; {did_you_mean(name, list(tenants))}")
     if name and not reduces:
         raise KeyProblem(
-            key, f"{name}: tenants have quotas of reductions in the network (valid: leave it out)"
+            key, f"{name}: tenants have quotas of reductions in the network", valid="leave it out"
         )

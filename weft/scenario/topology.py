@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pydantic
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.hints import did_you_mean
 from weft.quantities.units import shown
 from weft.scenario.explain import explain
@@ -66,7 +66,7 @@ def check_fabric(section: TopologySection) -> None:
     try:
         section.check()
     except TopologyKeyError as error:
-        raise KeyProblem(f"fabric.{error.key}", str(error)) from None
+        raise KeyProblem(f"fabric.{error.key}", error) from None
 
 
 def build_topology(section: TopologySection) -> FabricSpec:
@@ -75,7 +75,5 @@ def build_topology(section: TopologySection) -> FabricSpec:
     Raises:
         KeyProblem: the addressing plan or the interface names cannot hold it.
     """
-    try:
+    with translated(TopologyError, KeyProblem, "fabric"):
         return section.build()
-    except TopologyError as error:
-        raise KeyProblem("fabric", str(error)) from None

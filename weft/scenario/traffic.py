@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import ModuleType
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
+from weft.errors import InvalidValueError
 from weft.hints import nearest_word
 from weft.quantities.definitions import Time
 from weft.quantities.units import shown
@@ -60,7 +61,7 @@ def _kinds_in(module: ModuleType) -> Iterator[tuple[str, type[TrafficSection]]]:
 
 # The modules say how a kind runs, too, so they stand above scenarios.
 TRAFFIC_KINDS: Registry[type[TrafficSection]] = Registry(
-    "weft.run.traffic_kinds", "kind of traffic", _kinds_in, ValueError
+    "weft.run.traffic_kinds", "kind of traffic", _kinds_in, InvalidValueError
 )
 """The sections of all kinds by name."""
 

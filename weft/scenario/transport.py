@@ -15,6 +15,7 @@ from weft.engine import (
     congestion_control_names,
     make_congestion_control,
 )
+from weft.errors import InvalidValueError
 from weft.hints import did_you_mean
 from weft.quantities.definitions import PLAIN_NUMBER, quantity_of, without_unit
 from weft.quantities.units import shown
@@ -135,4 +136,4 @@ def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> di
 def _known_or_class(what: str, name: str, known: Sequence[str]) -> str:
     if name in known or is_class_reference(name):
         return name
-    raise ValueError(f"no {what} {shown(name)} (valid: {', '.join(known)}, or path/to/file.py:Class)")
+    raise InvalidValueError(f"no {what} {shown(name)}", valid=f"{', '.join(known)}, or path/to/file.py:Class")

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
+from weft.errors import InvalidValueError, Refusal
 from weft.hints import did_you_mean
 from weft.quantities.definitions import whole
 from weft.quantities.section import FeatureSection, Section
@@ -32,12 +33,12 @@ __all__ = [
 ]
 
 
-class SectionKeyError(ValueError):
+class SectionKeyError(Refusal, ValueError):
     """A problem of one key that a check of a whole section found."""
 
-    def __init__(self, key: str, problem: str) -> None:
-        super().__init__(f"{key}: {problem}")
-        self.key, self.problem = key, problem
+    def __init__(self, key: str, problem: str, *, valid: str | Iterable[object] = "") -> None:
+        super().__init__(problem, place=key, valid=valid)
+        self.key = key
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Name:
             return value
         if isinstance(value, str):
             raise ValueError(f"no {self.what} {shown(value)}; {did_you_mean(value, self.known())}")
-        raise ValueError(f"{shown(value)} is no {self.what} (valid: {self.valid(repr)})")
+        raise InvalidValueError(f"{shown(value)} is no {self.what}", valid=f"{self.valid(repr)}")
 
     def valid(self, written: Callable[[str], str]) -> str:
         """Return all names, each as `written`."""

@@ -52,17 +52,17 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
             content = file.read(MAX_FILE_BYTES + 1)
         text = content.decode("utf-8")
     except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror}") from None
+        raise BadInputError(f"cannot be read: {error.strerror}", place=path) from None
     except UnicodeDecodeError as error:
-        raise BadInputError(f"{path}: is not UTF-8 text: {error}") from None
+        raise BadInputError(f"is not UTF-8 text: {error}", place=path) from None
     if len(content) > MAX_FILE_BYTES:
-        raise BadInputError(f"{path}: is too large for {what} (valid: up to {MAX_FILE_BYTES:,} B)")
+        raise BadInputError(f"is too large for {what}", place=path, valid=f"up to {MAX_FILE_BYTES:,} B")
     tree = read_yaml(text, str(path))
     if tree is None:
         return {}
     if not isinstance(tree, dict):
         kind = "list" if isinstance(tree, list) else "single value"
-        raise BadInputError(f"{path}: {what} is a mapping of keys, not a {kind}")
+        raise BadInputError(f"{what} is a mapping of keys, not a {kind}", place=path)
     return tree
 
 
@@ -88,10 +88,10 @@ def read_yaml(text: str, place: str) -> Any:
         problem = " ".join(part for part in (error.context, error.problem) if part)
         raise BadInputError(f"{place}{_line(error)}: is not YAML: {problem}") from None
     except ruamel.yaml.error.YAMLError as error:
-        raise BadInputError(f"{place}: is not YAML: {' '.join(str(error).split())}") from None
+        raise BadInputError(f"is not YAML: {' '.join(str(error).split())}", place=place) from None
     except (ValueError, ArithmeticError, AssertionError, RecursionError, TypeError, AttributeError) as error:
         # A value that YAML's rules take for a number, which it is not, or a %YAML of no version that the reader knows.
-        raise BadInputError(f"{place}: is not YAML that can be used: {error}") from None
+        raise BadInputError(f"is not YAML that can be used: {error}", place=place) from None
     _check_keys(tree, place)
     return tree
 
@@ -102,7 +102,8 @@ def _check_keys(tree: Any, place: str) -> None:
             if isinstance(key, bool) or not isinstance(key, str | int):
                 line = _line_of_key(tree, key)
                 raise BadInputError(
-                    f"{place}{f':{line}' if line else ''}: {shown(key)} is no key (valid: a name, or a class's number)"
+                    f"{place}{f':{line}' if line else ''}: {shown(key)} is no key",
+                    valid="a name, or a class's number",
                 )
             _check_keys(value, place)
     elif isinstance(tree, list):

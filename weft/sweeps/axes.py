@@ -64,7 +64,7 @@ def zip_axis(columns: Mapping[str, Any], place: str) -> Axis:
     lists = {key: _values(values, f"{place}: {key}") for key, values in columns.items()}
     if len({len(values) for values in lists.values()}) > 1:
         counts = ", ".join(f"{key} has {len(values)}" for key, values in lists.items())
-        raise BadInputError(f"{place}: what is zipped has as many values each; {counts}")
+        raise BadInputError(f"what is zipped has as many values each; {counts}", place=place)
     rows = zip(*lists.values(), strict=True)
     return _checked(Axis(tuple(dict(zip(lists, row, strict=True)) for row in rows)), place)
 
@@ -73,7 +73,9 @@ def points_axis(points: Sequence[Any], place: str) -> Axis:
     """Return the axis of assignments as they are listed; raises BadInputError as `grid_axis`."""
     for index, point in enumerate(points):
         if not isinstance(point, Mapping) or not point:
-            raise BadInputError(f"{place}[{index}]: must be a mapping of parameters to values, is '{point}'")
+            raise BadInputError(
+                f"must be a mapping of parameters to values, is '{point}'", place=f"{place}[{index}]"
+            )
     return _checked(Axis(tuple({str(key): value for key, value in point.items()} for point in points)), place)
 
 
@@ -104,7 +106,7 @@ def require_distinct(axes: Iterable[Axis], place: str) -> None:
     for axis in axes:
         for key in axis.keys:
             if key in seen:
-                raise BadInputError(f"{place}: '{key}' is given twice")
+                raise BadInputError(f"'{key}' is given twice", place=place)
         seen.update(axis.keys)
 
 
@@ -122,19 +124,21 @@ def _expanded(value: Any, place: str) -> Iterable[Any]:
     first, last = int(match.group(1)), int(match.group(2))
     if not 0 <= last - first < MAX_RANGE:
         raise BadInputError(
-            f"{place}: the range {value} stands for {max(0, last - first + 1)} values (valid: 1 to {MAX_RANGE})"
+            f"the range {value} stands for {max(0, last - first + 1)} values",
+            place=place,
+            valid=f"1 to {MAX_RANGE}",
         )
     return range(first, last + 1)
 
 
 def _checked(axis: Axis, place: str) -> Axis:
     if not axis.assignments:
-        raise BadInputError(f"{place}: has no values")
+        raise BadInputError("has no values", place=place)
     seen: set[str] = set()
     for assignment in axis.assignments:
         known = json.dumps(assignment, sort_keys=True, default=str)
         if known in seen:
-            raise BadInputError(f"{place}: {describe(assignment)} is given twice")
+            raise BadInputError(f"{describe(assignment)} is given twice", place=place)
         seen.add(known)
     return axis
 

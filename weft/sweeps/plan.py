@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.cache import version_of
 from weft.clocks.environment import require_for
-from weft.errors import BadInputError, WeftError
+from weft.errors import BadInputError, WeftError, translated
 from weft.paths import P4_DIRECTORY, PACKAGE
 from weft.run.extensions import extension_hashes
 from weft.run.spec import unlocated_run_spec
@@ -81,7 +81,7 @@ class SweepPlan:
             return cls(plain(tree), tuple(axes), str(path))
         for key in tree:
             if key not in _SWEEP_KEYS:
-                raise BadInputError(f"{path}: unknown key '{key}'; valid: {', '.join(_SWEEP_KEYS)}")
+                raise BadInputError(f"unknown key '{key}'; valid: {', '.join(_SWEEP_KEYS)}", place=path)
         base, place = _base(tree["scenario"], path, changes)
         own = [replace(axis, folder=path.parent) for axis in _axes(plain(tree), str(path))]
         return cls(base, (*own, *axes), place)
@@ -101,7 +101,7 @@ class SweepPlan:
         require_distinct(self.axes, self.place)
         if self.point_count > MAX_POINTS:
             raise BadInputError(
-                f"{self.place}: the sweep has {self.point_count} points (valid: up to {MAX_POINTS})"
+                f"the sweep has {self.point_count} points", place=self.place, valid=f"up to {MAX_POINTS}"
             )
         points, problems = [], []
         check = _Checker()
@@ -122,10 +122,8 @@ class SweepPlan:
         parameters: Assignment = {}
         for axis, assignment in choice:
             for key, value in assignment.items():
-                try:
+                with translated(BadInputError, BadInputError, place=self.place):
                     set_at(tree, key, plain(value))
-                except BadInputError as error:
-                    raise BadInputError(f"{self.place}: {error}") from None
             parameters.update(assignment)
             anchor_paths(tree, axis.folder)
         place = f"{self.place} with {describe(parameters)}" if parameters else self.place
@@ -196,7 +194,7 @@ def _base(scenario: Any, path: Path, changes: Sequence[Change]) -> tuple[dict[st
         tree, place = scenario, f"{path}: scenario"
         anchor_paths(tree, path.parent)
     else:
-        raise BadInputError(f"{path}: scenario: must be a path or a mapping, is '{scenario}'")
+        raise BadInputError(f"scenario: must be a path or a mapping, is '{scenario}'", place=path)
     options = apply_changes(tree, changes)
     parse_scenario(tree, place, units_required=True, options=options)
     return plain(tree), place
@@ -205,13 +203,13 @@ def _base(scenario: Any, path: Path, changes: Sequence[Change]) -> tuple[dict[st
 def _axes(tree: Mapping[str, Any], place: str) -> list[Axis]:
     grid, zipped, points = tree.get("grid") or {}, tree.get("zip") or [], tree.get("points")
     if not isinstance(grid, dict):
-        raise BadInputError(f"{place}: grid: must be a mapping of parameters to values, is '{grid}'")
+        raise BadInputError(f"grid: must be a mapping of parameters to values, is '{grid}'", place=place)
     groups = [zipped] if isinstance(zipped, dict) else zipped
     if not isinstance(groups, list) or not all(isinstance(group, dict) and group for group in groups):
-        raise BadInputError(f"{place}: zip: must be a mapping of parameters to values, or a list of such")
+        raise BadInputError("zip: must be a mapping of parameters to values, or a list of such", place=place)
     axes = [zip_axis(group, f"{place}: zip") for group in groups]
     if points is not None:
         if not isinstance(points, list):
-            raise BadInputError(f"{place}: points: must be a list of mappings, is '{points}'")
+            raise BadInputError(f"points: must be a list of mappings, is '{points}'", place=place)
         axes.append(points_axis(points, f"{place}: points"))
     return [*axes, *(grid_axis(key, values, f"{place}: grid") for key, values in grid.items())]

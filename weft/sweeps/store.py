@@ -74,7 +74,7 @@ class SweepStore:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise BadInputError(f"{self.directory}: another sweep is writing there") from None
+                raise BadInputError("another sweep is writing there", place=self.directory) from None
             # Directories without their final name are of runs that were cut off.
             self._remove_unfinished()
             try:

@@ -119,7 +119,7 @@ def run_sweep(
 ) -> SweepResult:
     """As `sweep`, with axes made before, and `changes` of the scenario."""
     if workers is not None and workers < 1:
-        raise BadInputError(f"{workers} workers (valid: 1 or more)")
+        raise BadInputError(f"{workers} workers", valid="1 or more")
     if workers is not None and scheduler is not None:
         raise BadInputError(f"the cluster at {scheduler} has its own workers: leave their number out")
     progress = progress or _Silent()

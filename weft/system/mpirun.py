@@ -32,5 +32,6 @@ def require_known_launcher() -> None:
         return
     raise EnvironmentLacksError(
         f"srun started {tasks or 'several'} tasks without saying so to MPI (neither {' nor '.join(_SIZE_VARIABLES)} is "
-        "set), so each would do the whole run (valid: mpirun -n N weft run within the allocation, or srun -n 1)"
+        "set), so each would do the whole run",
+        valid="mpirun -n N weft run within the allocation, or srun -n 1",
     )

@@ -174,8 +174,8 @@ class HierarchicalPlan:
             raise TopologyError(
                 f"{planes} planes ({plane_bits} bits), switches ({self._switch_bits} bits: {role_bits} for the role, "
                 f"positions of {levels}) and {most_nics} NICs a switch ({self._host_bits} bits) need {_BITS - spare} "
-                f"bits of 10.0.0.0/8, which has {_BITS} (valid: {-spare} bits fewer; "
-                f"{_fewer(planes, most_nics, -spare)})"
+                f"bits of 10.0.0.0/8, which has {_BITS}",
+                valid=f"{-spare} bits fewer; {_fewer(planes, most_nics, -spare)}",
             )
         # A whole octet, if there is room, is easier to read.
         self._plane_bits = max(plane_bits, min(_PLANE_OCTET, plane_bits + spare))
@@ -229,7 +229,7 @@ def _level_bits(role: str, switches: Sequence[Placed]) -> tuple[int, ...]:
     lengths = {len(switch.position) for switch in of_role}
     if len(lengths) > 1:
         raise TopologyError(
-            f"switches of role {role} have positions of {sorted(lengths)} levels (valid: one number)"
+            f"switches of role {role} have positions of {sorted(lengths)} levels", valid="one number"
         )
     (switch, count), *_ = Counter((each.plane, each.position) for each in of_role).most_common(1)
     if count > 1:

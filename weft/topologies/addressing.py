@@ -10,6 +10,7 @@ from __future__ import annotations
 from ipaddress import IPv4Address, IPv6Address
 from typing import Literal
 
+from weft.errors import InvalidValueError
 from weft.topologies.errors import TopologyError
 
 IpVersion = Literal[4, 6]
@@ -63,7 +64,8 @@ def cpu_interface_names(switch: str) -> tuple[str, str]:
 def _fitting(name: str) -> str:
     if len(name) > MAX_INTERFACE_NAME_LENGTH:
         raise TopologyError(
-            f"interface name {name!r} has {len(name)} characters (valid: at most {MAX_INTERFACE_NAME_LENGTH})"
+            f"interface name {name!r} has {len(name)} characters",
+            valid=f"at most {MAX_INTERFACE_NAME_LENGTH}",
         )
     return name
 
@@ -151,7 +153,7 @@ def service_group_address(group_id: int, ip_version: IpVersion = 4) -> IpAddress
     Raises ValueError for a group id outside 0 to 65535.
     """
     if not 0 <= group_id <= _MAX_JOB_ID:
-        raise ValueError(f"group id {group_id} (valid: 0 to {_MAX_JOB_ID})")
+        raise InvalidValueError(f"group id {group_id}", valid=f"0 to {_MAX_JOB_ID}")
     if ip_version == 6:
         return IPv6Address(_SERVICE_GROUP_IPV6 | group_id)
     return IPv4Address(_SERVICE_GROUP_IPV4 | group_id)
@@ -159,7 +161,7 @@ def service_group_address(group_id: int, ip_version: IpVersion = 4) -> IpAddress
 
 def _check_job(job_id: int) -> None:
     if not 0 <= job_id <= _MAX_JOB_ID:
-        raise ValueError(f"job id {job_id} (valid: 0 to {_MAX_JOB_ID})")
+        raise InvalidValueError(f"job id {job_id}", valid=f"0 to {_MAX_JOB_ID}")
 
 
 def _ipv4(plane: int, third_octet: int, fourth_octet: int) -> IPv4Address:

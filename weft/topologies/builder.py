@@ -176,7 +176,7 @@ class FabricBuilder:
 
         """
         if a is b or a.plane != b.plane:
-            raise TopologyError(f"no link can join {a.name} and {b.name} (valid: two switches of a plane)")
+            raise TopologyError(f"no link can join {a.name} and {b.name}", valid="two switches of a plane")
         self._count_link()
         here, there = Endpoint(a.name, len(a.ports) + 1), Endpoint(b.name, len(b.ports) + 1)
         self._add_port(a, there, link, peer_is_host=False)
@@ -225,7 +225,7 @@ class FabricBuilder:
         number = len(switch.ports) + 1
         if number > addressing.MAX_PORTS:
             raise TopologyError(
-                f"{switch.name} would have {number} ports (valid: at most {addressing.MAX_PORTS})"
+                f"{switch.name} would have {number} ports", valid=f"at most {addressing.MAX_PORTS}"
             )
         switch.ports.append(
             PortSpec(
@@ -295,19 +295,19 @@ def role_letter(role: str) -> str:
 def require_links(count: int, what: str) -> None:
     """Raise TopologyError if a fabric would have too many links; kinds call it before they build anything."""
     if count > MOST_LINKS:
-        raise TopologyError(f"{what} has {count} links or more (valid: at most {MOST_LINKS})")
+        raise TopologyError(f"{what} has {count} links or more", valid=f"at most {MOST_LINKS}")
 
 
 def require_configurations(configurations: int, links: int, what: str) -> None:
     """Raise TopologyError if circuits would have too many configurations, each with `links` links."""
     if configurations > MOST_CONFIGURATIONS:
         raise TopologyError(
-            f"{what} has {configurations} configurations (valid: at most {MOST_CONFIGURATIONS})"
+            f"{what} has {configurations} configurations", valid=f"at most {MOST_CONFIGURATIONS}"
         )
     if configurations * links > MOST_LINKS_OF_CONFIGURATIONS:
         raise TopologyError(
-            f"{what} has {configurations * links} links in its {configurations} configurations together "
-            f"(valid: at most {MOST_LINKS_OF_CONFIGURATIONS})"
+            f"{what} has {configurations * links} links in its {configurations} configurations together",
+            valid=f"at most {MOST_LINKS_OF_CONFIGURATIONS}",
         )
 
 

@@ -66,7 +66,7 @@ class CircuitPlan:
         for each in self.configurations:
             if each.name == name:
                 return each
-        raise TopologyError(f"unknown configuration {name!r} of circuits (valid: {', '.join(self.names)})")
+        raise TopologyError(f"unknown configuration {name!r} of circuits", valid=self.names)
 
     @cached_property
     def circuits(self) -> tuple[Circuit, ...]:
@@ -99,8 +99,8 @@ class CircuitPlan:
                 here, there = self.port_of.get(a), self.port_of.get(b)
                 if here is None or there is None or here.node != there.node or a == b:
                     raise TopologyError(
-                        f"configuration {each.name}: no circuit can join {a} and {b} "
-                        "(valid: two ports that are cabled to one circuit switch)"
+                        f"configuration {each.name}: no circuit can join {a} and {b}",
+                        valid="two ports that are cabled to one circuit switch",
                     )
                 if ports[a].link != ports[b].link:
                     raise TopologyError(

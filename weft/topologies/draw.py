@@ -46,8 +46,7 @@ def require_picture_suffix(target: Path) -> None:
     """Check that `write_picture` can write such a file. Raises TopologyError."""
     if target.suffix not in _SUFFIXES:
         raise TopologyError(
-            f"cannot draw to {target.name!r}: unknown suffix {target.suffix!r} "
-            f"(valid: {', '.join(map(repr, _SUFFIXES))})"
+            f"cannot draw to {target.name!r}: unknown suffix {target.suffix!r}", valid=map(repr, _SUFFIXES)
         )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from weft.errors import Refusal
 
-class TopologyError(ValueError):
+
+class TopologyError(Refusal, ValueError):
     """A topology parameter or name is not valid; the message says which, its value and the valid choices."""
 
 
@@ -25,7 +27,7 @@ def require_range(name: str, value: float, low: int, high: int, why: str = "") -
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TopologyError(f"{name}={value!r} is not a whole number (valid: {low} to {high}{reason})")
+        raise TopologyError(f"{name}={value!r} is not a whole number", valid=f"{low} to {high}{reason}")
     if not low <= value <= high:
-        raise TopologyError(f"{name}={value} is out of range (valid: {low} to {high}{reason})")
+        raise TopologyError(f"{name}={value} is out of range", valid=f"{low} to {high}{reason}")
     return value

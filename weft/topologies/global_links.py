@@ -37,10 +37,10 @@ def global_links(groups: int, ports: int, arrangement: Arrangement) -> Iterator[
 
     """
     if arrangement not in ARRANGEMENTS:
-        raise TopologyError(f"arrangement={arrangement!r} is unknown (valid: {', '.join(ARRANGEMENTS)})")
+        raise TopologyError(f"arrangement={arrangement!r} is unknown", valid=ARRANGEMENTS)
     if not 2 <= groups <= ports + 1:
         raise TopologyError(
-            f"groups={groups} is out of range (valid: 2 to {ports + 1}, as a group has {ports} global links)"
+            f"groups={groups} is out of range", valid=f"2 to {ports + 1}, as a group has {ports} global links"
         )
     for trunk in range(ports // (groups - 1)):
         first = trunk * (groups - 1)

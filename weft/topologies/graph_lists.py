@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
+from weft.errors import translated
 from weft.topologies.builder import role_letter
 from weft.topologies.errors import TopologyError
 from weft.topologies.link_choice import LinkChoice
@@ -51,11 +52,9 @@ def item_of(kind: Callable[..., _Item], given: _Item | Mapping[str, object], pla
         return given
     valid = [each.name for each in fields(kind)]  # type: ignore[arg-type]
     if unknown := sorted(given.keys() - set(valid)):
-        raise TopologyError(f"{place}: unknown key {unknown[0]!r} (valid: {', '.join(valid)})")
-    try:
+        raise TopologyError(f"unknown key {unknown[0]!r}", place=place, valid=valid)
+    with translated(TypeError, TopologyError, place=place):
         return kind(**given)
-    except TypeError as error:
-        raise TopologyError(f"{place}: {error}") from None
 
 
 def names_of(switches: Sequence[Switches]) -> list[str]:
@@ -84,7 +83,7 @@ def _matching(pattern: str, names: Sequence[str], place: str) -> list[str]:
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
         shown = ", ".join(names[:_MOST_SHOWN]) + (f", … {names[-1]}" if len(names) > _MOST_SHOWN else "")
-        raise TopologyError(f"{place}: no switch is named {pattern!r} (valid: {shown})")
+        raise TopologyError(f"no switch is named {pattern!r}", place=place, valid=f"{shown}")
     return found
 
 
@@ -97,7 +96,7 @@ def places_of(on: str, names: Sequence[str]) -> list[tuple[str, ...]]:
     for pattern, matching in zip(several, found, strict=True):
         if len(matching) > 1:
             raise TopologyError(
-                f"hosts on {on}: {pattern!r} names {len(matching)} switches (valid: one at each NIC)"
+                f"hosts on {on}: {pattern!r} names {len(matching)} switches", valid="one at each NIC"
             )
     return [tuple(matching[0] for matching in found)]
 
@@ -113,5 +112,5 @@ def pairs_of(ends: str, names: Sequence[str]) -> list[tuple[str, str]]:
     order = {name: number for number, name in enumerate(names)}
     found = dict.fromkeys((a, b) if order[a] < order[b] else (b, a) for a in first for b in second if a != b)
     if not found:
-        raise TopologyError(f"{place}: joins no two switches (valid: two different ones)")
+        raise TopologyError("joins no two switches", place=place, valid="two different ones")
     return list(found)

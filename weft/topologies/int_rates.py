@@ -38,8 +38,8 @@ def int_rates_of(rates_bps: Iterable[int]) -> IntRates:
     if len(present) > CODES - 1:
         shown = ", ".join(f"{rate_bps / 10**9:g} Gb/s" for rate_bps in sorted(present))
         raise TopologyError(
-            f"links of {len(present)} different rates: {shown} (valid: at most {CODES - 1} with INT, which has 4 bits "
-            "for a rate)"
+            f"links of {len(present)} different rates: {shown}",
+            valid=f"at most {CODES - 1} with INT, which has 4 bits for a rate",
         )
     rates = list(STANDARD_INT_RATES)
     own = sorted(present - set(STANDARD_INT_RATES))

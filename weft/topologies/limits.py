@@ -99,7 +99,7 @@ def uplink_rate(
         raise TopologyError(f"{name}={uplink_rate_bps} and {over} exclude each other")
     is_number = isinstance(oversubscription, int | float) and math.isfinite(oversubscription)
     if not (is_number and oversubscription > 0):
-        raise TopologyError(f"{over} is out of range (valid: above 0)")
+        raise TopologyError(f"{over} is out of range", valid="above 0")
     if uplinks == 0:
         raise TopologyError(f"{over} means nothing without spines (spines=0)")
     return rate(name, float(round(downlinks * downlink_rate_bps / (uplinks * oversubscription))))

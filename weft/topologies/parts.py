@@ -138,7 +138,7 @@ class SwitchSpec:
     def port(self, number: int) -> PortSpec:
         """Return the port with this number; TopologyError names the valid ones."""
         if not 1 <= number <= len(self.ports):
-            raise TopologyError(f"switch {self.name} has no port {number} (valid: 1 to {len(self.ports)})")
+            raise TopologyError(f"switch {self.name} has no port {number}", valid=f"1 to {len(self.ports)}")
         return self.ports[number - 1]
 
     @cached_property
@@ -185,7 +185,7 @@ class HostSpec:
     def nic(self, number: int) -> NicSpec:
         """Return the NIC of this number; TopologyError names the valid ones."""
         if not 0 <= number < len(self.nics):
-            raise TopologyError(f"host {self.name} has no NIC {number} (valid: 0 to {len(self.nics) - 1})")
+            raise TopologyError(f"host {self.name} has no NIC {number}", valid=f"0 to {len(self.nics) - 1}")
         return self.nics[number]
 
 

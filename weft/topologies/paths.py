@@ -107,7 +107,7 @@ def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
 def one_way_ps(path: Path, frame_bytes: int) -> int:
     """Return the time from the first bit sent to the last bit received: store and forward, all queues empty."""
     if frame_bytes <= 0:
-        raise TopologyError(f"frame_bytes={frame_bytes} is out of range (valid: above 0)")
+        raise TopologyError(f"frame_bytes={frame_bytes} is out of range", valid="above 0")
     return sum(hop.link.delay_ps + serialisation_ps(frame_bytes, hop.link.rate_bps) for hop in path.hops)
 
 
@@ -152,5 +152,5 @@ def _representative_paths(fabric: FabricSpec) -> list[Path]:
         for path in islice(shortest_paths(fabric, first, host, nic), 1)
     ]
     if not candidates:
-        raise TopologyError("a fabric of one host has no path (valid: at least 2 hosts)")
+        raise TopologyError("a fabric of one host has no path", valid="at least 2 hosts")
     return candidates

@@ -40,22 +40,23 @@ def with_scale_up(
     ranks_per_host = require_range("ranks_per_host", ranks_per_host, 2, max(2, len(fabric.hosts)))
     latency_ps = delay(latency_ps, "latency_ps")
     if not isinstance(rail_optimised, bool):
-        raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid (valid: True, False)")
+        raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid", valid="True, False")
     per_leaf = len(leaves[0].host_ports)
     for leaf in leaves:
         if len(leaf.host_ports) != per_leaf:
             raise TopologyError(
-                f"{leaf.name} has {len(leaf.host_ports)} ranks, {leaves[0].name} {per_leaf} (valid: the same at all)"
+                f"{leaf.name} has {len(leaf.host_ports)} ranks, {leaves[0].name} {per_leaf}",
+                valid="the same at all",
             )
     if rail_optimised and len(leaves) % ranks_per_host:
         raise TopologyError(
-            f"{len(leaves)} leaves are not whole blocks of {ranks_per_host} rails "
-            f"(valid: {nearest_multiples(len(leaves), ranks_per_host)})"
+            f"{len(leaves)} leaves are not whole blocks of {ranks_per_host} rails",
+            valid=f"{nearest_multiples(len(leaves), ranks_per_host)}",
         )
     if not rail_optimised and per_leaf % ranks_per_host:
         raise TopologyError(
-            f"{per_leaf} ranks on a leaf do not fill hosts of {ranks_per_host} ranks "
-            f"(valid: {nearest_multiples(per_leaf, ranks_per_host)})"
+            f"{per_leaf} ranks on a leaf do not fill hosts of {ranks_per_host} ranks",
+            valid=f"{nearest_multiples(per_leaf, ranks_per_host)}",
         )
     scale_up = ScaleUpSpec(
         ranks_per_host=ranks_per_host,

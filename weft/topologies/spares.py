@@ -16,7 +16,7 @@ def with_spares(fabric: FabricSpec, spares: int = 1) -> FabricSpec:
 
     """
     if fabric.scale_up is not None:
-        raise TopologyError("hosts of several ranks have no spares (valid: hosts of one rank)")
+        raise TopologyError("hosts of several ranks have no spares", valid="hosts of one rank")
     spares = require_range("spares", spares, 0, len(fabric.hosts) - 1)
     if spares == 0:
         return fabric

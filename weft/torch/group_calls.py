@@ -13,6 +13,7 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from torch.autograd import Variable
 
+from weft.errors import InvalidValueError
 from weft.ranks.calls import Call
 from weft.ranks.client import Pending
 from weft.torch import tensors
@@ -36,15 +37,14 @@ def operation_of(opts: Any, inputs: Sequence[Any], title: str) -> str:
     """Return how to reduce. Raises ValueError for what cannot be."""
     kind = dist.ReduceOp.RedOpType.SUM if opts is None else opts.reduceOp.op
     if kind not in _OPERATIONS:
-        raise ValueError(
-            f"weft: {title} by {kind.name} (valid: {', '.join(each.name for each in _OPERATIONS)})"
-        )
+        raise InvalidValueError(f"weft: {title} by {kind.name}", valid=(each.name for each in _OPERATIONS))
     for each in inputs:
         tensors.check(each, title)
         if not _can_be_reduced(each.dtype, _OPERATIONS[kind]):
-            raise ValueError(
-                f"weft: {title} of {each.dtype} by {kind.name} (valid: SUM, AVG, MIN, MAX of integers and floats; "
-                "BAND, BOR, BXOR of integers and bool; SUM, MIN, MAX of bool)"
+            raise InvalidValueError(
+                f"weft: {title} of {each.dtype} by {kind.name}",
+                valid="SUM, AVG, MIN, MAX of integers and floats; "
+                "BAND, BOR, BXOR of integers and bool; SUM, MIN, MAX of bool",
             )
     return _OPERATIONS[kind]
 
@@ -130,7 +130,7 @@ class GroupCalls:
         """Return a tensor's elements cut into one part for each rank. Raises ValueError if they cannot be."""
         count = len(self.ranks)
         if tensor.numel() % count:
-            raise ValueError(f"weft: {tensor.numel()} elements for {count} ranks (valid: a multiple)")
+            raise InvalidValueError(f"weft: {tensor.numel()} elements for {count} ranks", valid="a multiple")
         if not tensor.is_contiguous():
-            raise ValueError("weft: a tensor that is not contiguous (valid: tensor.contiguous())")
+            raise InvalidValueError("weft: a tensor that is not contiguous", valid="tensor.contiguous()")
         return list(tensor.view(-1).split(tensor.numel() // count)) if tensor.numel() else [tensor] * count

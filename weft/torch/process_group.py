@@ -9,6 +9,7 @@ import numpy as np
 import torch.distributed as dist
 from numpy.typing import NDArray
 
+from weft.errors import InvalidValueError
 from weft.torch import tensors
 from weft.torch.group_calls import GroupCalls, operation_of
 from weft.torch.member import Member, forget, member_of
@@ -50,7 +51,9 @@ _NO_OPTIONS: Any = None
 def created(options: Any, settings: Any) -> WeftProcessGroup:
     """Return a group, as PyTorch asks for it; the first one, of all ranks, connects this process to the fabric."""
     if settings is not None and not isinstance(settings, Settings):
-        raise ValueError(f"weft: pg_options is a {type(settings).__name__} (valid: weft.torch.Settings)")
+        raise InvalidValueError(
+            f"weft: pg_options is a {type(settings).__name__}", valid="weft.torch.Settings"
+        )
     rank, count = options.group_rank, options.group_size
     timeout_s = options.timeout.total_seconds()
 
@@ -222,14 +225,14 @@ class WeftProcessGroup(NamedGroup):
 
     def recv_anysource(self, tensors_: Sequence[Any], tag: int) -> WeftWork:
         """Refuse: which rank sends first is no matter of the program alone."""
-        raise ValueError("weft: recv from any rank is not supported (valid: with src)")
+        raise InvalidValueError("weft: recv from any rank is not supported", valid="with src")
 
     def _message(
         self, title: str, tensors_: Sequence[Any], source: int, destination: int, tag: int
     ) -> WeftWork:
         (tensor,) = tensors_
         if source == destination:
-            raise ValueError(f"weft: {title} of rank {source} with itself (valid: another rank)")
+            raise InvalidValueError(f"weft: {title} of rank {source} with itself", valid="another rank")
         tensors.check(tensor, title)
         if not tensor.numel():
             return self._calls.work([], _nothing, list(tensors_))
@@ -248,8 +251,9 @@ class WeftProcessGroup(NamedGroup):
         tensors.check(own, title)
         for each in into:
             if each.numel() != own.numel() or each.dtype != own.dtype:
-                raise ValueError(
-                    f"weft: {title} of {own.numel()} {own.dtype} into {each.numel()} {each.dtype} (valid: the same)"
+                raise InvalidValueError(
+                    f"weft: {title} of {own.numel()} {own.dtype} into {each.numel()} {each.dtype}",
+                    valid="the same",
                 )
         if not own.numel():
             return self._calls.work([], _nothing, outputs)
@@ -265,7 +269,9 @@ class WeftProcessGroup(NamedGroup):
     def _reduce_scatter(self, title: str, own: Any, parts: list[Any], opts: Any) -> WeftWork:
         operation = operation_of(opts, [own, *parts], title)
         if {(each.numel(), each.dtype) for each in parts} != {(own.numel(), own.dtype)}:
-            raise ValueError(f"weft: {title} of tensors of different sizes or types (valid: all alike)")
+            raise InvalidValueError(
+                f"weft: {title} of tensors of different sizes or types", valid="all alike"
+            )
         if not own.numel():
             return self._calls.work([], _nothing, [own])
         if own.dtype in tensors.REDUCED_BY_FABRIC:
@@ -284,7 +290,9 @@ class WeftProcessGroup(NamedGroup):
     def _all_to_all(self, title: str, into: list[Any], parts: list[Any], outputs: Any) -> WeftWork:
         count = len(self._calls.ranks)
         if len(into) != count or len(parts) != count:
-            raise ValueError(f"weft: {title} of {len(parts)} into {len(into)} tensors (valid: {count} each)")
+            raise InvalidValueError(
+                f"weft: {title} of {len(parts)} into {len(into)} tensors", valid=f"{count} each"
+            )
         for each in (*into, *parts):
             tensors.check(each, title)
         words = [tensors.words_of(each) for each in parts]

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.errors import InvalidValueError
+
 COMPUTE = ("none", "measured")
 _PREFIXES = {"": 1.0, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
@@ -38,7 +40,9 @@ class Settings:
         """Return the settings of the environment. Raises ValueError where it names no scenario."""
         scenario = environment.get("WEFT_SCENARIO")
         if not scenario:
-            raise ValueError("WEFT_SCENARIO is not set (valid: the file of a scenario; ranks use its fabric)")
+            raise InvalidValueError(
+                "WEFT_SCENARIO is not set", valid="the file of a scenario; ranks use its fabric"
+            )
         out = environment.get("WEFT_OUT")
         return cls(
             Path(scenario),
@@ -60,7 +64,8 @@ class Settings:
         except ValueError:
             found = 0.0
         if not 0 < found < 1e21:
-            raise ValueError(
-                f"WEFT_COMPUTE: {self.compute[:40]!r} (valid: {', '.join(COMPUTE)}, or FLOP/s such as 500G or 10T)"
+            raise InvalidValueError(
+                f"WEFT_COMPUTE: {self.compute[:40]!r}",
+                valid=f"{', '.join(COMPUTE)}, or FLOP/s such as 500G or 10T",
             )
         return found

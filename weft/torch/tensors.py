@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from weft.errors import InvalidValueError
 from weft.traffic.data_types import DataType
 
 REDUCED_BY_FABRIC: dict[torch.dtype, DataType] = {getattr(torch, each): each for each in DataType}
@@ -29,8 +30,8 @@ _WORD_BYTES = 4
 def check(tensor: Any, what: str) -> None:
     """Raise ValueError for a tensor that cannot be carried."""
     if tensor.device.type != "cpu" or tensor.layout != torch.strided:
-        raise ValueError(
-            f"weft: {what} of a tensor on {tensor.device}, {tensor.layout} (valid: on cpu, torch.strided)"
+        raise InvalidValueError(
+            f"weft: {what} of a tensor on {tensor.device}, {tensor.layout}", valid="on cpu, torch.strided"
         )
 
 

@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack
 
+from weft.errors import InvalidValueError
 from weft.traffic.answers import (
     ApplicationRecords,
     EndedFlows,
@@ -87,7 +88,7 @@ class EndpointGroup:
         losses: Callable[[], Losses] | None = None,
     ) -> None:
         if ip_version not in (4, 6):
-            raise ValueError(f"IP version {ip_version} (valid: 4, 6)")
+            raise InvalidValueError(f"IP version {ip_version}", valid="4, 6")
         if [host.rank for host in hosts] != list(range(len(endpoints))):
             raise ValueError(f"hosts of ranks {[host.rank for host in hosts]} for {len(endpoints)} endpoints")
         self._clock = clock or (
@@ -308,7 +309,7 @@ class EndpointGroup:
         The flows are of zeros, which travel as `payload` says. Raises ValueError for a flow of several queue pairs.
         """
         if divided := next((flow for flow in flows if flow.queue_pairs != 1), None):
-            raise ValueError(f"a workload's flow over {divided.queue_pairs} queue pairs (valid: 1)")
+            raise InvalidValueError(f"a workload's flow over {divided.queue_pairs} queue pairs", valid="1")
         number = self._new_run_number()
         sent, received = self._connections.of_workload(flows)
         ranks = [host.rank for host in self._hosts]
@@ -422,7 +423,7 @@ class EndpointGroup:
         if self._shares_memory:
             return Provided(schedule, array)
         if array is not None:
-            raise ValueError("an array is no data for an endpoint in another process (valid: a file)")
+            raise InvalidValueError("an array is no data for an endpoint in another process", valid="a file")
         return None
 
     def _rank_unless_own(self, rank: int) -> int | None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from weft.errors import InvalidValueError
 from weft.quantities import portable_math
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
@@ -42,7 +43,7 @@ class ExpertChoice:
         """Raise ValueError for numbers that choose nothing."""
         whole = (self.tokens, self.top_k, self.hosts_per_token, self.capacity)
         if min(whole) < 1 or self.skew < 0:
-            raise ValueError(f"{self} (valid: skew of 0 or more, the others 1 or more)")
+            raise InvalidValueError(f"{self}", valid="skew of 0 or more, the others 1 or more")
 
     @property
     def data_per_input(self) -> int:

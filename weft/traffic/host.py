@@ -19,6 +19,7 @@ from weft.engine import (
     TransmitPort,
     _core,
 )
+from weft.errors import InvalidValueError
 from weft.traffic.attachment import Attach, SocketAttachment
 from weft.traffic.commands.aggregation import Membership, MovedStream
 from weft.traffic.commands.connections import Connection
@@ -117,7 +118,7 @@ class Host:
     def plane(self, number: int) -> HostPlane:
         """Return a plane. Raises ValueError with the valid ones."""
         if not 0 <= number < len(self._planes):
-            raise ValueError(f"plane {number} (valid: 0 to {len(self._planes) - 1})")
+            raise InvalidValueError(f"plane {number}", valid=f"0 to {len(self._planes) - 1}")
         return self._planes[number]
 
     def connect(self, connection: Connection) -> None:

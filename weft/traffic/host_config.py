@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import CLASSES
 from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
 from weft.traffic import transport_settings
@@ -43,13 +44,13 @@ def without_prefix(address: str) -> str:
 
 def _one_for_each_code(rates_bps: tuple[int, ...]) -> tuple[int, ...]:
     if len(rates_bps) != CODES:
-        raise ValueError(f"has {len(rates_bps)} items (valid: {CODES})")
+        raise InvalidValueError(f"has {len(rates_bps)} items", valid=f"{CODES}")
     return rates_bps
 
 
 def _one_for_each_class(quanta: tuple[int, ...]) -> tuple[int, ...]:
     if len(quanta) != CLASSES:
-        raise ValueError(f"has {len(quanta)} items (valid: {CLASSES})")
+        raise InvalidValueError(f"has {len(quanta)} items", valid=f"{CLASSES}")
     return quanta
 
 

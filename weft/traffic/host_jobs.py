@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from weft.engine import _core
 from weft.engine.records import RunStatus
+from weft.errors import InvalidValueError
 from weft.traffic.answers import Memory, OperationTimes
 from weft.traffic.commands.jobs import PrepareJob
 from weft.traffic.commands.runs import Start
@@ -130,7 +131,7 @@ def _map_data(command: PrepareJob) -> NDArray[Any] | None:
 def _read_operations(path: str | None) -> _core.JobOperations:
     """Read the columns of `Slots.engine_columns` from a NumPy archive. Raises ValueError for other contents."""
     if path is None:
-        raise ValueError("a job without operations (valid: the name of a file with them)")
+        raise InvalidValueError("a job without operations", valid="the name of a file with them")
     with np.load(path, allow_pickle=False) as columns:
         try:
             return _core.JobOperations(**columns)

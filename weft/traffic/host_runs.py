@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.engine import _core
+from weft.errors import InvalidValueError
 from weft.traffic.answers import (
     ApplicationRecords,
     Done,
@@ -329,7 +330,7 @@ class HostRuns:
     def _run(self, number: int) -> _Run:
         if number not in self._runs:
             known = ", ".join(map(str, sorted(self._runs))) or "none"
-            raise ValueError(f"no run {number} (valid: {known})")
+            raise InvalidValueError(f"no run {number}", valid=f"{known}")
         return self._runs[number]
 
 

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from weft.errors import InvalidValueError
+
 
 def map_data(dtype: str, count: int, source: Path, result: str | None) -> npt.NDArray[Any]:
     """Map elements for work in place: in `source` itself, or in a copy of it in the file `result`.
@@ -18,7 +20,9 @@ def map_data(dtype: str, count: int, source: Path, result: str | None) -> npt.ND
         return np.empty(0, dtype)
     wanted_bytes = count * np.dtype(dtype).itemsize
     if source.stat().st_size < wanted_bytes:
-        raise ValueError(f"{source} has {source.stat().st_size} bytes (valid: at least {wanted_bytes})")
+        raise InvalidValueError(
+            f"{source} has {source.stat().st_size} bytes", valid=f"at least {wanted_bytes}"
+        )
     if result is None:
         return np.memmap(source, dtype, "r+", shape=(count,))
     data = np.memmap(result, dtype, "w+", shape=(count,))

@@ -27,6 +27,8 @@ from typing import (
     is_typeddict,
 )
 
+from weft.errors import InvalidValueError, Refusal
+
 Payload = Literal["bytes", "lengths"]
 """How the zeros that stand for data are sent: as bytes, or only as a length (virtual clock)."""
 AS_BYTES: Literal["bytes"] = "bytes"
@@ -49,7 +51,7 @@ _SCALARS: Mapping[type, str] = {
 }
 
 
-class MessageError(ValueError):
+class MessageError(Refusal, ValueError):
     """A message lacks a field, has one that it should not have, or a field's value is not valid."""
 
 
@@ -64,7 +66,7 @@ class Between:
         """Return the value. Raises ValueError if it lies outside, or is no number."""
         if not self.least <= value <= self.most:
             most = "or more" if self.most == math.inf else f"to {self.most}"
-            raise ValueError(f"is {_shown(value)} (valid: {self.least} {most})")
+            raise InvalidValueError(f"is {_shown(value)}", valid=f"{self.least} {most}")
         return value
 
 
@@ -77,7 +79,7 @@ class OneOf:
     def __call__(self, value: str) -> str:
         """Return the value. Raises ValueError for any other."""
         if value not in self.choices:
-            raise ValueError(f"is {_shown(value)} (valid: {', '.join(self.choices)})")
+            raise InvalidValueError(f"is {_shown(value)}", valid=self.choices)
         return value
 
 
@@ -203,7 +205,7 @@ def _key(kind: type, name: object, place: str) -> object:
         return str(name)
     text = str(name)
     if not (text.isascii() and text.isdigit()) or len(text) > 20 or str(int(text)) != text:
-        raise MessageError(f"a key of field '{place}' is {_shown(name)} (valid: a whole number, 0 or more)")
+        raise MessageError(f"a key of field '{place}' is {_shown(name)}", valid="a whole number, 0 or more")
     return int(text)
 
 
@@ -232,9 +234,7 @@ def _object(kind: Any, value: object, place: str) -> object:
     known, readers = _sent_fields(kind), _readers_of(kind)
     for name in value:
         if name not in known:
-            raise MessageError(
-                f"field '{_inside(place, name)}' is unknown (valid: {', '.join(known) or 'none'})"
-            )
+            raise MessageError(f"field '{_inside(place, name)}' is unknown", valid=known)
     found = {}
     for name, declared in known.items():
         if name in value:
@@ -264,7 +264,7 @@ def _missing(place: str, name: str, given: Mapping[Any, object]) -> MessageError
 
 def _wrong(place: str, value: object, valid: str) -> MessageError:
     what = f"field '{place}' is" if place else "a message is"
-    return MessageError(f"{what} {_shown(value)} (valid: {valid})")
+    return MessageError(f"{what} {_shown(value)}", valid=f"{valid}")
 
 
 def _shown(value: object) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy.typing as npt
 
 from weft.engine import _core
+from weft.errors import InvalidValueError
 from weft.traffic import schedule_nodes as nodes
 from weft.traffic.lane_schedule import LaneSchedule, Schedule
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS
@@ -153,4 +154,4 @@ def look_up(table: Mapping[Any, Any], key: object, what: str) -> Any:
         return table[key]
     except KeyError:
         valid = ", ".join(str(known) for known in table) or "none"
-        raise ValueError(f"no {what} {key} (valid: {valid})") from None
+        raise InvalidValueError(f"no {what} {key}", valid=f"{valid}") from None

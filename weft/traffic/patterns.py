@@ -6,6 +6,7 @@ import random
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from weft.errors import InvalidValueError
 from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS
 from weft.traffic.schedule_nodes import (
     SINK,
@@ -69,7 +70,7 @@ def permutation(
     Raises ValueError for fewer than two ranks.
     """
     if rank_count < 2:
-        raise ValueError(f"a permutation of {rank_count} ranks (valid: 2 or more)")
+        raise InvalidValueError(f"a permutation of {rank_count} ranks", valid="2 or more")
     order = list(range(rank_count))
     random.Random(seed).shuffle(order)
     following = dict(zip(order, [*order[1:], order[0]], strict=True))
@@ -101,14 +102,16 @@ def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> Ran
         if flow.source == flow.destination:
             raise ValueError(f"flow {number} goes from rank {flow.source} to itself")
         if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
-            raise ValueError(f"flow {number} of {flow.size_bytes} bytes (valid: 1 to {MAX_FLOW_BYTES})")
+            raise InvalidValueError(
+                f"flow {number} of {flow.size_bytes} bytes", valid=f"1 to {MAX_FLOW_BYTES}"
+            )
         if flow.start_ps < 0:
-            raise ValueError(f"flow {number} starts at {flow.start_ps} ps (valid: 0 or later)")
+            raise InvalidValueError(f"flow {number} starts at {flow.start_ps} ps", valid="0 or later")
         most_queue_pairs = min(flow.size_bytes, MAX_FLOW_QUEUE_PAIRS)
         if not 1 <= flow.queue_pairs <= most_queue_pairs:
-            raise ValueError(
-                f"flow {number} of {flow.size_bytes} bytes over {flow.queue_pairs} queue pairs "
-                f"(valid: 1 to {most_queue_pairs})"
+            raise InvalidValueError(
+                f"flow {number} of {flow.size_bytes} bytes over {flow.queue_pairs} queue pairs",
+                valid=f"1 to {most_queue_pairs}",
             )
         immediate = run_immediate(run_tag, number)
         if flow.source == rank:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.engine import Engine, Nic, _core
+from weft.errors import InvalidValueError
 from weft.traffic.host_config import ScaleUpConfig
 from weft.traffic.schedule_nodes import Channel
 
@@ -25,9 +26,9 @@ class ScaleUpLinks:
         Raises ValueError for sockets to other ranks than these, OSError for invalid descriptors.
         """
         if rank not in config.ranks or not set(config.sockets) <= set(config.ranks):
-            raise ValueError(
-                f"scale_up: sockets of rank {rank} to the ranks {', '.join(map(str, config.sockets))} "
-                f"(valid: to the others of {', '.join(map(str, config.ranks))})"
+            raise InvalidValueError(
+                f"scale_up: sockets of rank {rank} to the ranks {', '.join(map(str, config.sockets))}",
+                valid=f"to the others of {', '.join(map(str, config.ranks))}",
             )
         domain = _core.ScaleUpDomain(
             engine,
@@ -52,9 +53,7 @@ class ScaleUpPort:
     def connect(self, channel: Channel, queue_pair: int, remote_queue_pair: int) -> None:
         """Make a channel to a rank of the host, in place of one before. Raises ValueError for another's rank."""
         if channel.peer not in self._links.ranks:
-            raise ValueError(
-                f"rank {channel.peer} is of another host (valid: {', '.join(map(str, self._links.ranks))})"
-            )
+            raise InvalidValueError(f"rank {channel.peer} is of another host", valid=self._links.ranks)
         self.disconnect(channel)
         made = _core.ScaleUpChannel(
             self._links.domain,

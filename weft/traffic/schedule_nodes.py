@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
@@ -48,10 +49,10 @@ def run_immediate(run_tag: int, index: int) -> int:
     Raises ValueError if either does not fit its share of the 32 bits.
     """
     if not 0 <= run_tag <= MAX_RUN_TAG:
-        raise ValueError(f"run tag {run_tag} (valid: 0 to {MAX_RUN_TAG})")
+        raise InvalidValueError(f"run tag {run_tag}", valid=f"0 to {MAX_RUN_TAG}")
     max_index = (1 << IMMEDIATE_INDEX_BITS) - 1
     if not 0 <= index <= max_index:
-        raise ValueError(f"transfer {index} of a run (valid: 0 to {max_index}; use larger pieces)")
+        raise InvalidValueError(f"transfer {index} of a run", valid=f"0 to {max_index}; use larger pieces")
     return run_tag << IMMEDIATE_INDEX_BITS | index
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from weft.errors import InvalidValueError
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.lane_schedule import LaneSchedule
 from weft.traffic.schedule_nodes import DATA, IMMEDIATE_INDEX_BITS, SCRATCH
@@ -43,7 +44,9 @@ class TrainingStep:
         if min([*numbers, self.bucket_bytes, self.optimizer_ps], default=0) < 0:
             raise ValueError(f"a training step with a negative number: {self}")
         if self.gradient_count == 0:
-            raise ValueError("a training step without gradients (valid: at least one layer that has some)")
+            raise InvalidValueError(
+                "a training step without gradients", valid="at least one layer that has some"
+            )
 
     @property
     def gradient_count(self) -> int:

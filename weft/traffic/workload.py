@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from weft.errors import InvalidValueError
 from weft.quantities import portable_math
 from weft.quantities.units import PS_PER_S
 from weft.traffic.flow_sizes import FlowSizes
@@ -33,16 +34,16 @@ def poisson_flows(
         ValueError: fewer than two hosts, a load or duration that is not above 0, or more flows than memory holds.
     """
     if host_count < 2:
-        raise ValueError(f"a workload of {host_count} hosts (valid: 2 or more)")
+        raise InvalidValueError(f"a workload of {host_count} hosts", valid="2 or more")
     if not load > 0:
-        raise ValueError(f"a load of {load:g} (valid: above 0)")
+        raise InvalidValueError(f"a load of {load:g}", valid="above 0")
     if duration_ps <= 0:
-        raise ValueError(f"a workload of {duration_ps} ps (valid: above 0)")
+        raise InvalidValueError(f"a workload of {duration_ps} ps", valid="above 0")
     total_bps = sum(plane_rates_bps)
     mean_interval_ps = sizes.mean_bytes * 8 * PS_PER_S / (load * total_bps)
     expected = host_count * duration_ps / mean_interval_ps
     if expected > MAX_FLOWS:
-        raise ValueError(f"a workload of some {expected:.0f} flows (valid: up to {MAX_FLOWS:,})")
+        raise InvalidValueError(f"a workload of some {expected:.0f} flows", valid=f"up to {MAX_FLOWS:,}")
     plane_shares = np.cumsum(plane_rates_bps) / total_bps
     flows = []
     for source in range(host_count):

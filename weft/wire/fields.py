@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Literal
 
+from weft.errors import InvalidValueError
+
 Notation = Literal["decimal", "hexadecimal", "signed", "mac", "ipv4", "ipv6"]
 
 
@@ -50,7 +52,7 @@ class Field:
     def __post_init__(self) -> None:
         """Raise ValueError for values that the width does not hold, and for notes on values without a name."""
         if self.bits < 1:
-            raise ValueError(f"field {self.name}: {self.bits} bits (valid: at least 1)")
+            raise InvalidValueError(f"field {self.name}: {self.bits} bits", valid="at least 1")
         for value in (self.default, *self.values):
             if not 0 <= value < 1 << self.bits:
                 raise ValueError(f"field {self.name}: {value} does not fit {self.bits} bits")
@@ -128,9 +130,9 @@ class Header:
         """Raise ValueError for a name that occurs twice and a header that does not end with a byte."""
         names = [each.name for each in self.fields]
         if len(set(names)) < len(names):
-            raise ValueError(f"header {self.name}: fields {', '.join(names)} (valid: each name once)")
+            raise InvalidValueError(f"header {self.name}: fields {', '.join(names)}", valid="each name once")
         if self.bits % 8:
-            raise ValueError(f"header {self.name}: {self.bits} bits (valid: whole bytes)")
+            raise InvalidValueError(f"header {self.name}: {self.bits} bits", valid="whole bytes")
 
     @property
     def bits(self) -> int:

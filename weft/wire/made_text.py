@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
+from weft.errors import InvalidValueError
 from weft.wire import HEADERS, markdown, wireshark
 from weft.wire.headers.roce import (
     AETH,
@@ -57,7 +58,7 @@ def with_parts_made(text: str, place: str) -> str:
     def made(part: re.Match[str]) -> str:
         name = part["name"]
         if name not in makers:
-            raise ValueError(f"{place}: part {name!r} (valid: {', '.join(makers)})")
+            raise InvalidValueError(f"{place}: part {name!r}", valid=makers)
         return part["begin"] + makers[name]() + part["end"]
 
     return _PART.sub(made, text)

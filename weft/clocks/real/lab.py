@@ -229,7 +229,9 @@ class MininetLab(Lab):
             EnvironmentLacksError: the switches are BMv2's.
         """
         if self.daemon is None:
-            raise EnvironmentLacksError("--packet-logs: BMv2's switches write logs of their own, if at all")
+            raise EnvironmentLacksError(
+                "BMv2's switches write logs of their own, if at all", place="--packet-logs"
+            )
         for switch in self.fabric.switches:
             path = directory / f"{switch.name}.log"
             self.daemon.log_packets(switch.device_id, path)

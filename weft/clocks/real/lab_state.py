@@ -87,7 +87,7 @@ def load(path: Path | None = None) -> LabState | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise EnvironmentLacksError(f"{path}: is not a state file of a lab: {error}") from None
+        raise EnvironmentLacksError(f"is not a state file of a lab: {error}", place=path) from None
 
 
 def claim(path: Path | None = None) -> LabState:

@@ -176,7 +176,9 @@ class NetworkLab(MininetLab):
             for path, source in zip(compiled, (program.json, program.p4info), strict=True):
                 if path in own | written:
                     raise BadInputError(
-                        f"{path}: the compiled {stem}.p4 would take its place (valid: another name for the program)"
+                        f"the compiled {stem}.p4 would take its place",
+                        place=path,
+                        valid="another name for the program",
                     )
                 write_whole(path, source.read_bytes())
                 written.add(path)

@@ -87,13 +87,13 @@ class RequestAnswers:
             raise ControllerError(CIRCUITS_STAY)
         if do not in ("cordon", "drain", "restore"):
             valid = "cordon, drain, restore, change circuits, events, avoided, faulty"
-            raise SettingError(f"{do!r} cannot be done (valid: {valid})")
+            raise SettingError(f"{do!r} cannot be done", valid=f"{valid}")
         return {"done": self._operate(do, message)}
 
     def _operate(self, do: str, message: dict[str, Any]) -> str:
         kind, name = str(message.get("kind")), str(message.get("name"))
         if kind not in ELEMENT_KINDS:
-            raise SettingError(f"{kind!r} is nothing to {do} (valid: {', '.join(ELEMENT_KINDS)})")
+            raise SettingError(f"{kind!r} is nothing to {do}", valid=ELEMENT_KINDS)
         element = named_element(self._operations.controller.fabric, kind, name)
         if do == "drain":
             timeout_ps = int(float(message.get("timeout_s", 60.0)) * PS_PER_S / self._dilation)

@@ -70,7 +70,7 @@ class SwitchDaemon:
         except BaseException as error:
             self.child.close()
             if isinstance(error, ChildError) and process.returncode == EXIT_ENVIRONMENT:
-                raise EnvironmentLacksError(str(error)) from None
+                raise EnvironmentLacksError(error) from None
             raise
         self.grpc_address = str(ready["grpc_address"])
         # A lab's metrics are read from another thread than its runner's.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from weft.controller.counters import Count
+from weft.errors import InvalidValueError
 from weft.quantities.limits import whole_ps
 from weft.topologies import FabricLink, FabricSpec
 from weft.traffic.extensions.later import LaterCalls, callback_of
@@ -111,7 +112,7 @@ class Controller:
         callback_of(callback)
         interval_ps = whole_ps(interval)
         if interval_ps <= 0:
-            raise ValueError(f"an interval of {interval} ps (valid: above 0)")
+            raise InvalidValueError(f"an interval of {interval} ps", valid="above 0")
         began_ps, run = self.now, self._run
 
         def call() -> None:

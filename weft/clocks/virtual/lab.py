@@ -53,7 +53,7 @@ from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.switch_cli import CommandError, Manage
 from weft.engine import Engine, Partitions, TransmitPort
-from weft.errors import EnvironmentLacksError
+from weft.errors import EnvironmentLacksError, translated
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_NS
 from weft.recording.observations import Recorded
@@ -221,10 +221,8 @@ class VirtualLab(Lab):
 
         async def ask(request: dict[str, Any]) -> dict[str, Any]:
             asked = ManageRequest(device_id=wired.config.device_id, **request)
-            try:
+            with translated(UnmanageableError, CommandError):
                 return manage(wired, asked, epoch_us=None).model_dump()
-            except UnmanageableError as error:
-                raise CommandError(str(error)) from None
 
         return ask
 

@@ -36,9 +36,9 @@ class AclRule:
 
     def __post_init__(self) -> None:
         if self.action not in _ACTIONS:
-            raise SettingError(f"unknown access list action {self.action!r} (valid: {', '.join(_ACTIONS)})")
+            raise SettingError(f"unknown access list action {self.action!r}", valid=_ACTIONS)
         if self.priority < 1:
-            raise SettingError(f"access list priority {self.priority} is out of range (valid: 1 or more)")
+            raise SettingError(f"access list priority {self.priority} is out of range", valid="1 or more")
 
 
 @dataclass(frozen=True)

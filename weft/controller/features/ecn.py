@@ -51,11 +51,11 @@ class EcnProfile:
 
     def __post_init__(self) -> None:
         if self.kmin_bytes < 0:
-            raise SettingError(f"kmin_bytes={self.kmin_bytes} is out of range (valid: 0 or more)")
+            raise SettingError(f"kmin_bytes={self.kmin_bytes} is out of range", valid="0 or more")
         if self.kmax_bytes < self.kmin_bytes:
             raise SettingError(f"kmax_bytes={self.kmax_bytes} is below kmin_bytes={self.kmin_bytes}")
         if not 0 <= self.pmax <= 1:
-            raise SettingError(f"pmax={self.pmax} is out of range (valid: 0 to 1)")
+            raise SettingError(f"pmax={self.pmax} is out of range", valid="0 to 1")
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ def require_marks_by_packet(fabric: FabricSpec, chosen: EcnSettings, split: Spli
     if not split.splits:
         return
     if chosen.at != "dequeue":
-        raise SettingError(f"segments are not marked by the depth at {chosen.at!r} (valid: 'dequeue')")
+        raise SettingError(f"segments are not marked by the depth at {chosen.at!r}", valid="'dequeue'")
     for rate_bps in {port.link.rate_bps for switch in fabric.switches for port in switch.ports}:
         least = marks_from_bytes(split.kmin_bytes, rate_bps)
         profiles = [scaled_profile(rate_bps)] if chosen.profiles is None else chosen.profiles.values()
@@ -122,7 +122,8 @@ def require_marks_by_packet(fabric: FabricSpec, chosen: EcnSettings, split: Spli
             if kmin_bytes < least:
                 raise SettingError(
                     f"kmin_bytes={kmin_bytes} would mark whole segments, which ports of {rate_bps} bit/s split from "
-                    f"{least} B on (valid: {least} or more)"
+                    f"{least} B on",
+                    valid=f"{least} or more",
                 )
 
 
@@ -137,8 +138,9 @@ def thresholds(profile: EcnProfile, target: TargetFacts) -> EcnThresholds:
     kmax = target.depth_units(profile.kmax_bytes)
     if kmax > MOST_DEPTH_UNITS:
         raise SettingError(
-            f"kmax_bytes={profile.kmax_bytes} is {kmax} {target.depth_unit} of {target.depth_unit_bytes} B (valid: at "
-            f"most {MOST_DEPTH_UNITS} {target.depth_unit}, {MOST_DEPTH_UNITS * target.depth_unit_bytes} bytes)"
+            f"kmax_bytes={profile.kmax_bytes} is {kmax} {target.depth_unit} of {target.depth_unit_bytes} B",
+            valid="at "
+            f"most {MOST_DEPTH_UNITS} {target.depth_unit}, {MOST_DEPTH_UNITS * target.depth_unit_bytes} bytes",
         )
     if kmax == kmin:
         return EcnThresholds(kmin, kmax, 0)
@@ -168,9 +170,9 @@ def threshold_entity(
 
     """
     if not 0 <= priority_class < CLASSES:
-        raise SettingError(f"class {priority_class} is out of range (valid: 0 to {CLASSES - 1})")
+        raise SettingError(f"class {priority_class} is out of range", valid=f"0 to {CLASSES - 1}")
     if at not in _ACTIONS:
-        raise SettingError(f"ECN cannot mark by the depth at {at!r} (valid: {', '.join(get_args(EcnDepth))})")
+        raise SettingError(f"ECN cannot mark by the depth at {at!r}", valid=get_args(EcnDepth))
     values = thresholds(profile, target)
     match = {"port": port, "class": priority_class}
     return entry(TABLE, match, _ACTIONS[at], kmin=values.kmin, kmax=values.kmax, slope=values.slope)

@@ -19,7 +19,7 @@ def multicast_group(group_id: int, ports: Iterable[int]) -> finsy.P4MulticastGro
 
     """
     if not 1 <= group_id <= MAX_GROUP:
-        raise SettingError(f"multicast group {group_id} is out of range (valid: 1 to {MAX_GROUP})")
+        raise SettingError(f"multicast group {group_id} is out of range", valid=f"1 to {MAX_GROUP}")
     replicas = sorted(ports)
     if not replicas or len(set(replicas)) != len(replicas):
         raise SettingError(f"multicast group {group_id} needs different ports, at least one (got {replicas})")

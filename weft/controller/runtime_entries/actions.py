@@ -26,14 +26,16 @@ def action_of(action: ActionNames, arguments: Any) -> finsy.P4TableAction:
     """Return an action with arguments given by name. Raises SettingError."""
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, Mapping):
-        raise SettingError(f"action_params: must be a mapping of parameters to values, is {shown(arguments)}")
+        raise SettingError(
+            f"must be a mapping of parameters to values, is {shown(arguments)}", place="action_params"
+        )
     values = {}
     for name, value in arguments.items():
         info = action.parameters.named(name, action.name)
         values[info.name] = at(f"action_params.{name}", number_of, value, info.bitwidth)
     missing = [name for name in action.parameters if name not in values]
     if missing:
-        raise SettingError(f"action_params: {action.name} needs {', '.join(missing)}, too")
+        raise SettingError(f"{action.name} needs {', '.join(missing)}, too", place="action_params")
     return finsy.P4TableAction(action.name, **values)
 
 
@@ -41,7 +43,7 @@ def action_set(entry: Mapping[str, Any], table: TableNames) -> list[Any]:
     """Return `action_set`, a selector's weighted choices (P4Runtime, section 9.2.3). Raises SettingError."""
     chosen = [at(place, _weighted, each, table) for place, each in entries_of(entry, "action_set")]
     if not chosen:
-        raise SettingError("action_set: has no actions")
+        raise SettingError("has no actions", place="action_set")
     return chosen
 
 
@@ -49,7 +51,7 @@ def weight_of(entry: Mapping[str, Any]) -> int | tuple[int, int]:
     """Return a weight (1 by default), paired with the port to watch if there is one. Raises SettingError."""
     weight = number_at(entry, "weight", WEIGHT_BITS, 1)
     if not weight:
-        raise SettingError(f"weight: 0 (valid: 1 to {(1 << WEIGHT_BITS) - 1})")
+        raise SettingError("weight: 0", valid=f"1 to {(1 << WEIGHT_BITS) - 1}")
     if entry.get("watch_port") is None:
         return weight
     return weight, number_at(entry, "watch_port", PORT_BITS)

@@ -92,7 +92,7 @@ def value_set(entry: Any, program: ProgramNames) -> finsy.P4ValueSetEntry:
     fields = value_set_fields(info)
     members = [at(place, _member, each, fields, info) for place, each in entries_of(entry, "members")]
     if 0 < info.size < len(members):
-        raise SettingError(f"members: {len(members)} of them (valid: at most {info.size})")
+        raise SettingError(f"members: {len(members)} of them", valid=f"at most {info.size}")
     return finsy.P4ValueSetEntry(info.preamble.name, members=members)
 
 
@@ -119,7 +119,7 @@ def _index(entry: Mapping[str, Any], array: p4i.Register | p4i.Meter | p4i.Count
         return None
     index: int = at("index", count_of, entry["index"], _INDEX_BITS)
     if index >= array.size:
-        raise SettingError(f"index: {index} (valid: 0 to {array.size - 1})")
+        raise SettingError(f"index: {index}", valid=f"0 to {array.size - 1}")
     return index
 
 

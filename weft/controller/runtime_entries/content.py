@@ -113,7 +113,7 @@ def _require_room(entities: Mapping[str, Entity], program: ProgramNames) -> None
             continue
         found[name] += 1
         if 0 < size < found[name]:
-            raise SettingError(f"{place}: {name} has room for {size}")
+            raise SettingError(f"{name} has room for {size}", place=place)
 
 
 def _require_different(cells: Mapping[str, Cell]) -> None:
@@ -121,5 +121,5 @@ def _require_different(cells: Mapping[str, Cell]) -> None:
     for place, cell in cells.items():
         key = cell_key(cell)
         if key in found:
-            raise SettingError(f"{place}: has the same key as {found[key]}")
+            raise SettingError(f"has the same key as {found[key]}", place=place)
         found[key] = place

@@ -8,6 +8,7 @@ from typing import Any
 from weft.controller.errors import SettingError
 from weft.controller.plain_values import count_of
 from weft.controller.program_names import MOST_HINTED
+from weft.errors import translated
 from weft.hints import did_you_mean
 from weft.quantities.units import shown
 
@@ -16,10 +17,8 @@ PORT_BITS = 32
 
 def at(place: str, read: Callable[..., Any], *arguments: Any) -> Any:
     """Return `read(*arguments)`; add the place to a SettingError."""
-    try:
+    with translated(SettingError, SettingError, place=place):
         return read(*arguments)
-    except SettingError as error:
-        raise SettingError(f"{place}: {error}") from None
 
 
 def mapping(value: Any, keys: Collection[str], what: str) -> Mapping[str, Any]:
@@ -43,7 +42,7 @@ def entries_of(entry: Mapping[str, Any], key: str) -> Iterable[tuple[str, Any]]:
     """Return the items of the list under a key, each with its place: `replicas[2]`. Raises SettingError."""
     entries = needed(entry, key)
     if not isinstance(entries, list):
-        raise SettingError(f"{key}: must be a list, is {shown(entries)}")
+        raise SettingError(f"must be a list, is {shown(entries)}", place=key)
     return [(f"{key}[{number}]", each) for number, each in enumerate(entries)]
 
 
@@ -57,5 +56,5 @@ def id_at(entry: Mapping[str, Any], key: str, bits: int) -> int:
     """Return the id under a key; 0, P4Runtime's wildcard, is invalid. Raises SettingError."""
     found = number_at(entry, key, bits)
     if not found:
-        raise SettingError(f"{key}: 0 (valid: 1 to {(1 << bits) - 1})")
+        raise SettingError("0", place=key, valid=f"1 to {(1 << bits) - 1}")
     return found

@@ -37,17 +37,19 @@ def profile_group(entry: Any, program: ProgramNames) -> finsy.P4ActionProfileGro
     profile = program.profiles.named(needed(entry, "action_profile"))
     name = profile.preamble.name
     if not profile.with_selector:
-        raise SettingError(f"action_profile: {name} has no selector, so it has no groups")
+        raise SettingError(f"{name} has no selector, so it has no groups", place="action_profile")
     group_id = id_at(entry, "group_id", ID_BITS)
     members: dict[int, finsy.P4Member] = {}
     for place, each in entries_of(entry, "members"):
         member = at(place, _in_group, each)
         if member.member_id in members:
-            raise SettingError(f"{place}: member {member.member_id} is there twice (valid: a larger weight)")
+            raise SettingError(
+                f"member {member.member_id} is there twice", place=place, valid="a larger weight"
+            )
         members[member.member_id] = member
     size = number_at(entry, "max_size", WEIGHT_BITS, profile.max_group_size)
     if 0 < profile.max_group_size < size:
-        raise SettingError(f"max_size: {size} (valid: 1 to {profile.max_group_size})")
+        raise SettingError(f"{size}", place="max_size", valid=f"1 to {profile.max_group_size}")
     _require_room(list(members.values()), size, profile)
     return finsy.P4ActionProfileGroup(name, group_id=group_id, max_size=size, members=list(members.values()))
 
@@ -65,7 +67,9 @@ def require_known(entities: Mapping[str, Entity], program: ProgramNames) -> None
             if (profile, number) not in known[what]:
                 valid = ", ".join(str(each) for name, each in sorted(known[what]) if name == profile)
                 raise SettingError(
-                    f"{place}: {what} {number} of {profile} is not in the file (valid: {valid or 'none is'})"
+                    f"{what} {number} of {profile} is not in the file",
+                    place=place,
+                    valid=f"{valid or 'none is'}",
                 )
 
 
@@ -93,4 +97,4 @@ def _require_room(members: list[finsy.P4Member], size: int, profile: p4i.ActionP
     found = len(weights) if by_members else sum(weights)
     if 0 < size < found:
         what = "members" if by_members else "as the sum of weights"
-        raise SettingError(f"members: {found} {what} (valid: at most {size})")
+        raise SettingError(f"members: {found} {what}", valid=f"at most {size}")

@@ -44,7 +44,7 @@ def _replicas(entry: Mapping[str, Any]) -> list[tuple[int, int]]:
     for place, each in entries_of(entry, "replicas"):
         replica = at(place, _replica, each)
         if replica in found:
-            raise SettingError(f"{place}: port {replica[0]} with instance {replica[1]} is there twice")
+            raise SettingError(f"port {replica[0]} with instance {replica[1]} is there twice", place=place)
         found[replica] = None
     return list(found)
 

@@ -38,13 +38,13 @@ def table_entry(entry: Any, program: ProgramNames) -> finsy.P4TableEntry:
     table = program.tables.named(needed(entry, "table"))
     is_default = entry.get("default_action", False)
     if not isinstance(is_default, bool):
-        raise SettingError(f"default_action: {shown(is_default)} (valid: true, false)")
+        raise SettingError(f"{shown(is_default)}", place="default_action", valid="true, false")
     _require_not_constant(table, is_default)
     match = _match(entry.get("match"), table, is_default)
     action = _action(entry, table, is_default)
     timeout_ns = count_of(entry.get("idle_timeout_ns", 0), _TIMEOUT_BITS)
     if timeout_ns and not table.idle_timeout:
-        raise SettingError(f"idle_timeout_ns: table {table.name} has no support_timeout = true")
+        raise SettingError(f"table {table.name} has no support_timeout = true", place="idle_timeout_ns")
     return finsy.P4TableEntry(
         table.name,
         match=finsy.P4TableMatch(match) if match else None,
@@ -58,7 +58,7 @@ def table_entry(entry: Any, program: ProgramNames) -> finsy.P4TableEntry:
 
 def _require_not_constant(table: TableNames, is_default: bool) -> None:
     if is_default and table.info.const_default_action_id:
-        raise SettingError(f"default_action: {table.name} has a const one")
+        raise SettingError(f"{table.name} has a const one", place="default_action")
     if not is_default and table.info.is_const_table:
         raise SettingError(f"table: the entries of {table.name} are const")
 
@@ -91,7 +91,7 @@ def _action(
         other = [key for key in given if key in _OF_PROFILE]
         if other:
             why = "a default entry has none" if is_default else f"table {table.name} has no action profile"
-            raise SettingError(f"{other[0]}: {why} (valid: {', '.join(_OWN_ACTION)})")
+            raise SettingError(f"{other[0]}: {why}", valid=_OWN_ACTION)
         return named_action(entry, table.default_actions if is_default else table.actions, table.name)
     if len(given) != 1 or given[0] not in _OF_PROFILE:
         raise SettingError(
@@ -110,7 +110,7 @@ def _priority(priority: Any, table: TableNames, is_default: bool) -> int:
     number = 0 if priority is None else at("priority", count_of, priority, _PRIORITY_BITS)
     wanted = not is_default and any(info.match_type in NEEDS_PRIORITY for info in table.fields.values())
     if wanted and not number:
-        raise SettingError(f"priority: entries of {table.name} need one (valid: 1 or more; the largest wins)")
+        raise SettingError(f"priority: entries of {table.name} need one", valid="1 or more; the largest wins")
     if number and not wanted:
         raise SettingError(f"priority: entries of {table.name} have none: its keys are exact or prefixes")
     return int(number)
@@ -121,6 +121,6 @@ def _meter(entry: Mapping[str, Any], table: TableNames) -> finsy.P4MeterConfig |
     if config is None:
         return None
     if table.meter is None:
-        raise SettingError(f"meter_config: table {table.name} has no direct meter")
+        raise SettingError(f"table {table.name} has no direct meter", place="meter_config")
     found: finsy.P4MeterConfig = at("meter_config", meter_config, config, table.meter)
     return found

@@ -161,21 +161,21 @@ def meter_config(words: Sequence[str]) -> p4r.MeterConfig:
     """Return the configuration of `rate:burst rate:burst`, committed then peak. Raises CommandError."""
     if len(words) != 2:
         raise CommandError(
-            f"has {len(words)} rates (valid: two, committed and peak, each RATE_PER_MICROSECOND:BURST)"
+            f"has {len(words)} rates", valid="two, committed and peak, each RATE_PER_MICROSECOND:BURST"
         )
     numbers = []
     for word in words:
         match = _RATE.match(word)
         if match is None:
-            raise CommandError(f"{word[:80]!r} is not RATE_PER_MICROSECOND:BURST (valid: such as 0.001:10)")
+            raise CommandError(f"{word[:80]!r} is not RATE_PER_MICROSECOND:BURST", valid="such as 0.001:10")
         rate, burst = round(float(match[1]) * _MICROSECONDS), int(match[2])
         if rate > _MOST_RATE or burst > _MOST_RATE:
-            raise CommandError(f"{word[:80]!r} is out of range (valid: at most {_MOST_RATE} a second)")
+            raise CommandError(f"{word[:80]!r} is out of range", valid=f"at most {_MOST_RATE} a second")
         numbers.append((rate, burst))
     (cir, cburst), (pir, pburst) = numbers
     if pir < cir:
         raise CommandError(
-            f"the peak rate {words[1]} is below the committed rate {words[0]} (valid: at least that)"
+            f"the peak rate {words[1]} is below the committed rate {words[0]}", valid="at least that"
         )
     return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
 

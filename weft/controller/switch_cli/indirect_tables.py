@@ -15,7 +15,7 @@ from weft.controller.switch_cli.session import CommandSession
 def _indirect(session: CommandSession, name: str) -> p4i.Table:
     table = tables.table_named(session, name)
     if not table.implementation_id:
-        raise CommandError(f"entries of {table.preamble.name} have direct actions (valid: table_add …)")
+        raise CommandError(f"entries of {table.preamble.name} have direct actions", valid="table_add …")
     return table
 
 
@@ -38,7 +38,7 @@ async def _add(session: CommandSession, words: Sequence[str], is_group: bool) ->
     table = _indirect(session, words[0])
     entry, rest = tables.key_and_rest(table, words[1:])
     if len(rest) != 1:
-        raise CommandError(f"has {len(rest)} words after => (valid: one handle)")
+        raise CommandError(f"has {len(rest)} words after =>", valid="one handle")
     entry.action.CopyFrom(_reference(tables.parse_handle(rest[0]), is_group))
     return await tables.added(session, entry)
 

@@ -57,7 +57,7 @@ async def _manage(session: CommandSession, **request: Any) -> dict[str, Any]:
 def _port(words: Sequence[str]) -> dict[str, int]:
     if len(words) > 1:
         raise CommandError(
-            f"names the priority {words[1][:80]!r} (valid: only the port; its queues share memory and rate)"
+            f"names the priority {words[1][:80]!r}", valid="only the port; its queues share memory and rate"
         )
     return {"port": parse_whole(words[0], 0, _MOST_PORT, "port")} if words else {}
 

@@ -30,7 +30,7 @@ def find(objects: Iterable[_Object], name: str, what: str) -> _Object:
     exact = [each for each in among if each.preamble.name == name]
     found = exact or [each for each in among if each.preamble.name.endswith(f".{name}")]
     if len(found) > 1:
-        raise CommandError(f"{what} {name!r} is one of several (valid: {', '.join(_names(found))})")
+        raise CommandError(f"{what} {name!r} is one of several", valid=_names(found))
     if not found:
         names = _names(among)
         short = [each.rpartition(".")[2] for each in names]

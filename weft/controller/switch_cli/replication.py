@@ -32,14 +32,14 @@ def _node(session: CommandSession, word: str) -> int:
     handle = parse_whole(word, 0, 2**32 - 1, "node")
     if handle not in session.nodes:
         choices = ", ".join(map(str, list(session.nodes)[:8])) or "none; mc_node_create makes one"
-        raise CommandError(f"no node has the handle {handle} (valid: {choices})")
+        raise CommandError(f"no node has the handle {handle}", valid=f"{choices}")
     return handle
 
 
 def _numbers(words: Sequence[str], most: int, what: str) -> tuple[int, ...]:
     numbers = [parse_whole(word, 0, most, what) for word in words]
     if len(set(numbers)) < len(numbers):
-        raise CommandError(f"lists a {what} twice: {' '.join(words)} (valid: each once)")
+        raise CommandError(f"lists a {what} twice: {' '.join(words)}", valid="each once")
     return tuple(sorted(numbers))
 
 
@@ -55,7 +55,7 @@ def _sends(session: CommandSession, handle: int) -> tuple[int, list[int]]:
     ports = [*own, *(members[_LAG_HASH % len(members)] for members in lags)]
     twice = next((port for port in ports if ports.count(port) > 1), None)
     if twice is not None:
-        raise CommandError(f"node {handle} would send to port {twice} twice (valid: each port once)")
+        raise CommandError(f"node {handle} would send to port {twice} twice", valid="each port once")
     return instance, ports
 
 
@@ -78,7 +78,7 @@ async def existing_group(session: CommandSession, group_id: int) -> p4r.Multicas
     groups = await _groups(session)
     if group_id not in groups:
         choices = ", ".join(map(str, list(groups)[:8])) or "none; mc_mgrp_create makes one"
-        raise CommandError(f"there is no multicast group {group_id} (valid: {choices})")
+        raise CommandError(f"there is no multicast group {group_id}", valid=f"{choices}")
     return groups[group_id]
 
 

@@ -14,6 +14,7 @@ from weft.controller.errors import CommandError, ControllerError
 from weft.controller.reconcile import EncodedEntity, EncodedUpdate
 from weft.controller.session import SwitchSession
 from weft.controller.switch_cli.commands import named
+from weft.errors import translated
 
 Manage = Callable[[dict[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a request of `management` and returns the answer."""
@@ -84,7 +85,7 @@ class CommandSession:
             found.require_words(words[1:])
             return await found.run(self, words[1:])
         except CommandError as error:
-            raise CommandError(f"{found.name}: {error}") from None
+            raise CommandError(error, place=found.name) from None
         except ControllerError as error:
             raise type(error)(f"{found.name}: {error}") from None
 
@@ -98,17 +99,15 @@ class CommandSession:
         try:
             text = read_text(path, MAX_FILE_BYTES)
         except UnreadableFileError as error:
-            raise CommandError(str(error)) from None
+            raise CommandError(error) from None
         except OSError as error:
             raise CommandError(f"{path} cannot be read: {error.strerror}") from None
         except UnicodeDecodeError as error:
             raise CommandError(f"{path} is not UTF-8 text: {error}") from None
         said = []
         for number, line in enumerate(text.splitlines(), 1):
-            try:
+            with translated(ControllerError, CommandError, place=f"{path}, line {number}"):
                 output = await self.run(line)
-            except ControllerError as error:
-                raise CommandError(f"{path}, line {number}: {error}") from None
             if output:
                 said.append(output)
         return said
@@ -147,7 +146,7 @@ class CommandSession:
             if self.handle_of(each) == handle:
                 return each
         choices = ", ".join(str(self.handle_of(each)) for each in entries[:8]) or "none; the table is empty"
-        raise CommandError(f"no entry of {table.preamble.name} has the handle {handle} (valid: {choices})")
+        raise CommandError(f"no entry of {table.preamble.name} has the handle {handle}", valid=f"{choices}")
 
 
 def key_of(entry: p4r.TableEntry) -> bytes:
@@ -158,7 +157,7 @@ def key_of(entry: p4r.TableEntry) -> bytes:
 
 def _words(line: str) -> list[str]:
     if len(line) > _MOST_CHARACTERS:
-        raise CommandError(f"the line has {len(line)} characters (valid: at most {_MOST_CHARACTERS})")
+        raise CommandError(f"the line has {len(line)} characters", valid=f"at most {_MOST_CHARACTERS}")
     stripped = line.strip()
     if stripped.startswith(_COMMENTS):
         return []

@@ -78,7 +78,7 @@ async def write_config_to_file(session: CommandSession, words: Sequence[str]) ->
     """Write the JSON of the switch's program to a file."""
     if not session.may_write_files:
         raise CommandError(
-            "a scenario's commands write no files (valid: weft switch-cli SWITCH write_config_to_file FILE)"
+            "a scenario's commands write no files", valid="weft switch-cli SWITCH write_config_to_file FILE"
         )
     config = await session.switch.read_device_config()
     try:

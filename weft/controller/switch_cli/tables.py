@@ -56,14 +56,15 @@ def with_parameters(info: p4i.Action, words: Sequence[str]) -> p4r.Action:
     if len(words) != len(info.params):
         wanted = ", ".join(f"{each.name}({each.bitwidth})" for each in info.params) or "none"
         raise CommandError(
-            f"action {info.preamble.name} has {len(info.params)} parameters, {len(words)} are given (valid: {wanted})"
+            f"action {info.preamble.name} has {len(info.params)} parameters, {len(words)} are given",
+            valid=f"{wanted}",
         )
     action = p4r.Action(action_id=info.preamble.id)
     for parameter, word in zip(info.params, words, strict=True):
         what = f"parameter {parameter.name} of {info.preamble.name}"
         if parameter.bitwidth == 0:
             raise CommandError(
-                f"{what}: its type is translated to text, which simple_switch_CLI does not support"
+                "its type is translated to text, which simple_switch_CLI does not support", place=what
             )
         value = parse_value(word, parameter.bitwidth, what)
         action.params.add(param_id=parameter.id, value=encoded(value))
@@ -76,7 +77,7 @@ def key_and_rest(table: p4i.Table, words: Sequence[str]) -> tuple[p4r.TableEntry
     priority = 0
     if has_priority(table):
         if not words or words[-1] == _ARROW:
-            raise CommandError("has no priority, which its table's keys need (valid: a number at the end)")
+            raise CommandError("has no priority, which its table's keys need", valid="a number at the end")
         lowest_first = parse_whole(words.pop(), 0, _HIGHEST_PRIORITY - 1, "priority (the last word)")
         priority = _HIGHEST_PRIORITY - lowest_first
     if _ARROW in words:
@@ -90,8 +91,8 @@ def key_and_rest(table: p4i.Table, words: Sequence[str]) -> tuple[p4r.TableEntry
             f"{each.name} ({p4i.MatchField.MatchType.Name(each.match_type).lower()})" for each in fields
         )
         raise CommandError(
-            f"table {table.preamble.name} has {len(fields)} key fields, {len(key)} are given before => "
-            f"(valid: {wanted or 'none'})"
+            f"table {table.preamble.name} has {len(fields)} key fields, {len(key)} are given before =>",
+            valid=f"{wanted or 'none'}",
         )
     matches = [parse_match(field, word) for field, word in zip(fields, key, strict=True)]
     entry = p4r.TableEntry(
@@ -104,7 +105,7 @@ def direct_only(table: p4i.Table) -> None:
     """Raise CommandError if a table's entries refer to members of a profile."""
     if table.implementation_id:
         raise CommandError(
-            f"entries of {table.preamble.name} refer to a profile's members (valid: table_indirect_…)"
+            f"entries of {table.preamble.name} refer to a profile's members", valid="table_indirect_…"
         )
 
 

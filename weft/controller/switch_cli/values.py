@@ -25,10 +25,12 @@ def parse_value(text: str, width_bits: int, what: str) -> int:
     value = _number(text, width_bits)
     if value is None:
         forms = {32: ", 10.0.1.1", 48: ", 08:00:00:00:01:11", 128: ", fd00::1"}.get(width_bits, "")
-        raise CommandError(f"{what}: {text[:80]!r} is not a value (valid: such as 7, 0x1f{forms})")
+        raise CommandError(f"{text[:80]!r} is not a value", place=what, valid=f"such as 7, 0x1f{forms}")
     if value >> width_bits:
         raise CommandError(
-            f"{what}: {text[:80]!r} does not fit into {width_bits} bits (valid: 0 to {(1 << width_bits) - 1})"
+            f"{text[:80]!r} does not fit into {width_bits} bits",
+            place=what,
+            valid=f"0 to {(1 << width_bits) - 1}",
         )
     return value
 
@@ -57,7 +59,7 @@ def parse_whole(text: str, low: int, high: int, what: str) -> int:
     """Return a whole number in a range. Raises CommandError."""
     value = _number(text, 0)
     if value is None or not low <= value <= high:
-        raise CommandError(f"{what}: {text[:80]!r} is out of range (valid: {low} to {high})")
+        raise CommandError(f"{text[:80]!r} is out of range", place=what, valid=f"{low} to {high}")
     return value
 
 
@@ -73,14 +75,14 @@ def parse_match(field: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
     reader = _READERS.get(field.match_type)
     if reader is None:
         kind = _Kind.MatchType.Name(field.match_type)
-        raise CommandError(f"{what}: keys of match type {kind} are not supported here")
+        raise CommandError(f"keys of match type {kind} are not supported here", place=what)
     return reader(field, text, what)
 
 
 def _require_bits(field: p4i.MatchField, what: str) -> None:
     if field.bitwidth == 0:
         raise CommandError(
-            f"{what}: its type is translated to text, which simple_switch_CLI does not support"
+            "its type is translated to text, which simple_switch_CLI does not support", place=what
         )
 
 
@@ -92,7 +94,7 @@ def _exact(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch:
 def _lpm(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | None:
     first, slash, last = text.rpartition("/")
     if not slash:
-        raise CommandError(f"{what}: {text[:80]!r} has no prefix length (valid: such as 10.0.1.0/24)")
+        raise CommandError(f"{text[:80]!r} has no prefix length", place=what, valid="such as 10.0.1.0/24")
     length = parse_whole(last, 0, field.bitwidth, f"{what}: prefix length")
     value = parse_value(first, field.bitwidth, what) >> (field.bitwidth - length) << (field.bitwidth - length)
     if length == 0:
@@ -103,7 +105,7 @@ def _lpm(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | None:
 def _masked(field: p4i.MatchField, text: str, what: str) -> tuple[int, int]:
     first, sign, last = text.partition("&&&")
     if not sign:
-        raise CommandError(f"{what}: {text[:80]!r} has no mask (valid: such as 0x0800&&&0xffff)")
+        raise CommandError(f"{text[:80]!r} has no mask", place=what, valid="such as 0x0800&&&0xffff")
     mask = parse_value(last, field.bitwidth, f"{what}: mask")
     return parse_value(first, field.bitwidth, what) & mask, mask
 
@@ -120,10 +122,10 @@ def _ternary(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | No
 def _range(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | None:
     first, sign, last = text.partition("->")
     if not sign:
-        raise CommandError(f"{what}: {text[:80]!r} is not a range (valid: such as 1->1023)")
+        raise CommandError(f"{text[:80]!r} is not a range", place=what, valid="such as 1->1023")
     low, high = (parse_value(each, field.bitwidth, what) for each in (first, last))
     if low > high:
-        raise CommandError(f"{what}: {text[:80]!r} ends before it begins (valid: the lower value first)")
+        raise CommandError(f"{text[:80]!r} ends before it begins", place=what, valid="the lower value first")
     if low == 0 and high == (1 << field.bitwidth) - 1:
         return None
     return p4r.FieldMatch(field_id=field.id, range=p4r.FieldMatch.Range(low=encoded(low), high=encoded(high)))
@@ -134,7 +136,7 @@ def _optional(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | N
     if "&&&" in text:
         value, mask = _masked(field, text, what)
         if mask not in (0, (1 << field.bitwidth) - 1):
-            raise CommandError(f"{what}: mask {mask:#x} (valid: all bits, or 0 for any value)")
+            raise CommandError(f"mask {mask:#x}", place=what, valid="all bits, or 0 for any value")
         if mask == 0:
             return None
     else:

@@ -44,7 +44,7 @@ def check_hosts(
         found = {hosts[ranks[rank]] for rank in own}
         if len(found) > 1:
             shown = ", ".join(str(ranks[rank]) for rank in own)
-            raise PlanError("ranks", f"{name} has ranks {shown} on {len(found)} hosts (valid: one host)")
+            raise PlanError("ranks", f"{name} has ranks {shown} on {len(found)} hosts", valid="one host")
 
 
 def _instances(prefill: PrefillInstances, decode: DecodeInstances) -> Iterator[tuple[str, range]]:

@@ -58,7 +58,7 @@ class InferencePlan:
             if self.precision not in instances.accelerator.peak_tflops:
                 valid = ", ".join(instances.accelerator.peak_tflops)
                 raise PlanError(
-                    "precision", f"{self.precision}, which the accelerator of {key} lacks (valid: {valid})"
+                    "precision", f"{self.precision}, which the accelerator of {key} lacks", valid=f"{valid}"
                 )
         for key, name in (
             ("prefill_assignment", self.prefill_assignment),
@@ -125,8 +125,8 @@ class InferencePlan:
         if tensor not in valid:
             raise PlanError(
                 f"{key}.tensor",
-                f"{tensor} does not divide {self.model.heads} heads, {count} of keys and values, evenly "
-                f"(valid: {', '.join(map(str, valid))})",
+                f"{tensor} does not divide {self.model.heads} heads, {count} of keys and values, evenly",
+                valid=valid,
             )
 
     def _check_size(self) -> None:
@@ -136,8 +136,8 @@ class InferencePlan:
         if len(self.requests) * per_request > MAX_OPERATIONS:
             raise PlanError(
                 "requests",
-                f"{len(self.requests):,} requests of {per_request:,} operations each "
-                f"(valid: up to {MAX_OPERATIONS // per_request:,} requests)",
+                f"{len(self.requests):,} requests of {per_request:,} operations each",
+                valid=f"up to {MAX_OPERATIONS // per_request:,} requests",
             )
 
     def _check_memory(self, key: str, instances: PrefillInstances, tokens: int) -> None:
@@ -149,6 +149,6 @@ class InferencePlan:
             f"{key}.accelerator",
             f"a rank needs {format_size(weights)} for weights and {format_size(tokens * self._kv_bytes(instances))} "
             f"for the KV cache of the longest request, {counted(tokens, 'token')}; it may use "
-            f"{format_size(instances.accelerator.memory * instances.memory_share)} "
-            f"(valid: more memory, a larger {key}.tensor, or shorter requests)",
+            f"{format_size(instances.accelerator.memory * instances.memory_share)}",
+            valid=f"more memory, a larger {key}.tensor, or shorter requests",
         )

@@ -55,7 +55,8 @@ def prefill_schedule(plan: InferencePlan) -> PrefillSchedule:
         if end_ps > LONGEST_PS:
             raise PlanError(
                 "requests",
-                f"prompts are computed for {format_time(end_ps)} (valid: up to {format_time(LONGEST_PS)})",
+                f"prompts are computed for {format_time(end_ps)}",
+                valid=f"up to {format_time(LONGEST_PS)}",
             )
         free_ps[prefill] = end_ps
         given_tokens[decode] += tokens

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, InvalidValueError
 from weft.jobs.inference.requests import LONGEST_PS, MAX_REQUESTS, MAX_TOKENS, Requests
 from weft.jobs.traces.tables.lines import csv_rows, whole
 from weft.quantities.units import NS_PER_S, PS_PER_NS, shown
@@ -42,16 +42,18 @@ def read_requests(path: Path, count: int | None = None) -> Requests:
             for row in islice(csv_rows(path, COLUMNS, ()), most)
         ]
     except OSError as error:
-        raise BadInputError(f"{path}: cannot be read: {error.strerror or error}") from None
+        raise BadInputError(f"cannot be read: {error.strerror or error}", place=path) from None
     if not 1 <= len(rows) <= MAX_REQUESTS:
         found = f"more than {MAX_REQUESTS:,}" if rows else "no"
-        raise BadInputError(f"{path}: {found} requests (valid: 1 to {MAX_REQUESTS:,})")
+        raise BadInputError(f"{found} requests", place=path, valid=f"1 to {MAX_REQUESTS:,}")
     first_ns = min(row[0] for row in rows)
     last_ns = max(row[0] for row in rows)
     if (last_ns - first_ns) * PS_PER_NS > LONGEST_PS:
         longest_s = LONGEST_PS // PS_PER_NS // NS_PER_S
         raise BadInputError(
-            f"{path}: requests arrive over {(last_ns - first_ns) // NS_PER_S} s (valid: up to {longest_s} s)"
+            f"requests arrive over {(last_ns - first_ns) // NS_PER_S} s",
+            place=path,
+            valid=f"up to {longest_s} s",
         )
     arrivals = np.array([(row[0] - first_ns) * PS_PER_NS for row in rows], np.int64)
     order = np.argsort(arrivals, kind="stable")
@@ -65,7 +67,7 @@ def nanoseconds(text: str) -> int:
         return int(found[1]) * NS_PER_S + _fraction_ns(found[2])
     found = _DATE.fullmatch(text)
     if found is None:
-        raise ValueError(f"{shown(text)} (valid: 2023-11-16 18:17:03.9799600, or seconds)")
+        raise InvalidValueError(f"{shown(text)}", valid="2023-11-16 18:17:03.9799600, or seconds")
     try:
         moment = datetime.fromisoformat(found[1] + (found[3] or ""))
     except ValueError:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import model_validator
 
+from weft.errors import InvalidValueError
 from weft.quantities import portable_math
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
@@ -38,7 +39,9 @@ class TokenCounts(Section):
     @model_validator(mode="after")
     def _check(self) -> TokenCounts:
         if not self.least <= self.median <= self.most:
-            raise ValueError(f"median: {self.median} (valid: `least` to `most`, {self.least} to {self.most})")
+            raise InvalidValueError(
+                f"median: {self.median}", valid=f"`least` to `most`, {self.least} to {self.most}"
+            )
         return self
 
     def draw(self, generator: np.random.Generator, count: int) -> Integers:
@@ -71,17 +74,19 @@ class Requests:
                 f"columns of {count}, {len(self.prompt_tokens)} and {len(self.output_tokens)} rows"
             )
         if not 1 <= count <= MAX_REQUESTS:
-            raise ValueError(f"{count} requests (valid: 1 to {MAX_REQUESTS:,})")
+            raise InvalidValueError(f"{count} requests", valid=f"1 to {MAX_REQUESTS:,}")
         if self.arrival_ps[0] < 0 or (np.diff(self.arrival_ps) < 0).any():
             raise ValueError("requests are not in the order of their arrivals, from 0 on")
         if self.arrival_ps[-1] > LONGEST_PS:
-            raise ValueError(
-                f"the last request arrives at {self.arrival_ps[-1]} ps (valid: up to {LONGEST_PS})"
+            raise InvalidValueError(
+                f"the last request arrives at {self.arrival_ps[-1]} ps", valid=f"up to {LONGEST_PS}"
             )
         for name in ("prompt_tokens", "output_tokens"):
             values = getattr(self, name)
             if values.min() < 1 or values.max() > MAX_TOKENS:
-                raise ValueError(f"{name} of {values.min()} to {values.max()} (valid: 1 to {MAX_TOKENS})")
+                raise InvalidValueError(
+                    f"{name} of {values.min()} to {values.max()}", valid=f"1 to {MAX_TOKENS}"
+                )
 
     def __len__(self) -> int:
         """Return the number of requests."""

@@ -71,8 +71,8 @@ def _check_messages(plan: InferencePlan, schedule: PrefillSchedule) -> None:
     if most * plan.messages_per_share > MAX_MESSAGES:
         raise PlanError(
             "requests",
-            f"{most} between two instances, of {plan.messages_per_share} messages from rank to rank each "
-            f"(valid: up to {MAX_MESSAGES // plan.messages_per_share})",
+            f"{most} between two instances, of {plan.messages_per_share} messages from rank to rank each",
+            valid=f"up to {MAX_MESSAGES // plan.messages_per_share}",
         )
 
 

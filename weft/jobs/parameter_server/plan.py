@@ -66,27 +66,28 @@ class ParameterServerPlan:
         """Check values against each other."""
         if self.parameter_bytes % PARAMETER_BYTES:
             raise PlanError(
-                "parameters", f"{self.parameter_bytes} B (valid: a multiple of {PARAMETER_BYTES})"
+                "parameters", f"{self.parameter_bytes} B", valid=f"a multiple of {PARAMETER_BYTES}"
             )
         if not 1 <= self.servers <= self.parameter_bytes // PARAMETER_BYTES:
             raise PlanError(
                 "parameter_server",
-                f"{self.servers} servers share {self.parameter_bytes} B (valid: 1 to one for each parameter)",
+                f"{self.servers} servers share {self.parameter_bytes} B",
+                valid="1 to one for each parameter",
             )
         if self.mode == "all-reduce" and self.workers < 2:
-            raise PlanError("workers", f"{self.workers} for an all-reduce (valid: 2 or more)")
+            raise PlanError("workers", f"{self.workers} for an all-reduce", valid="2 or more")
         if self.staleness is not None and self.mode != "asynchronous":
             raise PlanError(
-                "staleness", f"{self.staleness} of mode {self.mode} (valid: none, or mode asynchronous)"
+                "staleness", f"{self.staleness} of mode {self.mode}", valid="none, or mode asynchronous"
             )
         for worker in self.stragglers:
             if not 0 <= worker < self.workers:
-                raise PlanError("stragglers", f"worker {worker} (valid: 0 to {self.workers - 1})")
+                raise PlanError("stragglers", f"worker {worker}", valid=f"0 to {self.workers - 1}")
         transfers = self.steps * self.workers * (self.servers if self.has_servers else 1)
         if transfers > MAX_TRANSFERS:
             most = MAX_TRANSFERS * self.steps // transfers
             advice = f"up to {most}" if most else "fewer workers or servers"
-            raise PlanError("steps", f"{self.steps}, which send {transfers} gradients (valid: {advice})")
+            raise PlanError("steps", f"{self.steps}, which send {transfers} gradients", valid=f"{advice}")
 
     @property
     def has_servers(self) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Annotated
 
+from weft.errors import InvalidValueError
 from weft.jobs.pipeline_schedules.kind import Pass, PipelineSchedule, Step, most_held
 from weft.registry import Registry, classes_of
 from weft.scenario.values import Name
@@ -16,7 +17,7 @@ def _kinds_in(module: ModuleType) -> Iterator[tuple[str, PipelineSchedule]]:
 
 
 PIPELINE_SCHEDULES: Registry[PipelineSchedule] = Registry(
-    __name__, "pipeline schedule", _kinds_in, ValueError, default="1f1b"
+    __name__, "pipeline schedule", _kinds_in, InvalidValueError, default="1f1b"
 )
 """Schedules by name."""
 

@@ -6,6 +6,7 @@ import hashlib
 
 import numpy as np
 
+from weft.errors import InvalidValueError
 from weft.jobs.traces.errors import TraceError
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, OperationsBuilder, RankPart
@@ -88,7 +89,7 @@ def check_count(operations: int, dependencies: int, source: str) -> None:
         (dependencies, MAX_TRACE_DEPENDENCIES, "dependencies"),
     ):
         if count > most:
-            raise TraceError(f"{source}: {count} {what} up to here (valid: up to {most} in a trace)")
+            raise TraceError(f"{count} {what} up to here", place=source, valid=f"up to {most} in a trace")
 
 
 def digest_of(operations: Operations) -> bytes:
@@ -110,5 +111,5 @@ def whole_call(collective: str, size_bytes: int, ranks: int, root: int = 0) -> C
     whole_bytes = COLLECTIVE_KINDS[collective].least_elements(ranks) * CollectiveCall.dtype.element_bytes
     rounded = -(-size_bytes // whole_bytes) * whole_bytes
     if rounded > MAX_SIZE_BYTES:
-        raise ValueError(f"{collective} of {rounded} B (valid: up to {MAX_SIZE_BYTES})")
+        raise InvalidValueError(f"{collective} of {rounded} B", valid=f"up to {MAX_SIZE_BYTES}")
     return CollectiveCall(collective, rounded, root=root)

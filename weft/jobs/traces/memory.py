@@ -30,6 +30,8 @@ def check_memory(operations: int, place: str) -> None:
     available, needed = available_bytes(), operations * BYTES_PER_OPERATION + _SPARE_BYTES
     if available < needed:
         raise TraceError(
-            f"{place}: {operations} operations up to here need {needed // _MIB} MiB of memory more, and "
-            f"{available // _MIB} MiB are available (valid: a smaller trace, or more memory)"
+            f"{operations} operations up to here need {needed // _MIB} MiB of memory more, and "
+            f"{available // _MIB} MiB are available",
+            place=place,
+            valid="a smaller trace, or more memory",
         )

@@ -40,7 +40,7 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
         TraceError: it cannot be read, or its job cannot finish; with file, rank, and node or line.
     """
     if len(str(path)) > _MOST_PATH:
-        raise TraceError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
+        raise TraceError(f"{shown(str(path))} is too long a path", valid=f"{_MOST_PATH} characters")
     options = options or ReadOptions()
     try:
         chosen = _format_of(path, format_name)
@@ -55,14 +55,16 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
         try:
             check_job(trace.job, trace.locate)
         except JobError as error:
-            raise TraceError(f"{path}: the job cannot finish\n{error}") from None
+            raise TraceError(f"the job cannot finish\n{error}", place=path) from None
     return trace
 
 
 def _check_options(path: Path, chosen: TraceFormat, options: ReadOptions) -> None:
     for field in sorted(options.given() - chosen.options):
         valid = ", ".join(_OPTION_NAMES[each] for each in sorted(chosen.options)) or "none"
-        raise TraceError(f"{path}: {_OPTION_NAMES[field]}: means nothing for {chosen.title} (valid: {valid})")
+        raise TraceError(
+            f"{_OPTION_NAMES[field]}: means nothing for {chosen.title}", place=path, valid=f"{valid}"
+        )
 
 
 def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
@@ -70,7 +72,7 @@ def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
     chosen = TRACE_FORMATS.named(format_name)
     if not chosen.is_written:
         valid = ", ".join(name for name, each in TRACE_FORMATS.items() if each.is_written)
-        raise TraceError(f"{chosen.title} is not written (valid: {valid})")
+        raise TraceError(f"{chosen.title} is not written", valid=f"{valid}")
     _refuse_reads(job, chosen.title)
     return chosen.write(job, path)
 
@@ -80,7 +82,8 @@ def _refuse_reads(job: Job, title: str) -> None:
         for operation in part.operations.of_kind(Kind.READ)[:1].tolist():
             valid = ", ".join(kind.name.lower() for kind in Kind if kind != Kind.READ)
             raise TraceError(
-                f"rank {rank}, operation {operation}: {title} has no READs of a peer's memory (valid: {valid})"
+                f"rank {rank}, operation {operation}: {title} has no READs of a peer's memory",
+                valid=f"{valid}",
             )
 
 
@@ -91,8 +94,9 @@ def _format_of(path: Path, name: str) -> TraceFormat:
         if each.recognises(path):
             return each
     if not path.exists():
-        raise TraceError(f"{path}: there is no such file (valid: a trace's file, folder or prefix)")
+        raise TraceError("there is no such file", place=path, valid="a trace's file, folder or prefix")
     raise TraceError(
-        f"{path}: no trace, or one of an unknown format (valid: a path of {', '.join(TRACE_FORMATS)}, or the "
-        f"format's name)"
+        "no trace, or one of an unknown format",
+        place=path,
+        valid=f"a path of {', '.join(TRACE_FORMATS)}, or the format's name",
     )

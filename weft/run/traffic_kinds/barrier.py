@@ -48,7 +48,7 @@ class BarrierTraffic(TrafficItem):
         """Check that the ranks exist and are distinct, and that host algorithms have at least two."""
         ranks = check_ranks_of_group(fabric, self.ranks, key)
         if ranks < 2 and set(self.algorithms) != {IN_NETWORK}:
-            raise KeyProblem(f"{key}.algorithms", "a single rank sends no messages (valid: in_network)")
+            raise KeyProblem(f"{key}.algorithms", "a single rank sends no messages", valid="in_network")
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run each algorithm."""

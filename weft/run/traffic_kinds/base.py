@@ -159,17 +159,18 @@ def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: 
     if len(ranks) != count or len(set(ranks)) != count:
         raise KeyProblem(
             key,
-            f"{counted(len(ranks), 'rank')}, {len(set(ranks))} distinct, for a job of {count} (valid: {count})",
+            f"{counted(len(ranks), 'rank')}, {len(set(ranks))} distinct, for a job of {count}",
+            valid=f"{count}",
         )
     if max(ranks) >= fabric.rank_count:
-        raise KeyProblem(key, f"rank {max(ranks)} (valid: 0 to {fabric.rank_count - 1})")
+        raise KeyProblem(key, f"rank {max(ranks)}", valid=f"0 to {fabric.rank_count - 1}")
 
 
 def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
     """Check that each queue pair of a flow has a byte to write. Raises KeyProblem below `key`, the item's key."""
     if queue_pairs > size_bytes:
         raise KeyProblem(
-            f"{key}.queue_pairs", f"{queue_pairs} for flows of {size_bytes} B (valid: 1 to {size_bytes})"
+            f"{key}.queue_pairs", f"{queue_pairs} for flows of {size_bytes} B", valid=f"1 to {size_bytes}"
         )
 
 
@@ -184,7 +185,7 @@ class FlowItem(TrafficItem):
             raise KeyProblem(key, f"flows need 2 hosts or more, the fabric has {fabric.host_count}")
         if fabric.spares:
             raise KeyProblem(
-                "fabric.spares", f"{fabric.spares}: {key} has flows, between hosts and not ranks (valid: 0)"
+                "fabric.spares", f"{fabric.spares}: {key} has flows, between hosts and not ranks", valid="0"
             )
 
 

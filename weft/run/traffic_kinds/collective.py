@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.errors import translated
 from weft.jobs.digits_mlp import HIDDEN_UNITS, DigitsMlp
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import MessageSize, whole
@@ -92,16 +93,14 @@ class CollectiveTraffic(JoinableItem):
         """Check data, root, sizes and algorithms against the collective and the fabric."""
         if self.data == "mlp-gradients" and self.sizes:
             raise KeyProblem(f"{key}.sizes", "mlp-gradients have the size of their model, leave sizes out")
-        try:
+        with translated(ExtensionError, KeyProblem, f"{key}.collective"):
             collective = self._definition()
-        except ExtensionError as error:
-            raise KeyProblem(f"{key}.collective", str(error)) from None
         if self.data == "mlp-gradients" and collective.name != GRADIENT_COLLECTIVE:
             raise KeyProblem(
                 f"{key}.data", f"mlp-gradients are for an {GRADIENT_COLLECTIVE}, not for {collective.name}"
             )
         if self.sizes and not collective.has_size:
-            raise KeyProblem(f"{key}.sizes", f"a {collective.name} has no size (valid: leave sizes out)")
+            raise KeyProblem(f"{key}.sizes", f"a {collective.name} has no size", valid="leave sizes out")
         ranks = self._count(fabric.rank_count)
         if self.ranks is not None:
             check_ranks(self.ranks, ranks, fabric, f"{key}.ranks")
@@ -120,8 +119,8 @@ class CollectiveTraffic(JoinableItem):
             if size < least_bytes:
                 raise KeyProblem(
                     f"{key}.sizes[{number}]",
-                    f"{size} B leave some of {ranks} ranks nothing of the {collective.name} "
-                    f"(valid: {least_bytes} B or more)",
+                    f"{size} B leave some of {ranks} ranks nothing of the {collective.name}",
+                    valid=f"{least_bytes} B or more",
                 )
         operation = Operation[self.operation.upper()]
         if objection := collective.objection_to_operation(operation, DataType(self.dtype)):
@@ -161,7 +160,7 @@ class CollectiveTraffic(JoinableItem):
         for name in ("repetitions", "warmup"):
             if getattr(self, name) != type(self).model_fields[name].default:
                 raise KeyProblem(
-                    f"{key}.{name}", "together with other items a collective runs once (valid: leave it out)"
+                    f"{key}.{name}", "together with other items a collective runs once", valid="leave it out"
                 )
 
     @property

@@ -54,20 +54,22 @@ class CounterTraffic(TrafficItem):
         """Check that the ranks exist and are distinct, and that switches can record their requests."""
         ranks = check_ranks_of_group(fabric, self.ranks, key)
         if self.outstanding.bit_count() != 1:
-            raise KeyProblem(f"{key}.outstanding", f"{self.outstanding} (valid: a power of two)")
+            raise KeyProblem(f"{key}.outstanding", f"{self.outstanding}", valid="a power of two")
         if self.outstanding > 1 and self.operation == "compare_and_swap":
             raise KeyProblem(
                 f"{key}.outstanding",
-                f"{self.outstanding} with compare_and_swap (valid: 1, so that a rank does not defeat itself)",
+                f"{self.outstanding} with compare_and_swap",
+                valid="1, so that a rank does not defeat itself",
             )
         if ranks * self.outstanding > MAX_CLIENT_ENTRIES:
             raise KeyProblem(
                 f"{key}.outstanding",
-                f"{self.outstanding} of {ranks} ranks (valid: up to {MAX_CLIENT_ENTRIES // ranks})",
+                f"{self.outstanding} of {ranks} ranks",
+                valid=f"up to {MAX_CLIENT_ENTRIES // ranks}",
             )
         if ranks * self.counter > MAX_ADDITIONS:
             raise KeyProblem(
-                f"{key}.counter", f"{self.counter} of {ranks} ranks (valid: up to {MAX_ADDITIONS // ranks})"
+                f"{key}.counter", f"{self.counter} of {ranks} ranks", valid=f"up to {MAX_ADDITIONS // ranks}"
             )
 
     def run(self, fabric: Fabric, progress: Progress) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.clocks.lab import Progress
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.hints import did_you_mean
 from weft.jobs.traces import TRACE_FORMATS, read_trace
 from weft.quantities.readable import counted
@@ -55,10 +55,8 @@ class FlowListTraffic(FlowsBesideOthers):
                 f"no format {shown(self.format)} of flows; {did_you_mean(self.format, _formats())}",
             )
         own = f"{key}.flow_list"
-        try:
+        with translated(BadInputError, KeyProblem, own):
             flows = self._flows
-        except BadInputError as error:
-            raise KeyProblem(own, str(error)) from None
         if not flows:
             raise KeyProblem(own, f"{self.flow_list} has no flows")
         for number, flow in enumerate(flows, 1):
@@ -66,13 +64,14 @@ class FlowListTraffic(FlowsBesideOthers):
             if host >= fabric.host_count:
                 raise KeyProblem(
                     own,
-                    f"{self.flow_list}: flow {number} is of host {host} (valid: 0 to {fabric.host_count - 1})",
+                    f"{self.flow_list}: flow {number} is of host {host}",
+                    valid=f"0 to {fabric.host_count - 1}",
                 )
             if flow.plane >= fabric.nics_per_host:
                 raise KeyProblem(
                     own,
-                    f"{self.flow_list}: flow {number} is on plane {flow.plane} "
-                    f"(valid: 0 to {fabric.nics_per_host - 1})",
+                    f"{self.flow_list}: flow {number} is on plane {flow.plane}",
+                    valid=f"0 to {fabric.nics_per_host - 1}",
                 )
 
     def run(self, fabric: Fabric, progress: Progress) -> None:

@@ -74,17 +74,17 @@ class RequestsSection(Section):
         ways = [name for name in ("rate", "arrivals", "file") if getattr(self, name) is not None]
         if len(ways) != 1:
             raise PlanError(
-                "requests", f"has {' and '.join(ways) or 'none'} (valid: one of rate, arrivals, file)"
+                "requests", f"has {' and '.join(ways) or 'none'}", valid="one of rate, arrivals, file"
             )
         if self.file is not None:
             for key in ("prompt", "output"):
                 if getattr(self, key) is not None:
-                    raise PlanError(f"requests.{key}", "the file has it (valid: not given)")
+                    raise PlanError(f"requests.{key}", "the file has it", valid="not given")
             return read_requests(self.file, self.count)
         if self.prompt is None or self.output is None:
             key = "output" if self.prompt else "prompt"
             raise PlanError(
-                f"requests.{key}", "is missing (valid: {median: TOKENS}, or requests from a file)"
+                f"requests.{key}", "is missing", valid="{median: TOKENS}, or requests from a file"
             )
         try:
             if self.arrivals is not None:
@@ -95,7 +95,7 @@ class RequestsSection(Section):
         except PlanError:
             raise
         except ValueError as error:
-            raise PlanError("requests", str(error)) from None
+            raise PlanError("requests", error) from None
 
 
 class InferenceSection(Section):
@@ -164,9 +164,9 @@ class InferenceTraffic(JobItem):
         try:
             section.plan(seed=1)
         except PlanError as problem:
-            raise KeyProblem(f"{key}.inference.{problem.key}", str(problem)) from None
+            raise KeyProblem(f"{key}.inference.{problem.key}", problem) from None
         except BadInputError as error:
-            raise KeyProblem(f"{key}.inference.requests.file", str(error)) from None
+            raise KeyProblem(f"{key}.inference.requests.file", error) from None
         if self.ranks is not None:
             count = section.prefill.rank_count + section.decode.rank_count
             check_ranks(self.ranks, count, fabric, f"{key}.ranks")
@@ -177,7 +177,7 @@ class InferenceTraffic(JobItem):
             self.placed(topology)
         except PlanError as problem:
             own = "ranks" if problem.key == "ranks" else f"inference.{problem.key}"
-            raise KeyProblem(f"{key}.{own}", str(problem)) from None
+            raise KeyProblem(f"{key}.{own}", problem) from None
 
     def placed(self, topology: FabricSpec) -> tuple[int, ...]:
         """Return the fabric's rank of each rank of the job. Raises PlanError if they do not fit on hosts."""

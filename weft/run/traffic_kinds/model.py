@@ -114,18 +114,18 @@ class TrainingJobTraffic(JobItem):
             if count > fabric.rank_count:
                 raise KeyProblem(
                     f"{key}.parallel",
-                    f"{count} ranks on a fabric of {fabric.rank_count} "
-                    f"(valid: a product of degrees up to {fabric.rank_count})",
+                    f"{count} ranks on a fabric of {fabric.rank_count}",
+                    valid=f"a product of degrees up to {fabric.rank_count}",
                 )
             if self.ranks is not None:
                 check_ranks(self.ranks, count, fabric, f"{key}.ranks")
             for rank in self.stragglers:
                 if rank >= count:
-                    raise PlanError("stragglers", f"rank {rank} (valid: 0 to {count - 1})")
+                    raise PlanError("stragglers", f"rank {rank}", valid=f"0 to {count - 1}")
             check_memory(plan)
             check_duration(plan, self._slowest)
         except PlanError as problem:
-            raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
+            raise KeyProblem(f"{key}.{problem.key}", problem) from None
 
     @property
     def reduces_in_network(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 from pydantic import Field
 
 from weft.clocks.lab import Progress
+from weft.errors import translated
 from weft.jobs.accelerators import Bandwidth
 from weft.jobs.digits_mlp import IMAGES, DigitsMlp, parameter_count
 from weft.jobs.parameter_server import AllReduceJob, ParameterServerJob, all_reduce_job, parameter_server_job
@@ -106,20 +107,21 @@ class ParameterServerTraffic(JobItem):
         """Check that parameters or mlp is given, that keys fit together, and that the fabric has enough ranks."""
         if (self.parameters is None) == (self.mlp is None):
             what = "neither" if self.mlp is None else "both"
-            raise KeyProblem(key, f"has {what} of parameters and mlp (valid: one of them)")
+            raise KeyProblem(key, f"has {what} of parameters and mlp", valid="one of them")
         if self.mlp is not None and self.workers > IMAGES:
             raise KeyProblem(
-                f"{key}.workers", f"{self.workers} share {IMAGES} images (valid: up to {IMAGES})"
+                f"{key}.workers", f"{self.workers} share {IMAGES} images", valid=f"up to {IMAGES}"
             )
         try:
             plan = self.plan(seed=1)
         except PlanError as problem:
-            raise KeyProblem(f"{key}.{problem.key}", str(problem)) from None
+            raise KeyProblem(f"{key}.{problem.key}", problem) from None
         if plan.rank_count > fabric.rank_count:
             raise KeyProblem(
                 f"{key}.workers",
                 f"{self.workers} with {self.parameter_server} servers need {plan.rank_count} ranks on a fabric of "
-                f"{fabric.rank_count} (valid: up to {fabric.rank_count} ranks)",
+                f"{fabric.rank_count}",
+                valid=f"up to {fabric.rank_count} ranks",
             )
         if self.ranks is not None:
             check_ranks(self.ranks, plan.rank_count, fabric, f"{key}.ranks")
@@ -131,15 +133,14 @@ class ParameterServerTraffic(JobItem):
             return
         rates_bps = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
         job = all_reduce_job(replace(self.plan(seed=1), steps=1)).job
-        try:
+        with translated(JobError, KeyProblem, f"{key}.algorithm"):
             placed = placed_ranks(job, self.ranks, rank_places(topology, rates_bps))
             placed.check()
-        except JobError as error:
-            raise KeyProblem(f"{key}.algorithm", str(error)) from None
         if placed.reductions():
             raise KeyProblem(
                 f"{key}.algorithm",
-                f"{self.algorithm}: the network reduces nothing of it (valid: an algorithm of hosts)",
+                f"{self.algorithm}: the network reduces nothing of it",
+                valid="an algorithm of hosts",
             )
 
     def data_bytes(self, ranks: int) -> int:

@@ -60,13 +60,14 @@ class ParameterStoreTraffic(TrafficItem):
             fabric, [self.parameter_store], self.clients, None, key, "parameter_store"
         )
         if self.outstanding.bit_count() != 1:
-            raise KeyProblem(f"{key}.outstanding", f"{self.outstanding} (valid: a power of two)")
+            raise KeyProblem(f"{key}.outstanding", f"{self.outstanding}", valid="a power of two")
         if self.cached > self.blocks:
-            raise KeyProblem(f"{key}.cached", f"{self.cached} of {self.blocks} blocks (valid: up to these)")
+            raise KeyProblem(f"{key}.cached", f"{self.cached} of {self.blocks} blocks", valid="up to these")
         if clients * self.requests > MAX_REQUESTS:
             raise KeyProblem(
                 f"{key}.requests",
-                f"{self.requests} of {clients} clients (valid: up to {MAX_REQUESTS // clients})",
+                f"{self.requests} of {clients} clients",
+                valid=f"up to {MAX_REQUESTS // clients}",
             )
 
     def run(self, fabric: Fabric, progress: Progress) -> None:

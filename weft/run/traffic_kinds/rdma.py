@@ -8,7 +8,7 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.quantities.definitions import whole
 from weft.quantities.readable import counted
 from weft.results.rdma import RDMA
@@ -44,17 +44,15 @@ class RdmaTraffic(TrafficItem):
         """Check that the fabric has no spares, as programs belong to hosts and not to ranks."""
         if fabric.spares:
             raise KeyProblem(
-                "fabric.spares", f"{fabric.spares}: {key} has programs of hosts, not of ranks (valid: 0)"
+                "fabric.spares", f"{fabric.spares}: {key} has programs of hosts, not of ranks", valid="0"
             )
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the hosts."""
         hosts = [host.name for host in topology.hosts]
         for own in ("rdma", "parameters"):
-            try:
+            with translated(BadInputError, KeyProblem, f"{key}.{own}"):
                 of_each_host(getattr(self, own), hosts)
-            except BadInputError as error:
-                raise KeyProblem(f"{key}.{own}", str(error)) from None
 
     @raised_as_weft_errors()
     def check_classes(self, topology: FabricSpec, seed: int) -> None:

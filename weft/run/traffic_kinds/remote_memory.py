@@ -65,15 +65,16 @@ class RemoteMemoryTraffic(JobItem):
         clients = check_service_ranks(fabric, self.remote_memory, self.clients, None, key, "remote_memory")
         if clients * self.reads > MAX_READS:
             raise KeyProblem(
-                f"{key}.reads", f"{self.reads} of {clients} clients (valid: up to {MAX_READS // clients})"
+                f"{key}.reads", f"{self.reads} of {clients} clients", valid=f"up to {MAX_READS // clients}"
             )
         if self.load is not None and "outstanding" in self.model_fields_set:
-            raise KeyProblem(f"{key}.outstanding", "excludes load (valid: one of them)")
+            raise KeyProblem(f"{key}.outstanding", "excludes load", valid="one of them")
         if self.load is not None and self.load * len(self.remote_memory) > clients:
             raise KeyProblem(
                 f"{key}.load",
                 f"{self.load:g} of what the links of {len(self.remote_memory)} memories carry is more than "
-                f"{counted(clients, 'client')} can take (valid: up to {clients / len(self.remote_memory):.3g})",
+                f"{counted(clients, 'client')} can take",
+                valid=f"up to {clients / len(self.remote_memory):.3g}",
             )
         self.check_kinds((READ,), key)
 
@@ -125,7 +126,7 @@ class RemoteMemoryTraffic(JobItem):
         try:
             made: RemoteReadJob = remote_read_job(self.title, described)
         except OperationsError as error:
-            raise BadInputError(f"remote_memory.load: {self.load:g}: {error}") from None
+            raise BadInputError(f"{self.load:g}: {error}", place="remote_memory.load") from None
 
         def result(ran: JobRun) -> RemoteMemoryResult:
             return remote_memory_result(made, described, self.load, closed, ran)

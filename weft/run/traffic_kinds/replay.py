@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.quantities.definitions import Rate, number
 from weft.quantities.limits import MAX_TIME_PS
 from weft.quantities.readable import format_time
@@ -53,17 +53,15 @@ class ReplayTraffic(PlainItem):
         super().check(fabric, key)
         if self.rate is not None and "speed" in self.model_fields_set:
             raise KeyProblem(f"{key}.speed", "excludes rate, which replaces the file's times")
-        try:
+        with translated(BadInputError, KeyProblem, f"{key}.replay"):
             frames = self._frames
-        except BadInputError as error:
-            raise KeyProblem(f"{key}.replay", str(error)) from None
         if not frames:
             raise KeyProblem(f"{key}.replay", f"{self.replay} has no frames")
         if (last_ps := self._timed(lambda frame: frame)[-1][0]) > MAX_TIME_PS:
             raise KeyProblem(
                 f"{key}.replay",
-                f"{self.replay}: its last frame would leave {last_ps / PS_PER_S:,.0f} s after the first (valid: up to "
-                f"{format_time(MAX_TIME_PS)}; rate, or a larger speed, makes it shorter)",
+                f"{self.replay}: its last frame would leave {last_ps / PS_PER_S:,.0f} s after the first",
+                valid=f"up to {format_time(MAX_TIME_PS)}; rate, or a larger speed, makes it shorter",
             )
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:

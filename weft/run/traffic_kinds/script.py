@@ -43,9 +43,7 @@ class ScriptTraffic(PlainItem):
         super().check(fabric, key)
         for host in self.parameters:
             if host not in self.script:
-                raise KeyProblem(
-                    f"{key}.parameters", f"{host} has no script (valid: {', '.join(self.script)})"
-                )
+                raise KeyProblem(f"{key}.parameters", f"{host} has no script", valid=self.script)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the hosts."""

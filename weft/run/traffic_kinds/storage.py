@@ -94,12 +94,13 @@ class StorageTraffic(JobItem):
         """Check that there is one load, the number of commands, and that ranks exist and are distinct."""
         self._check_load(key)
         if self.block % SECTOR_BYTES:
-            raise KeyProblem(f"{key}.block", f"{self.block} B (valid: a multiple of {SECTOR_BYTES})")
+            raise KeyProblem(f"{key}.block", f"{self.block} B", valid=f"a multiple of {SECTOR_BYTES}")
         streams = self.devices * (self.device.read.channels + self.device.write.channels + 2)
         if streams > MAX_STREAMS:
             raise KeyProblem(
                 f"{key}.devices",
-                f"{self.devices} devices with {streams} channels and interfaces (valid: {MAX_STREAMS} of a node)",
+                f"{self.devices} devices with {streams} channels and interfaces",
+                valid=f"{MAX_STREAMS} of a node",
             )
         clients = check_service_ranks(
             fabric, self.storage, self.clients, self._client_count(key), key, "storage"
@@ -108,7 +109,8 @@ class StorageTraffic(JobItem):
             load = "access" if self.access else "checkpoint" if self.checkpoint else "loading"
             raise KeyProblem(
                 f"{key}.{load}",
-                f"{commands:,} commands of {counted(clients, 'client')} (valid: up to {loads.MAX_COMMANDS:,})",
+                f"{commands:,} commands of {counted(clients, 'client')}",
+                valid=f"up to {loads.MAX_COMMANDS:,}",
             )
 
         self.check_kinds(self._kinds, key)
@@ -148,7 +150,7 @@ class StorageTraffic(JobItem):
         try:
             return self.checkpoint.plan.parallel.rank_count
         except PlanError as problem:
-            raise KeyProblem(f"{key}.checkpoint.{problem.key}", str(problem)) from None
+            raise KeyProblem(f"{key}.checkpoint.{problem.key}", problem) from None
 
     def _command_count(self, clients: int) -> int:
         if self.access is not None:

@@ -9,6 +9,7 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.engine._core import TcpCongestionControl, tcp_congestion_control_names
+from weft.errors import translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FlowSize, PositiveTime, Size, Time, whole
 from weft.quantities.readable import counted
@@ -58,10 +59,8 @@ def _check_control(name: str | None, key: str) -> None:
 
 
 def _check_parameters(control: str, parameters: Mapping[str, float], key: str) -> None:
-    try:
+    with translated(ValueError, KeyProblem, key):
         TcpCongestionControl(control, segment_bytes=1, parameters=parameters)
-    except ValueError as error:
-        raise KeyProblem(key, str(error)) from None
 
 
 class TcpTraffic(FlowsBesideOthers):
@@ -114,7 +113,7 @@ class TcpTraffic(FlowsBesideOthers):
                 if name not in hosts:
                     raise KeyProblem(f"{own}.flow", f"no host {shown(name)}; {did_you_mean(name, hosts)}")
             if ends[0] == ends[1]:
-                raise KeyProblem(f"{own}.flow", f"from {ends[0]} to itself (valid: two hosts)")
+                raise KeyProblem(f"{own}.flow", f"from {ends[0]} to itself", valid="two hosts")
             if (each.size is None) == (each.duration is None):
                 raise KeyProblem(own, "needs exactly one of size, duration")
             _check_control(each.congestion_control, f"{own}.congestion_control")
@@ -124,7 +123,7 @@ class TcpTraffic(FlowsBesideOthers):
         _check_parameters(self.congestion_control, self.parameters, f"{key}.parameters")
         count = sum(each.connections for each in self.tcp)
         if count > MOST_TCP_FLOWS:
-            raise KeyProblem(f"{key}.tcp", f"{count} connections (valid: up to {MOST_TCP_FLOWS})")
+            raise KeyProblem(f"{key}.tcp", f"{count} connections", valid=f"up to {MOST_TCP_FLOWS}")
 
     def _control_of(self, flow: TcpFlowSection) -> str:
         return flow.congestion_control or self.congestion_control

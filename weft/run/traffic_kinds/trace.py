@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 from pydantic import Field
 
 from weft.clocks.lab import Progress
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.hints import did_you_mean
 from weft.jobs.accelerators import ACCELERATORS, Accelerator, Precision
 from weft.jobs.traces import TRACE_FORMATS, ReadOptions, read_trace, roofline_of
@@ -76,7 +76,7 @@ class TraceTraffic(JobItem):
         options = ReadOptions(roofline, self.groups, self.send_overhead, self.eager)
         job = read_trace(self.trace, self.format or "", options).job
         if job is None:
-            raise BadInputError(f"{self.trace} has flows (valid: a job; flow_list runs flows)")
+            raise BadInputError(f"{self.trace} has flows", valid="a job; flow_list runs flows")
         return self.with_classes(job)
 
     def check(self, fabric: TopologySection, key: str) -> None:
@@ -91,10 +91,8 @@ class TraceTraffic(JobItem):
         if self.accelerator is not None and self.precision not in self.accelerator.peak_tflops:
             valid = ", ".join(self.accelerator.peak_tflops)
             raise KeyProblem(f"{key}.precision", f"{self.precision} (valid for this accelerator: {valid})")
-        try:
+        with translated(BadInputError, KeyProblem, f"{key}.trace"):
             count = len(self._job.parts)
-        except BadInputError as error:
-            raise KeyProblem(f"{key}.trace", str(error)) from None
         names = JobClasses(self._job).names
         for name in self.classes:
             if name not in names:

@@ -51,8 +51,9 @@ class TracerouteTraffic(PlainItem):
         if routes * self.hops > _MOST_IDENTIFIERS:
             raise KeyProblem(
                 f"{key}.hops",
-                f"{self.hops}, with {counted(routes, 'route')} from {source} (valid: up to "
-                f"{_MOST_IDENTIFIERS // routes}; a host has {_MOST_IDENTIFIERS} identifiers of echo requests)",
+                f"{self.hops}, with {counted(routes, 'route')} from {source}",
+                valid="up to "
+                f"{_MOST_IDENTIFIERS // routes}; a host has {_MOST_IDENTIFIERS} identifiers of echo requests",
             )
 
     def time_limit_s(self, fabric: Fabric) -> float:

@@ -56,7 +56,7 @@ class TrainingRunTraffic(TrafficItem):
         """Check that each rank has images, and the algorithms."""
         if fabric.rank_count > IMAGES:
             raise KeyProblem(
-                key, f"{fabric.rank_count} ranks share {IMAGES} images (valid: up to {IMAGES} ranks)"
+                key, f"{fabric.rank_count} ranks share {IMAGES} images", valid=f"up to {IMAGES} ranks"
             )
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 

@@ -83,7 +83,8 @@ class TrainingStepTraffic(JoinableItem):
         if not TIME.holds(compute_ps):
             raise KeyProblem(
                 f"{key}.layers",
-                f"the step computes for {shortest_time(compute_ps)} in all (valid: {TIME.range_text})",
+                f"the step computes for {shortest_time(compute_ps)} in all",
+                valid=f"{TIME.range_text}",
             )
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 

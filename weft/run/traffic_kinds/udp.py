@@ -81,21 +81,23 @@ class UdpTraffic(PlainItem):
         if ports.stop > _PORTS_END or ROCE_UDP_PORT in ports:
             raise KeyProblem(
                 f"{key}.port",
-                f"{self.port}, with {counted(len(pairs), 'pair')} (valid: no port is {ROCE_UDP_PORT} or above "
-                f"{_PORTS_END - 1})",
+                f"{self.port}, with {counted(len(pairs), 'pair')}",
+                valid=f"no port is {ROCE_UDP_PORT} or above {_PORTS_END - 1}",
             )
         datagrams = self.rate * self.duration // (8 * self.packet * PS_PER_S) * len(pairs)
         if datagrams > _MOST_DATAGRAMS:
             raise KeyProblem(
                 f"{key}.duration",
-                f"takes {datagrams:,} datagrams of all pairs (valid: up to {_MOST_DATAGRAMS:,})",
+                f"takes {datagrams:,} datagrams of all pairs",
+                valid=f"up to {_MOST_DATAGRAMS:,}",
             )
         if self.bursts is not None:
             periods = int(self.duration / self.bursts.least_ps()) * len(pairs)
             if periods > _MOST_PERIODS:
                 raise KeyProblem(
                     f"{key}.bursts",
-                    f"make up to {periods:,} periods of all pairs (valid: up to {_MOST_PERIODS:,})",
+                    f"make up to {periods:,} periods of all pairs",
+                    valid=f"up to {_MOST_PERIODS:,}",
                 )
 
     def time_limit_s(self, fabric: Fabric) -> float:

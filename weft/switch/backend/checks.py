@@ -79,26 +79,26 @@ def named(objects: Mapping[str, ObjectT], name: str, what: str) -> ObjectT:
         shown = sorted(objects)[:MAX_CHOICES_SHOWN]
         if len(objects) > len(shown):
             shown.append("…")
-        raise InvalidRequestError(f"unknown {what} {name!r} (valid: {', '.join(map(repr, shown)) or 'none'})")
+        raise InvalidRequestError(f"unknown {what} {name!r}", valid=map(repr, shown))
     return objects[name]
 
 
 def check_index(what: str, name: str, index: int, size: int) -> None:
     """Check that the index lies in the array."""
     if not 0 <= index < size:
-        raise InvalidRequestError(f"{what} {name!r}: index {index} is out of range (valid: 0 to {size - 1})")
+        raise InvalidRequestError(f"{what} {name!r}: index {index} is out of range", valid=f"0 to {size - 1}")
 
 
 def check_value(what: str, value: int, width_bits: int) -> None:
     """Check that the value is not negative and fits the width."""
     if not 0 <= value < 1 << width_bits:
-        raise InvalidRequestError(f"{what}: value {value:#x} does not fit {width_bits} bits")
+        raise InvalidRequestError(f"value {value:#x} does not fit {width_bits} bits", place=what)
 
 
 def check_range(what: str, value: int, low: int, high: int) -> None:
     """Check that the value lies between `low` and `high`, both included."""
     if not low <= value <= high:
-        raise InvalidRequestError(f"{what} {value} is out of range (valid: {low} to {high})")
+        raise InvalidRequestError(f"{what} {value} is out of range", valid=f"{low} to {high}")
 
 
 def check_multicast_group(group_id: int, replicas: Iterable[Replica]) -> None:
@@ -153,14 +153,14 @@ def check_key(table: Table, key: TableKey, priority: int) -> None:
 def _check_match(what: str, field: KeyField, match: Match) -> None:
     expected = MATCH_TYPES[field.kind]
     if not isinstance(match, expected):
-        raise InvalidRequestError(f"{what}: expected {expected.__name__}, got {type(match).__name__}")
+        raise InvalidRequestError(f"expected {expected.__name__}, got {type(match).__name__}", place=what)
     width_bits = field.field.width_bits
     if isinstance(match, RangeMatch):
         check_value(what, match.low, width_bits)
         check_value(what, match.high, width_bits)
         if match.low > match.high:
             raise InvalidRequestError(
-                f"{what}: range starts at {match.low:#x}, above its end {match.high:#x}"
+                f"range starts at {match.low:#x}, above its end {match.high:#x}", place=what
             )
         return
     check_value(what, match.value, width_bits)
@@ -171,11 +171,11 @@ def _check_match(what: str, field: KeyField, match: Match) -> None:
     elif isinstance(match, LpmMatch):
         if not 0 <= match.prefix_length <= width_bits:
             raise InvalidRequestError(
-                f"{what}: prefix length {match.prefix_length} is out of range (valid: 0 to {width_bits})"
+                f"prefix length {match.prefix_length} is out of range", place=what, valid=f"0 to {width_bits}"
             )
         mask = mask >> width_bits - match.prefix_length << width_bits - match.prefix_length
     if match.value & ~mask:
-        raise InvalidRequestError(f"{what}: value {match.value:#x} has bits set that do not count")
+        raise InvalidRequestError(f"value {match.value:#x} has bits set that do not count", place=what)
 
 
 def check_call(what: str, actions: Iterable[Action], call: ActionCall) -> Action:
@@ -201,14 +201,16 @@ def check_table_action(table: Table, action: TableAction) -> None:
     what = f"table {table.name!r}"
     if isinstance(action, ActionCall):
         if table.type is not TableType.SIMPLE:
-            raise InvalidRequestError(f"{what}: its entries refer to action profile {table.action_profile!r}")
+            raise InvalidRequestError(
+                f"its entries refer to action profile {table.action_profile!r}", place=what
+            )
         check_call(what, table.actions, action)
     elif table.type is TableType.SIMPLE:
-        raise InvalidRequestError(f"{what}: it has no action profile, so its entries call an action")
+        raise InvalidRequestError("it has no action profile, so its entries call an action", place=what)
     elif isinstance(action, GroupRef) and table.type is not TableType.INDIRECT_WITH_SELECTOR:
-        raise InvalidRequestError(f"{what}: its action profile has no selector, so it has no groups")
+        raise InvalidRequestError("its action profile has no selector, so it has no groups", place=what)
     elif not isinstance(action, MemberRef | GroupRef):
-        raise InvalidRequestError(f"{what}: expected an action, got {action!r}")
+        raise InvalidRequestError(f"expected an action, got {action!r}", place=what)
 
 
 def profile_actions(program: Program, profile: str) -> list[Action]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from weft.errors import Refusal
 
-class BackendError(Exception):
+
+class BackendError(Refusal):
     """A request that the switch refuses; the subclass says why."""
 
 

@@ -44,16 +44,16 @@ def load_program(document: str | bytes) -> Program:
         with collector_paused():
             return _read_program(Node(_parse(data)), hashlib.sha256(data).hexdigest())
     except RecursionError:
-        raise Bmv2JsonError("$", "the document is nested too deeply") from None
+        raise Bmv2JsonError("the document is nested too deeply", place="$") from None
 
 
 def _parse(data: bytes) -> Any:
     try:
         return json.loads(data, parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
-        raise Bmv2JsonError("$", f"the document is not UTF-8 text: {error}") from None
+        raise Bmv2JsonError(f"the document is not UTF-8 text: {error}", place="$") from None
     except ValueError as error:
-        raise Bmv2JsonError("$", f"the document is not JSON: {error}") from None
+        raise Bmv2JsonError(f"the document is not JSON: {error}", place="$") from None
 
 
 def _refuse_constant(text: str) -> None:
@@ -123,7 +123,7 @@ def _meta(document: Node) -> tuple[tuple[int, int], str]:
     major_node, minor_node = meta["version"].items(2)
     major, minor = major_node.integer(), minor_node.integer()
     if major != SUPPORTED_MAJOR_VERSION:
-        major_node.fail(f"format version {major}.{minor} is not supported (valid: 2.x)")
+        major_node.fail(f"format version {major}.{minor} is not supported", valid="2.x")
     compiler = meta.optional("compiler")
     return (major, minor), "" if compiler is None else compiler.string()
 

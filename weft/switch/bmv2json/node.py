@@ -7,30 +7,27 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NoReturn
 
+from weft.errors import Refusal
+
 _HEX = re.compile(r"-?(0[xX])?[0-9a-fA-F]+\Z")
 _PLAIN_NAME = re.compile(r"\w+\Z")
 _MAX_CHOICES_SHOWN = 12
 
 
-class Bmv2JsonError(ValueError):
+class Bmv2JsonError(Refusal, ValueError):
     """A BMv2 JSON document that cannot be used.
 
-    `path` is the place (`$.pipelines[0].init_table`), `reason` the problem.
+    The place is a path such as `$.pipelines[0].init_table`.
     """
-
-    def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
-        self.path = path
-        self.reason = reason
 
 
 def choices(valid: Iterable[object]) -> str:
-    """`valid: 'a', 'b'` for an error message, shortened when there are many."""
+    """`'a', 'b'` for an error message, shortened when there are many."""
     names = sorted(repr(name) for name in valid)
     shown = names[:_MAX_CHOICES_SHOWN]
     if len(names) > len(shown):
         shown.append(f"{len(names) - len(shown)} more")
-    return "valid: " + (", ".join(shown) or "none")
+    return ", ".join(shown) or "none"
 
 
 class Node:
@@ -42,9 +39,9 @@ class Node:
         self.value = value
         self.path = path
 
-    def fail(self, reason: str) -> NoReturn:
+    def fail(self, problem: str, *, valid: str = "") -> NoReturn:
         """Raise `Bmv2JsonError` at this place."""
-        raise Bmv2JsonError(self.path, reason)
+        raise Bmv2JsonError(problem, place=self.path, valid=valid)
 
     def _expect(self, kind: type, description: str) -> Any:
         # bool is an int in Python, not in JSON
@@ -60,7 +57,7 @@ class Node:
         """The value, which must be an integer within the bounds."""
         value = int(self._expect(int, "an integer"))
         if not minimum <= value <= maximum:
-            self.fail(f"{value} is out of range (valid: {minimum} to {maximum})")
+            self.fail(f"{value} is out of range", valid=f"{minimum} to {maximum}")
         return value
 
     def boolean(self) -> bool:
@@ -80,7 +77,7 @@ class Node:
         """The value, which must be one of the strings in `valid`."""
         text = self.string()
         if text not in valid:
-            self.fail(f"unknown value {text!r} ({choices(valid)})")
+            self.fail(f"unknown value {text!r}", valid=choices(valid))
         return text
 
     def items(self, length: int | None = None) -> list[Node]:
@@ -120,7 +117,7 @@ class Node:
         """The value, which must be the name of one of the `what`s in `table`."""
         name = self.string()
         if name not in table:
-            self.fail(f"unknown {what} {name!r} ({choices(table)})")
+            self.fail(f"unknown {what} {name!r}", valid=choices(table))
         return name
 
 

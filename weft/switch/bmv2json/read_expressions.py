@@ -92,7 +92,7 @@ class ExpressionReader:
             return self._register(value, depth)
         leaf = self._leaf(type_name, value)
         if leaf is None:
-            type_node.fail(f"unknown expression type {type_name!r} ({choices(_LEAF_TYPES)})")
+            type_node.fail(f"unknown expression type {type_name!r}", valid=choices(_LEAF_TYPES))
         return leaf
 
     def _leaf(self, type_name: str, value: Node) -> Expression | None:
@@ -248,7 +248,7 @@ def _check_list_id(scope: Scope, name: str, node: Node, argument: Argument) -> N
         node.fail(f"the list id of {name!r} must be a constant")
     lists = scope.learn_lists if name == "generate_digest" else scope.field_lists
     if argument.value not in lists and (argument.value != 0 or name == "generate_digest"):
-        node.fail(f"unknown list id {argument.value} ({choices(lists)})")
+        node.fail(f"unknown list id {argument.value}", valid=choices(lists))
 
 
 def _check_variable(scope: Scope, nodes: list[Node], arguments: tuple[Argument, ...]) -> None:

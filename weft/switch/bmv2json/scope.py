@@ -67,7 +67,7 @@ def type_field(header_type: model_headers.HeaderType, node: Node) -> model_heade
         return header_type.field(name)
     except KeyError:
         valid = choices(each.name for each in header_type.fields)
-        node.fail(f"unknown field {name!r} of header type {header_type.name!r} ({valid})")
+        node.fail(f"unknown field {name!r} of header type {header_type.name!r}", valid=f"{valid}")
 
 
 def frozen(mapping: dict[str, ValueT]) -> Mapping[str, ValueT]:
@@ -94,7 +94,7 @@ def by_id(node: Node, mapping: Mapping[int, ValueT], what: str) -> ValueT:
     """Return the object with the id in `node`."""
     number = node.integer()
     if number not in mapping:
-        node.fail(f"unknown {what} id {number} ({choices(mapping)})")
+        node.fail(f"unknown {what} id {number}", valid=choices(mapping))
     return mapping[number]
 
 

@@ -13,6 +13,7 @@ from finsy.proto import p4i, p4r
 from google.protobuf import text_format
 
 from weft.cache import UnreadableFileError, read_bytes
+from weft.errors import Refusal
 from weft.switch.backend import BackendError
 from weft.switch.bmv2json import MAX_DOCUMENT_BYTES, Bmv2JsonError, load_program
 from weft.switch.cli.logs import LogOptions, require_complete
@@ -27,7 +28,7 @@ LOG_INTERVAL_S = 0.2
 _LOGGER = logging.getLogger(__name__)
 
 
-class StartError(ValueError):
+class StartError(Refusal, ValueError):
     """The program, its P4Info or the capture directory cannot be used."""
 
 
@@ -95,9 +96,9 @@ class Foreground:
             config = p4r.ForwardingPipelineConfig(p4info=p4info, p4_device_config=document)
             next(iter(self._daemon.devices.values())).load(config)
         except UnreadableFileError as error:
-            raise StartError(str(error)) from None
+            raise StartError(error) from None
         except OSError as error:
-            raise StartError(f"{error.filename}: {error.strerror}") from None
+            raise StartError(f"{error.strerror}", place=error.filename) from None
         except (Bmv2JsonError, BackendError) as error:
             raise StartError(f"{program}: {error}") from None
         except (text_format.ParseError, ValueError) as error:  # ValueError: an enum beyond 32 bits, no UTF-8
@@ -110,7 +111,7 @@ class Foreground:
         if directory is None:
             return
         if not directory.is_dir():
-            raise StartError(f"--pcap: {directory} is not a directory")
+            raise StartError(f"{directory} is not a directory", place="--pcap")
         engine = self._daemon.wiring.engine
         origin_ns = time.time_ns() - engine.now_ps // 1000
         for port in self._switch.ports.values():

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from weft.cache import UnreadableFileError, read_bytes
+from weft.errors import Refusal, translated
 from weft.quantities.traffic_classes import CLASSES
 from weft.switch.p4runtime.tls import ServerTls
 
@@ -19,7 +20,7 @@ MAX_PORT = 511
 """The largest port number of 9 bits. By default 510 is the CPU port and 511 drops."""
 
 
-class ConfigError(ValueError):
+class ConfigError(Refusal, ValueError):
     """A configuration that cannot be used; the message names the place."""
 
 
@@ -248,10 +249,8 @@ def read_config(path: Path) -> DaemonConfig:
     try:
         text = read_bytes(path, MAX_CONFIG_BYTES)
     except UnreadableFileError as error:
-        raise ConfigError(str(error)) from None
+        raise ConfigError(error) from None
     except OSError as error:
-        raise ConfigError(f"{path}: {error.strerror}") from None
-    try:
+        raise ConfigError(f"{error.strerror}", place=path) from None
+    with translated(ConfigError, ConfigError, place=path):
         return parse_config(text)
-    except ConfigError as error:
-        raise ConfigError(f"{path}: {error}") from None

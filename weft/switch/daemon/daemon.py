@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from weft.errors import Refusal
 from weft.switch.daemon import manage_service, port_service, trace_service
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
@@ -15,7 +16,7 @@ from weft.switch.daemon.wiring import Wiring
 from weft.switch.p4runtime.service import Server
 
 
-class CommandError(ValueError):
+class CommandError(Refusal, ValueError):
     """A command that the daemon does not understand or cannot carry out."""
 
 
@@ -80,7 +81,7 @@ class Daemon:
         name = command.get("command") if isinstance(command, dict) else None
         if not isinstance(name, str) or name not in self._commands:
             valid = ", ".join(map(repr, self._commands))
-            raise CommandError(f"unknown command {name!r} (valid: {valid})")
+            raise CommandError(f"unknown command {name!r}", valid=f"{valid}")
         failure = self.wiring.engine.failure
         if failure is not None:
             raise CommandError(f"the engine has stopped: {failure}")
@@ -125,7 +126,7 @@ class Daemon:
         device_id = command.get("device_id")
         wired = self.wiring.switches.get(device_id) if isinstance(device_id, int) else None
         if wired is None:
-            raise CommandError(f"unknown device_id {device_id!r} (valid: {_listed(self.wiring.switches)})")
+            raise CommandError(f"unknown device_id {device_id!r}", valid=f"{_listed(self.wiring.switches)}")
         return wired
 
     def _port(self, command: dict[str, Any]) -> tuple[WiredSwitch, int, WiredPort]:
@@ -133,7 +134,7 @@ class Daemon:
         wired, number = self._switch(command), command.get("port")
         port = wired.ports.get(number) if isinstance(number, int) else None
         if port is None:
-            raise CommandError(f"unknown port {number!r} (valid: {_listed(wired.ports)})")
+            raise CommandError(f"unknown port {number!r}", valid=f"{_listed(wired.ports)}")
         return wired, port.config.port, port
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 import grpc
 from pydantic import BaseModel, ConfigDict, Field
 
+from weft.errors import Refusal
 from weft.quantities.units import NS_PER_US, PS_PER_US
 from weft.switch.daemon.calls import SwitchRequest, abort, read_request
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
@@ -39,7 +40,7 @@ class ManageAnswer(BaseModel):
     since_epoch_us: int
 
 
-class UnmanageableError(ValueError):
+class UnmanageableError(Refusal, ValueError):
     """The request cannot be carried out; the message says why."""
 
 
@@ -66,9 +67,7 @@ def manage(wired: WiredSwitch, request: ManageRequest, epoch_us: Callable[[], in
 
 def _port(wired: WiredSwitch, number: int) -> WiredPort:
     if number not in wired.ports:
-        raise UnmanageableError(
-            f"there is no port {number} (valid: {', '.join(map(str, wired.ports)) or 'none'})"
-        )
+        raise UnmanageableError(f"there is no port {number}", valid=wired.ports)
     return wired.ports[number]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.engine import _core
+from weft.errors import Refusal
 from weft.hints import did_you_mean
 from weft.switch.bmv2json import FieldRef, Header, HeaderRef, KeyField, Program
 from weft.switch.debug.condition_tokens import quoted
@@ -14,7 +15,7 @@ _STANDARD = "standard_metadata"
 _SYNONYMS = {"src": ("source", "src"), "dst": ("destination", "dst")}
 
 
-class UnknownNameError(ValueError):
+class UnknownNameError(Refusal, ValueError):
     """The program has no such name; the message lists the valid ones."""
 
 
@@ -136,5 +137,5 @@ def _by_end(text: str, names: Iterable[str], what: str) -> str:
     if len(found) == 1:
         return found[0]
     if found:
-        raise UnknownNameError(f"{what} '{text}' is ambiguous (valid: {', '.join(found)})")
+        raise UnknownNameError(f"{what} '{text}' is ambiguous", valid=found)
     raise UnknownNameError(f"unknown {what} {quoted(text)}; {did_you_mean(text, known)}")

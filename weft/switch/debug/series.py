@@ -86,7 +86,7 @@ def _cells(program: Program, name: str, kind: str, item: Item) -> range:
     size = sizes[kind][name]
     first, last = item.cells or (0, size - 1)
     if last >= size:
-        raise SeriesError(f"'{name}' has no cell {last} (valid: 0 to {size - 1})")
+        raise SeriesError(f"'{name}' has no cell {last}", valid=f"0 to {size - 1}")
     return range(first, last + 1)
 
 

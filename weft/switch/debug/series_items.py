@@ -7,11 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from weft.errors import Refusal
+
 ITEM = r"([^\s\[\]]{1,256})(?:\[([0-9]{1,9})(?:\.\.([0-9]{1,9}))?\])?"
 """Syntax of an item: `NAME`, `NAME[3]`, `NAME[0..7]`."""
 
 
-class SeriesError(ValueError):
+class SeriesError(Refusal, ValueError):
     """An item that no program has, or that has no such cells."""
 
 

@@ -88,7 +88,7 @@ def hash_of(
         return emit.call_runtime("weft_random_between", I64, emit.context, I64(0), I64(2**64 - 1))
     if algorithm not in ALGORITHMS:
         raise UnsupportedError(
-            f"{where}: hash algorithm '{algorithm}' (valid: {', '.join(sorted((*ALGORITHMS, RANDOM)))})"
+            f"hash algorithm '{algorithm}'", place=where, valid=sorted((*ALGORITHMS, RANDOM))
         )
     items = list(items)
     with_payload = any(isinstance(item, Payload) for item in items)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weft.errors import Refusal
 
-class UnsupportedError(Exception):
+
+class UnsupportedError(Refusal):
     """The program uses something that the native switch does not implement; the text says what and where."""

@@ -9,6 +9,7 @@ from typing import Any
 from llvmlite import ir
 
 from weft.engine import _core
+from weft.errors import translated
 from weft.switch.bmv2json import Constant, Deparser, FieldList, FieldRef, MatchKind, Program, Table
 from weft.switch.drop_sites import drop_sites
 from weft.switch.lowering import bounds, checksums, intrinsics
@@ -58,10 +59,8 @@ def lower_program(
     """
     abi = _core.switch_abi()
     found = temporaries(program)
-    try:
+    with translated(ValueError, UnsupportedError):
         layout = state_layout(program, abi["kProgramStateOffset"], found.kinds)
-    except ValueError as error:
-        raise UnsupportedError(str(error)) from None
     registers, registers_bytes = register_layouts(program)
     counters = _offsets(
         {name: item.size for name, item in program.counter_arrays.items() if item.table is None}

@@ -68,7 +68,7 @@ class TableEntries:
                 target.index, *key, *binding, entry.idle_timeout_ns, max_size
             )
         except ValueError as error:
-            raise backend.EntryNotFoundError(str(error)) from None
+            raise backend.EntryNotFoundError(error) from None
         except OverflowError:
             raise backend.CapacityExceededError(f"table '{name}' is full ({max_size} entries)") from None
         if not inserted:
@@ -136,4 +136,4 @@ def _with_action(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except ValueError as error:
-        raise backend.EntryNotFoundError(str(error)) from None
+        raise backend.EntryNotFoundError(error) from None

@@ -84,7 +84,7 @@ class NativeTable:
         """Return the native key. InvalidRequestError names the field that does not fit the table."""
         if priority > _MAX_PRIORITY:
             raise backend.InvalidRequestError(
-                f"table {self.table.name!r}: priority {priority} (valid: to {_MAX_PRIORITY})"
+                f"table {self.table.name!r}: priority {priority}", valid=f"to {_MAX_PRIORITY}"
             )
         value = mask = low = high = 0
         fits = len(key) == len(self._fields) and (priority > 0 or not self._needs_priority)

@@ -92,6 +92,6 @@ def algorithm(name: str, where: str) -> Callable[[bytes], int]:
     """Return the algorithm called `name`. Raises UnsupportedProgramError, with the place, if it is unknown."""
     if name not in ALGORITHMS:
         raise UnsupportedProgramError(
-            f"{where}: hash algorithm {name!r} is not supported (valid: {', '.join(sorted(ALGORITHMS))})"
+            f"hash algorithm {name!r} is not supported", place=where, valid=sorted(ALGORITHMS)
         )
     return ALGORITHMS[name]

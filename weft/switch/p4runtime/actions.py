@@ -17,7 +17,7 @@ def bound_action(actions: Mapping[int, BoundAction], number: int) -> BoundAction
     action = actions.get(number)
     if action is None:
         valid = choices(f"{each.id:#010x} ({each.name})" for each in actions.values())
-        raise invalid(f"unknown action id {number:#010x} ({valid})")
+        raise invalid(f"unknown action id {number:#010x}", valid=f"{valid}")
     return action
 
 
@@ -40,13 +40,13 @@ def decode_action(
             parameter = known.get(number)
             if parameter is None:
                 valid = choices(f"{each.id} ({each.name})" for each in action.parameters)
-                raise invalid(f"unknown parameter id {number} ({valid})")
+                raise invalid(f"unknown parameter id {number}", valid=f"{valid}")
             if number in values:
                 raise invalid(f"parameter {parameter.name!r} is given twice")
             try:
                 values[number] = decode_value(param.value, parameter)
             except RequestError as error:
-                raise RequestError(error.code, f"parameter {parameter.name!r}: {error.message}") from error
+                raise RequestError(error.code, error, place=f"parameter {parameter.name!r}") from error
         if len(values) < len(known):
             missing = next(parameter for parameter in action.parameters if parameter.id not in values)
             raise invalid(f"parameter {missing.name!r} is missing")

@@ -160,7 +160,7 @@ class Arbitration(Generic[ClientT]):
         """
         role = self._roles.get(role_name)
         if role is None and role_name:
-            raise RequestError(NOT_FOUND, f"unknown role {role_name!r} ({choices(self._roles)})")
+            raise RequestError(NOT_FOUND, f"unknown role {role_name!r}", valid=choices(self._roles))
         if role is None or role.primary is None:
             raise RequestError(PERMISSION_DENIED, "there is no primary controller for this device and role")
         if election_id is None or U128.decode(election_id) != role.highest:
@@ -177,7 +177,7 @@ class Arbitration(Generic[ClientT]):
         if not role_name:
             return FULL_ACCESS
         if role_name not in self._roles:
-            raise RequestError(NOT_FOUND, f"unknown role {role_name!r} ({choices(self._roles)})")
+            raise RequestError(NOT_FOUND, f"unknown role {role_name!r}", valid=choices(self._roles))
         return self._roles[role_name].rights
 
     def rights_of(self, client: ClientT) -> Role:

@@ -36,7 +36,7 @@ def apply_batch(session: Session, encoded: Sequence[bytes], atomicity: int, role
             with session.backend.atomically():
                 return _all_or_none(session, updates, role)
     valid = ", ".join(p4r.WriteRequest.Atomicity.keys())
-    raise invalid(f"atomicity {atomicity} is unknown (valid: {valid})")
+    raise invalid(f"atomicity {atomicity} is unknown", valid=f"{valid}")
 
 
 def _each_by_itself(session: Session, encoded: Sequence[bytes], role: Role) -> Outcome:
@@ -113,5 +113,6 @@ def _check_atomic(session: Session, updates: Sequence[p4r.Update]) -> None:
         raise RequestError(
             UNIMPLEMENTED,
             "the batch is not atomic for packets that wait between ingress and egress: it changes what both"
-            " look at (valid: batches for one of them)",
+            " look at",
+            valid="batches for one of them",
         )

@@ -54,6 +54,7 @@ class ArrayCells:
         if index >= info.size:
             raise RequestError(
                 OUT_OF_RANGE,
-                f"{what} {info.preamble.name!r}: index {index} is out of range (valid: 0 to {info.size - 1})",
+                f"{what} {info.preamble.name!r}: index {index} is out of range",
+                valid=f"0 to {info.size - 1}",
             )
         return (index,)

@@ -109,7 +109,7 @@ def _names(objects: Iterable[Any]) -> dict[int, str]:
 def _named(names: Mapping[int, str], number: int, what: str) -> str:
     if number not in names:
         known = (f"{each:#010x}" for each in names)
-        raise invalid(f"{what} {number:#010x} is not in p4info ({choices(known)})")
+        raise invalid(f"{what} {number:#010x} is not in p4info", valid=choices(known))
     return names[number]
 
 
@@ -213,7 +213,7 @@ def _check_cells(register: p4i.Register, width_bits: int) -> None:
 def _leaves(spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> Iterator[p4t.P4DataTypeSpec]:
     if spec.HasField("struct"):
         if spec.struct.name not in types.structs:
-            raise invalid(f"struct {spec.struct.name!r} is not in type_info ({choices(types.structs)})")
+            raise invalid(f"struct {spec.struct.name!r} is not in type_info", valid=choices(types.structs))
         for member in types.structs[spec.struct.name].members:
             yield from _leaves(member.type_spec, types)
     elif spec.HasField("tuple"):

@@ -91,7 +91,7 @@ class Device:
                 self._commit_staged()
                 return
         if head.action not in actions.Action.values() or head.action == actions.UNSPECIFIED:
-            raise invalid(f"action {head.action} is none (valid: {', '.join(actions.Action.keys()[1:])})")
+            raise invalid(f"action {head.action} is none", valid=actions.Action.keys()[1:])
         if config is None:
             raise invalid("config is not set")
         pipeline = self._verify(config)  # takes a while, so others are served meanwhile
@@ -258,7 +258,7 @@ class Device:
                 try:
                     self.backend.packet_out(data)
                 except BackendError as error:
-                    raise RequestError(backend_code(error), str(error)) from error
+                    raise RequestError(backend_code(error), error) from error
             case "digest_ack":
                 self._running().digests.acknowledge(message.digest_ack)
             case _:

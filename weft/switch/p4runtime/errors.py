@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from finsy.proto import p4r, rpc_code, rpc_status
 
+from weft.errors import Refusal
 from weft.switch import backend
 
 OK = int(rpc_code.OK)
@@ -44,13 +45,15 @@ _BACKEND_CODES: dict[type[backend.BackendError], int] = {
 }
 
 
-class RequestError(Exception):
+class RequestError(Refusal):
     """A request, or one update of it, that the server refuses."""
 
-    def __init__(self, code: int, message: str) -> None:
-        super().__init__(message)
+    def __init__(
+        self, code: int, problem: str | Exception, *, place: str = "", valid: str | Iterable[object] = ""
+    ) -> None:
+        super().__init__(problem, place=place, valid=valid)
         self.code = code
-        self.message = message
+        self.message = str(self)
 
 
 class BatchError(RequestError):
@@ -61,16 +64,16 @@ class BatchError(RequestError):
         self.details = details
 
 
-def invalid(message: str) -> RequestError:
+def invalid(problem: str | Exception, *, place: str = "", valid: str | Iterable[object] = "") -> RequestError:
     """An INVALID_ARGUMENT error."""
-    return RequestError(INVALID_ARGUMENT, message)
+    return RequestError(INVALID_ARGUMENT, problem, place=place, valid=valid)
 
 
 def choices(valid: Iterable[object], limit: int = 10) -> str:
-    """`valid: 'a', 'b'`, shortened when there are many."""
+    """`'a', 'b'`, shortened when there are many."""
     names = [repr(name) if isinstance(name, str) else str(name) for name in valid]
     shown = names[:limit] + ([f"{len(names) - limit} more"] if len(names) > limit else [])
-    return "valid: " + (", ".join(shown) or "none")
+    return ", ".join(shown) or "none"
 
 
 class place:
@@ -87,9 +90,9 @@ class place:
     def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
         # a class, because contextlib's generators cost more than the work inside
         if isinstance(error, RequestError):
-            raise RequestError(error.code, f"{self._where}: {error.message}") from error
+            raise RequestError(error.code, error, place=self._where) from error
         if isinstance(error, backend.BackendError):
-            raise RequestError(backend_code(error), f"{self._where}: {error}") from error
+            raise RequestError(backend_code(error), error, place=self._where) from error
 
 
 def backend_code(error: backend.BackendError) -> int:

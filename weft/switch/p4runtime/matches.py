@@ -44,7 +44,7 @@ class KeyDecoder:
             index = self._places.get(match.field_id, -1)
             if index < 0:
                 valid = choices(f"{field.id} ({field.name})" for field in self._fields)
-                raise invalid(f"unknown match field id {match.field_id} ({valid})")
+                raise invalid(f"unknown match field id {match.field_id}", valid=f"{valid}")
             field = self._fields[index]
             if given >> index & 1:
                 raise invalid(f"match field {field.name!r} is given twice")
@@ -57,7 +57,7 @@ class KeyDecoder:
             try:
                 key[index] = _decode_given(field, match)
             except RequestError as error:
-                raise RequestError(error.code, f"match field {field.name!r}: {error.message}") from error
+                raise RequestError(error.code, error, place=f"match field {field.name!r}") from error
         return self._complete(key)
 
     def _complete(self, key: list[Match | None]) -> TableKey:
@@ -126,7 +126,7 @@ def _decode_lpm(match: p4r.FieldMatch.LPM, width_bits: int) -> LpmMatch:
     value = decode(match.value, width_bits)
     if not 1 <= match.prefix_len <= width_bits:
         hint = "; leave the field out to match everything" if match.prefix_len == 0 else ""
-        raise invalid(f"prefix length {match.prefix_len} is out of range (valid: 1 to {width_bits}{hint})")
+        raise invalid(f"prefix length {match.prefix_len} is out of range", valid=f"1 to {width_bits}{hint}")
     if value & ((1 << (width_bits - match.prefix_len)) - 1):
         raise invalid(f"value {value:#x} has bits set behind its prefix of {match.prefix_len} bits")
     return LpmMatch(value, match.prefix_len)

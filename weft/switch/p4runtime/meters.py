@@ -58,7 +58,8 @@ def check_colour_counts(message: p4r.MeterCounterData) -> None:
         if data.packet_count or data.byte_count:
             raise invalid(
                 f"the {colour} counts are {data.packet_count} packets, {data.byte_count} bytes, but counts of"
-                " colours can only be cleared (valid: 0)"
+                " colours can only be cleared",
+                valid="0",
             )
 
 

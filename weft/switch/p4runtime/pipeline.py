@@ -149,7 +149,7 @@ def lookup(objects: Mapping[int, BoundT], number: int, what: str) -> BoundT:
     """Return the object with this id. INVALID_ARGUMENT if it does not exist."""
     found = objects.get(number)
     if found is None:
-        raise invalid(f"unknown {what} id {number:#010x} ({choices(f'{each:#010x}' for each in objects)})")
+        raise invalid(f"unknown {what} id {number:#010x}", valid=choices(f"{each:#010x}" for each in objects))
     return found
 
 
@@ -227,7 +227,7 @@ def _bind(
 
 def _named(objects: Mapping[str, BoundT], name: str, what: str) -> BoundT:
     if name not in objects:
-        raise invalid(f"{what} {name!r} is not in p4_device_config ({choices(objects)})")
+        raise invalid(f"{what} {name!r} is not in p4_device_config", valid=choices(objects))
     return objects[name]
 
 
@@ -273,7 +273,8 @@ def _meter_type(meter: p4i.Meter | p4i.DirectMeter) -> p4i.MeterSpec.Type.ValueT
     kinds = p4i.MeterSpec.Type
     if meter.spec.type not in kinds.values():
         raise invalid(
-            f"meter {meter.preamble.name!r} has the unknown type {meter.spec.type} ({choices(kinds.keys())})"
+            f"meter {meter.preamble.name!r} has the unknown type {meter.spec.type}",
+            valid=choices(kinds.keys()),
         )
     return meter.spec.type
 
@@ -284,8 +285,8 @@ def _bind_field(info: p4i.MatchField, key: KeyField, translations: Translations)
         raise invalid(f"match field {info.name!r} has an unsupported match type {info.match_type}")
     if key.kind not in kinds:
         raise invalid(
-            f"match field {info.name!r} is {key.kind.value!r} in p4_device_config"
-            f" ({choices(kind.value for kind in kinds)})"
+            f"match field {info.name!r} is {key.kind.value!r} in p4_device_config",
+            valid=choices(kind.value for kind in kinds),
         )
     width_bits = key.field.width_bits
     translation = translations.of(info.type_name.name, width_bits)

@@ -127,7 +127,7 @@ class Profiles:
     ) -> list[GroupMember]:
         limit = profile.info.max_group_size
         if message.max_size < 0 or (limit > 0 and not 0 < message.max_size <= limit):
-            raise invalid(f"max_size {message.max_size} is out of range (valid: 1 to {limit or 'any'})")
+            raise invalid(f"max_size {message.max_size} is out of range", valid=f"1 to {limit or 'any'}")
         members: dict[int, GroupMember] = {}
         for member in message.members:
             with place(f"member {member.member_id}"):
@@ -146,10 +146,10 @@ class Profiles:
             return message.watch or None
         port = self._decode_port(message.watch_port)
         if port >> PORT_BITS:
-            raise invalid(f"watch_port {port} is out of range (valid: 0 to {(1 << PORT_BITS) - 1})")
+            raise invalid(f"watch_port {port} is out of range", valid=f"0 to {(1 << PORT_BITS) - 1}")
         if self._ports.numbers is not None and port not in self._ports.numbers:
             raise invalid(
-                f"watch_port {port}: there is no such port ({choices(sorted(self._ports.numbers))})"
+                f"watch_port {port}: there is no such port", valid=choices(sorted(self._ports.numbers))
             )
         return port
 
@@ -178,11 +178,11 @@ class Profiles:
         modes = p4r.ActionProfileActionSet.ActionSelectionMode
         if message.action_selection_mode not in modes.values():
             raise invalid(
-                f"action_selection_mode {message.action_selection_mode} is none ({choices(modes.keys())})"
+                f"action_selection_mode {message.action_selection_mode} is none", valid=choices(modes.keys())
             )
         semantics = p4r.ActionProfileActionSet.SizeSemantics
         if message.size_semantics not in semantics.values():
-            raise invalid(f"size_semantics {message.size_semantics} is none ({choices(semantics.keys())})")
+            raise invalid(f"size_semantics {message.size_semantics} is none", valid=choices(semantics.keys()))
         canonical_set = p4r.ActionProfileActionSet(
             action_selection_mode=message.action_selection_mode, size_semantics=message.size_semantics
         )

@@ -41,7 +41,7 @@ class Replication:
     def _write_group(self, update_type: int, message: p4r.MulticastGroupEntry) -> None:
         number = message.multicast_group_id
         if not 1 <= number <= MAX_MULTICAST_GROUP_ID:
-            raise invalid(f"the id is out of range (valid: 1 to {MAX_MULTICAST_GROUP_ID})")
+            raise invalid("the id is out of range", valid=f"1 to {MAX_MULTICAST_GROUP_ID}")
         check_existence(update_type, number in self._groups)
         if update_type == p4r.Update.DELETE:
             self._backend.multicast_group_delete(number)
@@ -64,8 +64,8 @@ class Replication:
             return
         if message.class_of_service > MAX_CLASS_OF_SERVICE:
             raise invalid(
-                f"class_of_service {message.class_of_service} is out of range"
-                f" (valid: 0 to {MAX_CLASS_OF_SERVICE})"
+                f"class_of_service {message.class_of_service} is out of range",
+                valid=f"0 to {MAX_CLASS_OF_SERVICE}",
             )
         if message.packet_length_bytes < 0:
             raise invalid(f"packet_length_bytes {message.packet_length_bytes} is negative")
@@ -116,7 +116,7 @@ class Replication:
         if port == CPU_SDN_PORT:
             return self._cpu_port
         if port >= 1 << PORT_BITS:
-            raise invalid(f"port {port} is out of range (valid: 0 to {(1 << PORT_BITS) - 1})")
+            raise invalid(f"port {port} is out of range", valid=f"0 to {(1 << PORT_BITS) - 1}")
         return port
 
     def read(self, query: p4r.PacketReplicationEngineEntry) -> Iterator[p4r.PacketReplicationEngineEntry]:
@@ -154,5 +154,5 @@ class Replication:
 
 def _instance(number: int) -> int:
     if number > MAX_INSTANCE:
-        raise invalid(f"instance {number} is out of range (valid: 0 to {MAX_INSTANCE})")
+        raise invalid(f"instance {number} is out of range", valid=f"0 to {MAX_INSTANCE}")
     return number

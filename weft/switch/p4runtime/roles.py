@@ -111,7 +111,7 @@ def read_role(config: any_pb2.Any) -> Role:
     """Return the rights in a config. INVALID_ARGUMENT if it is of another type, or malformed."""
     name = config.type_url.rpartition("/")[2]
     if name != TYPE_NAME:
-        raise invalid(f"role.config has the type {name!r} ({choices([TYPE_NAME])})")
+        raise invalid(f"role.config has the type {name!r}", valid=choices([TYPE_NAME]))
     message = P4RoleConfig()
     try:
         message.ParseFromString(config.value)

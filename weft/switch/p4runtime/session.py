@@ -72,12 +72,12 @@ class Session:
     def write(self, update: p4r.Update) -> None:
         """Apply one update. Raises RequestError if it is refused."""
         if update.type not in _UPDATE_TYPES:
-            raise invalid(f"update type {update.type} is unknown (valid: INSERT, MODIFY, DELETE)")
+            raise invalid(f"update type {update.type} is unknown", valid="INSERT, MODIFY, DELETE")
         kind = self._kind(update.entity)
         try:
             self._writers[kind](update.type, getattr(update.entity, kind))
         except BackendError as error:
-            raise RequestError(backend_code(error), str(error)) from error
+            raise RequestError(backend_code(error), error) from error
 
     def read(self, query: p4r.Entity) -> Iterator[p4r.Entity]:
         """Return the entities that `query` selects. Raises RequestError if it is refused, now or during iteration.
@@ -88,7 +88,7 @@ class Session:
         try:
             found = self._readers[kind](getattr(query, kind))
         except BackendError as error:
-            raise RequestError(backend_code(error), str(error)) from error
+            raise RequestError(backend_code(error), error) from error
         return _entities(kind, found)
 
     def is_of_cells(self, query: p4r.Entity) -> bool:
@@ -98,9 +98,11 @@ class Session:
     def _kind(self, entity: p4r.Entity) -> str:
         kind = entity.WhichOneof("entity")
         if kind is None:
-            raise invalid(f"no entity is set ({choices(self._writers, limit=20)})")
+            raise invalid("no entity is set", valid=choices(self._writers, limit=20))
         if kind not in self._writers:
-            raise RequestError(UNIMPLEMENTED, f"{kind} is not supported ({choices(self._writers, limit=20)})")
+            raise RequestError(
+                UNIMPLEMENTED, f"{kind} is not supported", valid=choices(self._writers, limit=20)
+            )
         return kind
 
 
@@ -109,4 +111,4 @@ def _entities(kind: str, found: Iterator[Any]) -> Iterator[p4r.Entity]:
         for each in found:
             yield p4r.Entity(**{kind: each})
     except BackendError as error:
-        raise RequestError(backend_code(error), str(error)) from error
+        raise RequestError(backend_code(error), error) from error

@@ -14,7 +14,7 @@ def find_device(devices: Mapping[int, Device], device_id: int) -> Device:
     """Return the device with this id. Raises RequestError (NOT_FOUND) if it does not exist."""
     device = devices.get(device_id)
     if device is None:
-        raise RequestError(NOT_FOUND, f"unknown device_id {device_id} ({choices(devices)})")
+        raise RequestError(NOT_FOUND, f"unknown device_id {device_id}", valid=choices(devices))
     return device
 
 

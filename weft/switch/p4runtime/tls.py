@@ -8,8 +8,10 @@ from pathlib import Path
 
 import grpc
 
+from weft.errors import Refusal
 
-class TlsError(ValueError):
+
+class TlsError(Refusal, ValueError):
     """Certificate, key or certificate authority cannot be used; the message names the file."""
 
 

@@ -96,8 +96,8 @@ class WidthTranslation:
         if value >> self._width_bits:
             raise RequestError(
                 OUT_OF_RANGE,
-                f"value {value:#x} does not fit the data plane's {self._width_bits} bits"
-                f" (valid: 0 to {(1 << self._width_bits) - 1:#x})",
+                f"value {value:#x} does not fit the data plane's {self._width_bits} bits",
+                valid=f"0 to {(1 << self._width_bits) - 1:#x}",
             )
         return value
 
@@ -139,7 +139,7 @@ class TextTranslation:
         if own is not None and own < 1 << self._width_bits and own not in self._texts:
             return self._allot(text, own)
         if not self._open_ended:
-            raise invalid(f"unknown port {text!r} ({choices(self._numbers)}, or a port's number)")
+            raise invalid(f"unknown port {text!r}", valid=f"{choices(self._numbers)}, or a port's number")
         while self._next in self._texts:
             self._next += 1
         if self._next >> self._width_bits:
@@ -163,7 +163,7 @@ class TextTranslation:
 
     def full_mask(self) -> bytes:
         """Raise INVALID_ARGUMENT, as texts have no masks."""
-        raise invalid("a text is matched as a whole (valid: exact and optional matches)")
+        raise invalid("a text is matched as a whole", valid="exact and optional matches")
 
 
 class Translations:

@@ -18,7 +18,7 @@ def decode(data: bytes, width_bits: int) -> int:
     if value.bit_length() > width_bits:
         limit = (1 << width_bits) - 1
         raise RequestError(
-            OUT_OF_RANGE, f"value {value:#x} does not fit {width_bits} bits (valid: 0 to {limit:#x})"
+            OUT_OF_RANGE, f"value {value:#x} does not fit {width_bits} bits", valid=f"0 to {limit:#x}"
         )
     return value
 
@@ -34,7 +34,7 @@ def decode_signed(data: bytes, width_bits: int) -> int:
     half = 1 << (width_bits - 1)
     if not -half <= value < half:
         raise RequestError(
-            OUT_OF_RANGE, f"value {value} does not fit {width_bits} bits (valid: {-half} to {half - 1})"
+            OUT_OF_RANGE, f"value {value} does not fit {width_bits} bits", valid=f"{-half} to {half - 1}"
         )
     return value % (1 << width_bits)
 

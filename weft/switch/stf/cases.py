@@ -62,7 +62,7 @@ def find_cases(directory: Path) -> list[Case]:
         if script.with_suffix(".p4").exists()
     ]
     if not cases:
-        raise StfError(f"{directory}: holds no NAME.stf with a NAME.p4 next to it")
+        raise StfError("holds no NAME.stf with a NAME.p4 next to it", place=directory)
     return cases
 
 

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from weft.errors import Refusal
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -18,15 +20,15 @@ class Place:
         return f"{self.path}:{self.line}"
 
 
-class StfError(ValueError):
+class StfError(Refusal, ValueError):
     """A script, its program or a directory of cases that cannot be used."""
 
 
 class StfSyntaxError(StfError):
     """An invalid line; the message begins with its place."""
 
-    def __init__(self, place: Place, message: str) -> None:
-        super().__init__(f"{place}: {message}")
+    def __init__(self, place: Place, message: str, *, valid: str = "") -> None:
+        super().__init__(message, place=place, valid=valid)
 
 
 class ProgramRefusedError(StfError):

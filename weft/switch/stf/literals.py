@@ -27,14 +27,14 @@ def read_bounded(text: str, place: Place) -> int:
     """Return the number. Raises StfSyntaxError if it exceeds LARGEST_CELL."""
     value = read_number(text, place)
     if value > LARGEST_CELL:
-        raise StfSyntaxError(place, f"{text} is out of range (valid: to {LARGEST_CELL:#x})")
+        raise StfSyntaxError(place, f"{text} is out of range", valid=f"to {LARGEST_CELL:#x}")
     return value
 
 
 def check_length(text: str, place: Place) -> None:
     """Check that a number has at most as many digits as Python converts in any base."""
     if len(text) > _LONGEST:
-        raise StfSyntaxError(place, f"a number of {len(text)} digits is too long (valid: to {_LONGEST})")
+        raise StfSyntaxError(place, f"a number of {len(text)} digits is too long", valid=f"to {_LONGEST}")
 
 
 def read_key_value(reader: TokenReader) -> KeyValue:

@@ -61,9 +61,9 @@ def parse_file(path: Path) -> list[Statement]:
     try:
         text = read_text(path, MAX_SCRIPT_BYTES)
     except UnreadableFileError as error:
-        raise StfError(str(error)) from None
+        raise StfError(error) from None
     except (OSError, UnicodeDecodeError) as error:
-        raise StfError(f"{path}: cannot be read: {error}") from None
+        raise StfError(f"cannot be read: {error}", place=path) from None
     return parse_text(text, path)
 
 
@@ -103,7 +103,7 @@ def _parse_packet_line(keyword: str, rest: str, place: Place) -> Statement:
         raise StfSyntaxError(place, f"{keyword}: expected a port (decimal), {shown}")
     port, digits = read_number(words[0], place), "".join(words[1:]).lower()
     if port > LARGEST_PORT:
-        raise StfSyntaxError(place, f"port {port} is out of range (valid: 0 to {LARGEST_PORT})")
+        raise StfSyntaxError(place, f"port {port} is out of range", valid=f"0 to {LARGEST_PORT}")
     if keyword == "packet":
         wrong = re.search("[^0-9a-f]", digits)
         if wrong:

@@ -58,7 +58,7 @@ class _Reader:
                 raise
             raise TopologyError(f"line 1: cannot be decoded: {error}") from None
         if self._graphs != 1:
-            raise TopologyError(f"the whole: has {self._graphs} graphs (valid: one)")
+            raise TopologyError(f"the whole: has {self._graphs} graphs", valid="one")
         return self.listed
 
     @property
@@ -66,7 +66,9 @@ class _Reader:
         return f"line {self._parser.CurrentLineNumber}"
 
     def _doctype(self, name: str, *_: object) -> None:
-        raise TopologyError(f"{self._place}: DOCTYPE {shown(name)} is refused (valid: GraphML without one)")
+        raise TopologyError(
+            f"DOCTYPE {shown(name)} is refused", place=self._place, valid="GraphML without one"
+        )
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = name.rpartition(" ")[2]
@@ -75,8 +77,9 @@ class _Reader:
         if tag not in valid:
             within = f"<{above.tag}>" if above.tag else "the whole"
             raise TopologyError(
-                f"{self._place}: <{shown(tag)[1:-1]}> within {within} is not supported "
-                f"(valid: {', '.join(valid) or 'text'})"
+                f"<{shown(tag)[1:-1]}> within {within} is not supported",
+                place=self._place,
+                valid=f"{', '.join(valid) or 'text'}",
             )
         element = _Element(tag, attributes, self._place)
         self._open.append(element)
@@ -84,7 +87,7 @@ class _Reader:
             self._graphs += 1
             if (default := attributes.get("edgedefault", "undirected")) != "undirected":
                 raise TopologyError(
-                    f"{element.place}: edgedefault {shown(default)} is not supported (valid: undirected)"
+                    f"edgedefault {shown(default)} is not supported", place=element.place, valid="undirected"
                 )
         elif tag == "key":
             self._add_key(element)
@@ -95,7 +98,7 @@ class _Reader:
             element.text += text
             if len(element.text) > _MOST_TEXT:
                 raise TopologyError(
-                    f"{element.place}: <{element.tag}> is too long (valid: {_MOST_TEXT} characters)"
+                    f"<{element.tag}> is too long", place=element.place, valid=f"{_MOST_TEXT} characters"
                 )
 
     def _end(self, _name: str) -> None:
@@ -117,7 +120,7 @@ class _Reader:
         identity, of = _required(element, "id"), element.attributes.get("for", "all")
         if identity in self._keys or len(self._keys) == _MOST_KEYS:
             raise TopologyError(
-                f"{element.place}: key {shown(identity)} is repeated, or there are too many keys"
+                f"key {shown(identity)} is repeated, or there are too many keys", place=element.place
             )
         self._keys[identity] = (of, element.attributes.get("attr.name", identity))
 
@@ -127,15 +130,19 @@ class _Reader:
         if of not in (above.tag, "all"):
             valid = ", ".join(key for key, (each, _) in self._keys.items() if each in (above.tag, "all"))
             raise TopologyError(
-                f"{element.place}: no key {shown(identity)} of a {above.tag} (valid: {valid or 'none is listed'})"
+                f"no key {shown(identity)} of a {above.tag}",
+                place=element.place,
+                valid=f"{valid or 'none is listed'}",
             )
         if name in above.data:
-            raise TopologyError(f"{element.place}: {shown(name)} is repeated in a {above.tag} (valid: once)")
+            raise TopologyError(
+                f"{shown(name)} is repeated in a {above.tag}", place=element.place, valid="once"
+            )
         return name
 
     def _add_edge(self, element: _Element) -> None:
         if element.attributes.get("directed", "false") != "false":
-            raise TopologyError(f"{element.place}: directed edges are not supported (valid: undirected)")
+            raise TopologyError("directed edges are not supported", place=element.place, valid="undirected")
         a, b = _required(element, "source"), _required(element, "target")
         data = {**self._defaults["edge"], **element.data}
         self.listed.add_edge(ListedEdge(a, b, element.attributes.get("id"), element.place, data))
@@ -143,7 +150,7 @@ class _Reader:
 
 def _required(element: _Element, name: str) -> str:
     if name not in element.attributes:
-        raise TopologyError(f"{element.place}: <{element.tag}> has no {name}")
+        raise TopologyError(f"<{element.tag}> has no {name}", place=element.place)
     return element.attributes[name]
 
 

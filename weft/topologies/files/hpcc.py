@@ -30,17 +30,20 @@ def read_hpcc(content: bytes) -> ListedGraph:
     place, counts = lines[0] if lines else ("line 1", [])
     if len(counts) != 3:
         raise TopologyError(
-            f"{place}: {shown(' '.join(counts))} is not the beginning of a topology "
-            "(valid: the numbers of nodes, switches and links)"
+            f"{shown(' '.join(counts))} is not the beginning of a topology",
+            place=place,
+            valid="the numbers of nodes, switches and links",
         )
     node_count, switch_count, link_count = (_whole(text, MOST_LINKS, place) for text in counts)
     # Every node needs a link, so a file cannot ask for more nodes than it has text.
     if node_count > 2 * link_count:
-        raise TopologyError(f"{place}: {node_count} nodes are too many for {link_count} links")
+        raise TopologyError(f"{node_count} nodes are too many for {link_count} links", place=place)
     links = (lines[2:] if switch_count else lines[1:])[:link_count]
     if len(links) < link_count:
         raise TopologyError(
-            f"{place}: {link_count} links, but {len(links)} lines of links follow (valid: as many or more)"
+            f"{link_count} links, but {len(links)} lines of links follow",
+            place=place,
+            valid="as many or more",
         )
     switches = _switches(*lines[1], node_count, switch_count) if switch_count else set()
     listed = ListedGraph()
@@ -58,14 +61,16 @@ def _switches(place: str, fields: list[str], node_count: int, switch_count: int)
     numbers = [_whole(field, node_count - 1, place) for field in fields]
     if len(set(numbers)) != switch_count or len(numbers) != switch_count:
         raise TopologyError(
-            f"{place}: lists {len(numbers)} switches, {len(set(numbers))} different ones (valid: {switch_count})"
+            f"lists {len(numbers)} switches, {len(set(numbers))} different ones",
+            place=place,
+            valid=f"{switch_count}",
         )
     return set(numbers)
 
 
 def _edge(place: str, fields: list[str], node_count: int, parallel: Counter[frozenset[str]]) -> ListedEdge:
     if len(fields) != 5:
-        raise TopologyError(f"{place}: {shown(' '.join(fields))} is not a link (valid: {_LINK})")
+        raise TopologyError(f"{shown(' '.join(fields))} is not a link", place=place, valid=f"{_LINK}")
     a, b = (str(_whole(field, node_count - 1, place)) for field in fields[:2])
     try:
         error_rate = float(fields[4])
@@ -73,8 +78,9 @@ def _edge(place: str, fields: list[str], node_count: int, parallel: Counter[froz
         error_rate = float("nan")
     if error_rate != 0:
         raise TopologyError(
-            f"{place}: error_rate {shown(fields[4])} of a single link is not supported "
-            "(valid: 0; `faults` of a scenario are of all links)"
+            f"error_rate {shown(fields[4])} of a single link is not supported",
+            place=place,
+            valid="0; `faults` of a scenario are of all links",
         )
     # The format has no keys: a repeated pair of nodes is a parallel link.
     key = parallel[frozenset((a, b))]
@@ -85,5 +91,5 @@ def _edge(place: str, fields: list[str], node_count: int, parallel: Counter[froz
 def _whole(text: str, highest: int, place: str) -> int:
     value = int(text) if text.isascii() and text.isdecimal() and len(text) <= _MOST_DIGITS else -1
     if not 0 <= value <= highest:
-        raise TopologyError(f"{place}: {shown(text)} is out of range (valid: 0 to {highest})")
+        raise TopologyError(f"{shown(text)} is out of range", place=place, valid=f"0 to {highest}")
     return value

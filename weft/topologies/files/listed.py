@@ -44,8 +44,9 @@ class ListedGraph:
         """Add a node. Raises TopologyError: its name is taken, or an attribute is unknown."""
         if node.name in self.nodes:
             raise TopologyError(
-                f"{node.place}: node {shown(node.name)} is at {self.nodes[node.name].place} already "
-                "(valid: each name once)"
+                f"node {shown(node.name)} is at {self.nodes[node.name].place} already",
+                place=node.place,
+                valid="each name once",
             )
         _require_known(node.attributes, NODE_ATTRIBUTES, f"{node.place}: node {shown(node.name)}")
         self.nodes[node.name] = node
@@ -54,12 +55,14 @@ class ListedGraph:
         """Add an edge. Raises TopologyError: it is a duplicate or a loop, or an attribute is unknown."""
         what = f"{edge.place}: edge {shown(edge.a)} to {shown(edge.b)}"
         if edge.a == edge.b:
-            raise TopologyError(f"{what}: joins a node to itself (valid: two different nodes)")
+            raise TopologyError("joins a node to itself", place=what, valid="two different nodes")
         _require_known(edge.attributes, EDGE_ATTRIBUTES, what)
         identity = (frozenset((edge.a, edge.b)), edge.key)
         if identity in self._seen:
             raise TopologyError(
-                f"{what}: is at {self._seen[identity]} already (valid: once; parallel links have different keys)"
+                f"is at {self._seen[identity]} already",
+                place=what,
+                valid="once; parallel links have different keys",
             )
         self._seen[identity] = edge.place
         self.edges.append(edge)
@@ -72,11 +75,11 @@ class ListedGraph:
                     choices = ", ".join(list(self.nodes)[:8]) or "none is listed"
                     more = ", …" if len(self.nodes) > 8 else ""
                     raise TopologyError(
-                        f"{edge.place}: no node is named {shown(name)} (valid: {choices}{more})"
+                        f"no node is named {shown(name)}", place=edge.place, valid=f"{choices}{more}"
                     )
 
 
 def _require_known(attributes: Mapping[str, object], valid: tuple[str, ...], what: str) -> None:
     for name in attributes:
         if name not in valid:
-            raise TopologyError(f"{what}: unknown attribute {shown(name)} (valid: {', '.join(valid)})")
+            raise TopologyError(f"unknown attribute {shown(name)}", place=what, valid=valid)

@@ -18,18 +18,18 @@ def read_node_link(content: bytes) -> ListedGraph:
     """Return the graph. Raises TopologyError with the place."""
     tree = _parsed(content)
     if not isinstance(tree, dict):
-        raise TopologyError(f"the whole: {shown(tree)} is not a mapping (valid: {', '.join(_KEYS)})")
+        raise TopologyError(f"the whole: {shown(tree)} is not a mapping", valid=_KEYS)
     for key in tree:
         if key not in _KEYS:
-            raise TopologyError(f"the whole: unknown key {shown(key)} (valid: {', '.join(_KEYS)})")
+            raise TopologyError(f"the whole: unknown key {shown(key)}", valid=_KEYS)
     is_multigraph = _flag(tree, "multigraph")
     if _flag(tree, "directed"):
-        raise TopologyError("directed: true is not supported (valid: false; links lead both ways)")
+        raise TopologyError("directed: true is not supported", valid="false; links lead both ways")
     # NetworkX called edges "links" up to 3.3 and "edges" since.
     named = [key for key in ("edges", "links") if key in tree]
     if len(named) != 1:
         raise TopologyError(
-            f"the whole: has {' and '.join(named) or 'no edges'} (valid: either edges or links)"
+            f"the whole: has {' and '.join(named) or 'no edges'}", valid="either edges or links"
         )
     listed = ListedGraph()
     for place, node in _items(tree, "nodes"):
@@ -39,7 +39,9 @@ def read_node_link(content: bytes) -> ListedGraph:
         a, b = (_name(edge.pop(end, None), place, end) for end in ("source", "target"))
         key = edge.pop("key", None)
         if not (key is None or isinstance(key, str | int)):
-            raise TopologyError(f"{place}.key: {shown(key)} is not valid (valid: a text or a whole number)")
+            raise TopologyError(
+                f"{shown(key)} is not valid", place=f"{place}.key", valid="a text or a whole number"
+            )
         listed.add_edge(ListedEdge(a, b, key if is_multigraph else None, place, edge))
     return listed
 
@@ -73,21 +75,23 @@ def _no_number(text: str) -> NoReturn:
 def _flag(tree: dict[str, object], key: str) -> bool:
     value = tree.get(key, False)
     if not isinstance(value, bool):
-        raise TopologyError(f"{key}: {shown(value)} is not valid (valid: true, false)")
+        raise TopologyError(f"{shown(value)} is not valid", place=key, valid="true, false")
     return value
 
 
 def _items(tree: dict[str, object], key: str) -> Iterator[tuple[str, dict[str, object]]]:
     items = tree.get(key)
     if not isinstance(items, list):
-        raise TopologyError(f"{key}: must be a list, is {shown(items)}")
+        raise TopologyError(f"must be a list, is {shown(items)}", place=key)
     for index, item in enumerate(items):
         if not isinstance(item, dict):
-            raise TopologyError(f"{key}[{index}]: must be a mapping, is {shown(item)}")
+            raise TopologyError(f"must be a mapping, is {shown(item)}", place=f"{key}[{index}]")
         yield f"{key}[{index}]", dict(item)
 
 
 def _name(value: object, place: str, key: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise TopologyError(f"{place}.{key}: {shown(value)} is not a name (valid: a text or a whole number)")
+        raise TopologyError(
+            f"{shown(value)} is not a name", place=f"{place}.{key}", valid="a text or a whole number"
+        )
     return str(value)

@@ -79,7 +79,7 @@ def place(listed: ListedGraph, defaults: Defaults, ranks_meet: bool = False) -> 
     """
     hosts = {name for name, node in listed.nodes.items() if _type(node) == "host"}
     if not hosts:
-        raise TopologyError("no node is of type host (valid: at least one)")
+        raise TopologyError("no node is of type host", valid="at least one")
     at_hosts = [edge for edge in listed.edges if edge.a in hosts or edge.b in hosts]
     between = [edge for edge in listed.edges if not (edge.a in hosts or edge.b in hosts)]
     neighbours = _neighbours(listed, between)
@@ -87,7 +87,7 @@ def place(listed: ListedGraph, defaults: Defaults, ranks_meet: bool = False) -> 
     for edge, host, switch in attached:
         if switch in hosts:
             raise TopologyError(
-                f"{edge.place}: joins hosts {shown(host)} and {shown(switch)} (valid: a switch to each)"
+                f"joins hosts {shown(host)} and {shown(switch)}", place=edge.place, valid="a switch to each"
             )
     tiers = _tiers(neighbours, [switch for _, _, switch in attached])
     switches = {name: _switch(node, tiers) for name, node in listed.nodes.items() if name not in hosts}
@@ -95,8 +95,9 @@ def place(listed: ListedGraph, defaults: Defaults, ranks_meet: bool = False) -> 
         a, b = switches[edge.a], switches[edge.b]
         if a.plane != b.plane:
             raise TopologyError(
-                f"{edge.place}: joins {shown(a.name)} of plane {a.plane} and {shown(b.name)} of plane {b.plane} "
-                "(valid: two switches of a plane)"
+                f"joins {shown(a.name)} of plane {a.plane} and {shown(b.name)} of plane {b.plane}",
+                place=edge.place,
+                valid="two switches of a plane",
             )
     nics: dict[str, list[PlacedLink]] = {name: [] for name in listed.nodes if name in hosts}
     for edge, host, switch in attached:
@@ -129,7 +130,7 @@ def _switch(node: ListedNode, tiers: Mapping[str, int]) -> PlacedSwitch:
         tier = tiers.get(node.name)
     if tier is None:
         raise TopologyError(
-            f"{node.place}: switch {shown(node.name)} has no path to a host (valid: a link, or a tier)"
+            f"switch {shown(node.name)} has no path to a host", place=node.place, valid="a link, or a tier"
         )
     role = _optional(node, "role", lambda value: _word(value, 12), "a word of up to 12 small letters")
     return PlacedSwitch(
@@ -150,7 +151,7 @@ def _link(edge: ListedEdge, a: str, b: str, rate_bps: int, defaults: Defaults) -
             return None if value is None else int(quantity.read(value, units_required=True))
         except ValueError as error:
             raise TopologyError(
-                f"{edge.place}: edge {shown(edge.a)} to {shown(edge.b)}: {name}: {error}"
+                f"edge {shown(edge.a)} to {shown(edge.b)}: {name}: {error}", place=edge.place
             ) from None
 
     own_rate_bps, delay_ps = given("rate", RATE), given("delay", SHORT_TIME)
@@ -186,16 +187,17 @@ def _require_alike(
     numbers = {switch.plane for switch in switches.values()}
     if usual and set(usual) != set(range(1 + max(numbers))):
         raise TopologyError(
-            f"hosts have NICs in planes {sorted(set(usual))}, switches are in {sorted(numbers)} "
-            "(valid: both in 0, 1, … without a gap)"
+            f"hosts have NICs in planes {sorted(set(usual))}, switches are in {sorted(numbers)}",
+            valid="both in 0, 1, … without a gap",
         )
     for name, found in planes.items():
         where = f"{listed.nodes[name].place}: host {shown(name)}"
         if not found:
-            raise TopologyError(f"{where} has no link (valid: at least one, to a switch)")
+            raise TopologyError(f"{where} has no link", valid="at least one, to a switch")
         if tuple(found) != usual:
             raise TopologyError(
-                f"{where} has NICs in planes {found}, most others in {list(usual)} (valid: the same at all hosts)"
+                f"{where} has NICs in planes {found}, most others in {list(usual)}",
+                valid="the same at all hosts",
             )
 
 
@@ -208,9 +210,10 @@ def _require_paths(
         for name, of_host in others:
             if of_host[number].b not in reached:
                 raise TopologyError(
-                    f"{listed.nodes[name].place}: hosts {shown(first)} and {shown(name)} have no path between their "
-                    f"NICs {number}: no links lead from {shown(nic.b)} to {shown(of_host[number].b)} "
-                    "(valid: links between all hosts' switches of a plane)"
+                    f"hosts {shown(first)} and {shown(name)} have no path between their "
+                    f"NICs {number}: no links lead from {shown(nic.b)} to {shown(of_host[number].b)}",
+                    place=listed.nodes[name].place,
+                    valid="links between all hosts' switches of a plane",
                 )
 
 
@@ -228,7 +231,7 @@ def _optional(
 
 def _refused(node: ListedNode, name: str, value: object, valid: str) -> TopologyError:
     return TopologyError(
-        f"{node.place}: node {shown(node.name)}: {name}: {shown(value)} is not valid (valid: {valid})"
+        f"node {shown(node.name)}: {name}: {shown(value)} is not valid", place=node.place, valid=f"{valid}"
     )
 
 

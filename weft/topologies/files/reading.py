@@ -27,11 +27,11 @@ def read_graph(path: Path, format_name: str | None = None) -> ListedGraph:
 
     """
     if len(str(path)) > _MOST_PATH:
-        raise TopologyError(f"{shown(str(path))} is too long a path (valid: {_MOST_PATH} characters)")
+        raise TopologyError(f"{shown(str(path))} is too long a path", valid=f"{_MOST_PATH} characters")
     content = _content(path)
     chosen = format_name or _SUFFIXES.get(path.suffix.lower()) or _guessed(content)
     if chosen not in _READERS:
-        raise TopologyError(f"format {shown(chosen)} is not known (valid: {', '.join(FORMATS)})")
+        raise TopologyError(f"format {shown(chosen)} is not known", valid=FORMATS)
     try:
         listed = _READERS[chosen](content)
         listed.require_ends()
@@ -52,7 +52,7 @@ def _content(path: Path) -> bytes:
             raise
         raise TopologyError(f"{path} cannot be read: {getattr(error, 'strerror', error)}") from None
     if len(content) > MAX_FILE_BYTES:
-        raise TopologyError(f"{path} is too large for a topology (valid: up to {MAX_FILE_BYTES:,} B)")
+        raise TopologyError(f"{path} is too large for a topology", valid=f"up to {MAX_FILE_BYTES:,} B")
     return content
 
 

@@ -22,7 +22,7 @@ def written(fabric: FabricSpec, format_name: str) -> str:
 
     """
     if format_name not in _WRITERS:
-        raise TopologyError(f"format {format_name!r} is not written (valid: {', '.join(_WRITERS)})")
+        raise TopologyError(f"format {format_name!r} is not written", valid=_WRITERS)
     return _WRITERS[format_name](_graph(fabric))
 
 

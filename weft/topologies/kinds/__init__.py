@@ -66,6 +66,4 @@ def _names(function: Callable[..., FabricSpec]) -> set[str]:
 def _require_known(arguments: Mapping[str, Any], valid: set[str], what: str) -> None:
     unknown = arguments.keys() - valid
     if unknown:
-        raise TopologyError(
-            f"unknown parameter {min(unknown)!r} of {what} (valid: {', '.join(sorted(valid))})"
-        )
+        raise TopologyError(f"unknown parameter {min(unknown)!r} of {what}", valid=sorted(valid))

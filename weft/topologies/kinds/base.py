@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -23,8 +23,8 @@ from weft.topologies.spares import with_spares
 class TopologyKeyError(TopologyError):
     """A key of a topology section contradicts others; `key` is its name within the section."""
 
-    def __init__(self, key: str, problem: str) -> None:
-        super().__init__(problem)
+    def __init__(self, key: str, problem: str | Exception, *, valid: str | Iterable[object] = "") -> None:
+        super().__init__(problem, valid=valid)
         self.key = key
 
 
@@ -134,11 +134,11 @@ class TopologySection(Section):
             )
         if self.spares and self.ranks_per_host is not None:
             raise TopologyKeyError(
-                "spares", "hosts of several ranks have none (valid: without ranks_per_host)"
+                "spares", "hosts of several ranks have none", valid="without ranks_per_host"
             )
         if self.spares >= self.host_count:
             raise TopologyKeyError(
-                "spares", f"{self.spares} of {self.host_count} hosts leave no rank (valid: fewer)"
+                "spares", f"{self.spares} of {self.host_count} hosts leave no rank", valid="fewer"
             )
 
     def build(self) -> FabricSpec:

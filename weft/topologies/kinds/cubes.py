@@ -13,6 +13,7 @@ from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
+from weft.errors import translated
 from weft.quantities.definitions import whole
 from weft.topologies.builder import FabricBuilder, NewCircuitSwitch, NewSwitch, require_configurations
 from weft.topologies.circuits import (
@@ -193,26 +194,27 @@ def cube_grids(edge: int, shapes: Mapping[str, Sequence[int]]) -> dict[str, Coor
 
     """
     if not shapes:
-        raise TopologyError("shapes has no configuration (valid: at least 1)")
+        raise TopologyError("shapes has no configuration", valid="at least 1")
     grids: dict[str, Coordinates] = {}
     for name, shape in shapes.items():
         if len(shape) != DIMENSIONS:
             raise TopologyError(
-                f"{name}: shape {list(shape)} has {len(shape)} dimensions (valid: {DIMENSIONS})"
+                f"shape {list(shape)} has {len(shape)} dimensions", place=name, valid=f"{DIMENSIONS}"
             )
         for length in shape:
             require_range(f"{name}: a length of {list(shape)}", length, 1, LONGEST)
             if length % edge:
                 raise TopologyError(
-                    f"{name}: {length} of {list(shape)} is not whole cubes of {edge} "
-                    f"(valid: {nearest_multiples(length, edge)})"
+                    f"{length} of {list(shape)} is not whole cubes of {edge}",
+                    place=name,
+                    valid=f"{nearest_multiples(length, edge)}",
                 )
         grids[name] = tuple(length // edge for length in shape)
     first, *others = ((name, prod(grid)) for name, grid in grids.items())
     for name, count in others:
         if count != first[1]:
             raise TopologyError(
-                f"{name}: {list(shapes[name])} has {count} cubes, {first[0]} {first[1]} (valid: the same)"
+                f"{list(shapes[name])} has {count} cubes, {first[0]} {first[1]}", place=name, valid="the same"
             )
     return grids
 

@@ -113,7 +113,8 @@ def dragonfly(
     if taken > MAX_PORTS:
         raise TopologyError(
             f"a router would have {taken} ports: {parameters.hosts_per_switch} hosts, {routers - 1} routers and "
-            f"{ports} global links (valid: at most {MAX_PORTS})"
+            f"{ports} global links",
+            valid=f"at most {MAX_PORTS}",
         )
     require_links(groups * routers * (routers - 1 + ports) // 2, f"groups={groups}")
     local = parameters.links.fabric_link

@@ -69,7 +69,8 @@ class FatTreeSection(TopologySection):
                 )
                 raise TopologyKeyError(
                     "ranks_per_host",
-                    f"{ranks} do not fill the {self.k // 2} ports of a leaf (valid: {nearest})",
+                    f"{ranks} do not fill the {self.k // 2} ports of a leaf",
+                    valid=f"{nearest}",
                 )
         super().check()
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
+from weft.errors import translated
 from weft.quantities.definitions import whole
 from weft.topologies.addressing import MAX_PLANES
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
@@ -69,13 +70,11 @@ class FileSection(FabricRateSection):
             raise TopologyKeyError(
                 "hosts_per_leaf", f"means nothing for kind: {NAME}; the file says how many"
             )
-        try:
+        with translated(TopologyError, TopologyKeyError, "path"):
             placed = self._placed
-        except TopologyError as error:
-            raise TopologyKeyError("path", str(error)) from None
         planes = 1 + max(switch.plane for switch in placed.switches)
         if "planes" in self.model_fields_set and self.planes != planes:
-            raise TopologyKeyError("planes", f"{self.planes} is not what the file has (valid: {planes})")
+            raise TopologyKeyError("planes", f"{self.planes} is not what the file has", valid=f"{planes}")
         super().check()
 
     def network(self) -> FabricSpec:
@@ -106,7 +105,7 @@ def file_graph(
     builder = FabricBuilder()
     added = {each.name: _add_switch(builder, each) for each in placed}
     if len(added) < len(placed):
-        raise TopologyError("two switches have one name (valid: a name for each)")
+        raise TopologyError("two switches have one name", valid="a name for each")
     hosts: dict[str, list[PlacedLink]] = {}
     for nic in attached:
         hosts.setdefault(nic.a, []).append(nic)
@@ -137,7 +136,7 @@ def _add_switch(builder: FabricBuilder, placed: PlacedSwitch) -> NewSwitch:
 
 def _named(added: Mapping[str, NewSwitch], name: str) -> NewSwitch:
     if name not in added:
-        raise TopologyError(f"no switch is named {name!r} (valid: {', '.join(list(added)[:8])}, …)")
+        raise TopologyError(f"no switch is named {name!r}", valid=f"{', '.join(list(added)[:8])}, …")
     return added[name]
 
 

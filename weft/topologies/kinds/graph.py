@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
+from weft.errors import translated
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section
 from weft.quantities.text import Text
@@ -130,10 +131,8 @@ class GraphSection(FabricRateSection):
             if name in self.model_fields_set:
                 raise TopologyKeyError(name, f"means nothing for kind: {NAME}; {why}")
         for name, read in (("switches", self._names), ("hosts", self._attached), ("links", self._joined)):
-            try:
+            with translated(TopologyError, TopologyKeyError, name):
                 read()
-            except TopologyError as error:
-                raise TopologyKeyError(name, str(error)) from None
         super().check()
 
     def network(self) -> FabricSpec:

@@ -67,7 +67,8 @@ def hyperx(
     lengths = grid_shape(shape)
     if trunks and len(trunks) != len(lengths):
         raise TopologyError(
-            f"trunks={list(trunks)} has {len(trunks)} values for {len(lengths)} dimensions (valid: one for each)"
+            f"trunks={list(trunks)} has {len(trunks)} values for {len(lengths)} dimensions",
+            valid="one for each",
         )
     counts = tuple(
         require_range(f"trunks[{place}]", count, 1, MAX_PORTS)
@@ -79,7 +80,8 @@ def hyperx(
     if ports > most:
         raise TopologyError(
             f"shape={list(lengths)} takes {ports} ports of a switch in addition to {parameters.hosts_per_switch} for "
-            f"hosts (valid: at most {most})"
+            "hosts",
+            valid=f"at most {most}",
         )
     require_links(prod(lengths) * ports // 2, f"shape={list(lengths)}")
 

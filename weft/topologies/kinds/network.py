@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+from weft.errors import translated
 from weft.quantities.definitions import whole
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
@@ -57,10 +58,8 @@ class NetworkSection(TopologySection):
         for name in _OF_FILE:
             if name in self.model_fields_set and getattr(self, name) is not None:
                 raise TopologyKeyError(name, f"means nothing for kind: {NAME}; the file says it")
-        try:
+        with translated(TopologyError, TopologyKeyError, "path"):
             _ = self.read
-        except TopologyError as error:
-            raise TopologyKeyError("path", str(error)) from None
         super().check()
 
     def network(self) -> FabricSpec:

@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
+from weft.errors import translated
 from weft.quantities.definitions import Rate, whole
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, require_configurations
@@ -149,13 +150,14 @@ def checked_matchings(leaves: int, matchings: Mapping[str, Sequence[int]]) -> di
 
     """
     if not matchings:
-        raise TopologyError("matchings has no configuration (valid: at least 1)")
+        raise TopologyError("matchings has no configuration", valid="at least 1")
     checked: dict[str, tuple[int, ...]] = {}
     first = next(iter(matchings))
     for name, numbers in matchings.items():
         if not numbers or len(numbers) != len(matchings[first]):
             raise TopologyError(
-                f"{name} has {len(numbers)} matchings, {first} {len(matchings[first])} (valid: one for each uplink)"
+                f"{name} has {len(numbers)} matchings, {first} {len(matchings[first])}",
+                valid="one for each uplink",
             )
         checked[name] = tuple(
             require_range(f"{name}: matching", number, 0, matching_count(leaves) - 1) for number in numbers

@@ -116,7 +116,7 @@ def grid_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """Check the lengths of a grid's dimensions and return them; raises TopologyError."""
     if not 1 <= len(shape) <= MOST_DIMENSIONS:
         raise TopologyError(
-            f"shape={list(shape)} has {len(shape)} dimensions (valid: 1 to {MOST_DIMENSIONS})"
+            f"shape={list(shape)} has {len(shape)} dimensions", valid=f"1 to {MOST_DIMENSIONS}"
         )
     return tuple(require_range(f"shape[{place}]", length, 1, LONGEST) for place, length in enumerate(shape))
 
@@ -125,7 +125,7 @@ def _wrap(wrap: bool | Sequence[bool], dimensions: int) -> tuple[bool, ...]:
     values = (wrap,) * dimensions if isinstance(wrap, bool) else tuple(wrap)
     if len(values) != dimensions:
         raise TopologyError(
-            f"wrap={list(values)} has {len(values)} values for {dimensions} dimensions (valid: one for each)"
+            f"wrap={list(values)} has {len(values)} values for {dimensions} dimensions", valid="one for each"
         )
     return values
 

@@ -88,7 +88,7 @@ def _ports(
                 continue
             if here.node not in found:
                 raise TopologyError(
-                    f"no node is named {here.node!r} (valid: {', '.join([*hosts, *found][:8])}, …)"
+                    f"no node is named {here.node!r}", valid=f"{', '.join([*hosts, *found][:8])}, …"
                 )
             number = require_range("port", here.port, 1, addressing.MAX_PORTS)
             found[here.node][number] = PortSpec(
@@ -109,7 +109,7 @@ def _add_cpu_port(switch: str, number: int, ports: dict[int, PortSpec]) -> None:
     """Add the port that leads to a controller, with the figures of a link that gives none."""
     require_range("cpu_port", number, 1, addressing.MAX_PORTS)
     if number in ports:
-        raise TopologyError(f"cpu_port {number} of {switch} has a link (valid: a number without one)")
+        raise TopologyError(f"cpu_port {number} of {switch} has a link", valid="a number without one")
     interface, cpu_interface = addressing.cpu_interface_names(switch)
     ports[number] = PortSpec(
         number=number,
@@ -170,7 +170,7 @@ def _host(
     index: int, host: NetworkHost, at: Mapping[str, NetworkLink], switches: Mapping[str, SwitchSpec]
 ) -> HostSpec:
     if host.name not in at:
-        raise TopologyError(f"host {host.name} has no link (valid: one)")
+        raise TopologyError(f"host {host.name} has no link", valid="one")
     link = at[host.name]
     switch = switches[link.b]
     ipv4 = IPv4Interface(host.ipv4)

@@ -46,7 +46,7 @@ class Fields:
 
     def __init__(self, value: object, place: str) -> None:
         if not isinstance(value, Mapping):
-            raise TopologyError(f"{place}: {shown(value)} is not an object (valid: {{…}})")
+            raise TopologyError(f"{shown(value)} is not an object", place=place, valid="{…}")
         self._values = value
         self.place = place
 
@@ -73,7 +73,7 @@ class Fields:
         """Return a text; None if it is missing."""
         value = self._values.get(name)
         if value is not None and not (isinstance(value, str) and value and "\0" not in value):
-            raise TopologyError(f"{self.at(name)}: {shown(value)} is not a text (valid: a text)")
+            raise TopologyError(f"{shown(value)} is not a text", place=self.at(name), valid="a text")
         return value
 
     def path(self, name: str, folder: Path) -> Path | None:
@@ -83,8 +83,9 @@ class Fields:
             return None
         if len(text) > MAX_PATH or any(len(part.encode()) > _MOST_NAME_BYTES for part in text.split("/")):
             raise TopologyError(
-                f"{self.at(name)}: {shown(text)} is too long a path (valid: {MAX_PATH:,} characters, "
-                f"{_MOST_NAME_BYTES} bytes of each name in it)"
+                f"{shown(text)} is too long a path",
+                place=self.at(name),
+                valid=f"{MAX_PATH:,} characters, {_MOST_NAME_BYTES} bytes of each name in it",
             )
         return (folder / text).resolve()
 
@@ -96,9 +97,13 @@ class Fields:
         if not isinstance(value, list) or not all(
             isinstance(each, str) and "\0" not in each for each in value
         ):
-            raise TopologyError(f'{self.at(name)}: {shown(value)} is not a list of texts (valid: ["…", …])')
+            raise TopologyError(
+                f"{shown(value)} is not a list of texts", place=self.at(name), valid='["…", …]'
+            )
         if len(value) > _MOST_COMMANDS:
-            raise TopologyError(f"{self.at(name)}: has {len(value)} items (valid: at most {_MOST_COMMANDS})")
+            raise TopologyError(
+                f"has {len(value)} items", place=self.at(name), valid=f"at most {_MOST_COMMANDS}"
+            )
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
@@ -107,7 +112,7 @@ class Fields:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise TopologyError(f"{self.at(name)}: {shown(value)} is not valid (valid: true, false)")
+            raise TopologyError(f"{shown(value)} is not valid", place=self.at(name), valid="true, false")
         return value
 
     def whole(self, name: str, low: int, high: int) -> int | None:
@@ -120,7 +125,7 @@ def whole_number(value: object, low: int, high: int, place: str) -> int:
     """Return a whole number in a range, given as number or text. Raises TopologyError."""
     number: object = int(value) if isinstance(value, str) and re.fullmatch("[0-9]{1,12}", value) else value
     if isinstance(number, bool) or not isinstance(number, int) or not low <= number <= high:
-        raise TopologyError(f"{place}: {shown(value)} is out of range (valid: {low} to {high})")
+        raise TopologyError(f"{shown(value)} is out of range", place=place, valid=f"{low} to {high}")
     return number
 
 
@@ -128,8 +133,9 @@ def node_name(name: str, place: str) -> str:
     """Check a node's name, which becomes part of interface names, and return it. Raises TopologyError."""
     if not _NAME.match(name) or len(name) > _LONGEST_NAME:
         raise TopologyError(
-            f"{place}: {shown(name)} is not a name for a node (valid: a letter, then letters, digits and _, at most "
-            f"{_LONGEST_NAME} characters)"
+            f"{shown(name)} is not a name for a node",
+            place=place,
+            valid=f"a letter, then letters, digits and _, at most {_LONGEST_NAME} characters",
         )
     return name
 
@@ -139,15 +145,17 @@ def delay_ps(value: object, place: str, number_unit_ps: int) -> int:
     if isinstance(value, str):
         match = _TC_TIME.match(value)
         if match is None or match[2] not in _TC_UNITS:
-            raise TopologyError(f"{place}: {shown(value)} is not a delay (valid: such as 5ms, 10us, 0.5s)")
+            raise TopologyError(
+                f"{shown(value)} is not a delay", place=place, valid="such as 5ms, 10us, 0.5s"
+            )
         picoseconds = round(float(match[1]) * _TC_UNITS[match[2]])
     elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_DELAY_PS:
         picoseconds = round(value * number_unit_ps)
     else:
-        raise TopologyError(f'{place}: {shown(value)} is not a delay (valid: such as 5, "5ms")')
+        raise TopologyError(f"{shown(value)} is not a delay", place=place, valid='such as 5, "5ms"')
     if not 0 <= picoseconds <= MAX_DELAY_PS:
         raise TopologyError(
-            f"{place}: {shown(value)} is out of range (valid: 0 to {MAX_DELAY_PS // PS_PER_MS}ms)"
+            f"{shown(value)} is out of range", place=place, valid=f"0 to {MAX_DELAY_PS // PS_PER_MS}ms"
         )
     return picoseconds
 
@@ -163,7 +171,7 @@ def rate_bps(value: object, place: str) -> int:
     number = _number(value)
     if not low <= number <= high:
         raise TopologyError(
-            f"{place}: {shown(value)} is not a bandwidth (valid: {low:g} to {high:g}, in Mbit/s)"
+            f"{shown(value)} is not a bandwidth", place=place, valid=f"{low:g} to {high:g}, in Mbit/s"
         )
     return round(number * 10**6)
 
@@ -177,7 +185,9 @@ def loss_probability(value: object, place: str) -> float:
     """Return a loss probability, given in per cent. Raises TopologyError."""
     number = _number(value)
     if not 0 <= number < 100:
-        raise TopologyError(f"{place}: {shown(value)} is not a loss (valid: 0 to less than 100, in per cent)")
+        raise TopologyError(
+            f"{shown(value)} is not a loss", place=place, valid="0 to less than 100, in per cent"
+        )
     return number / 100
 
 
@@ -189,8 +199,9 @@ def ipv4_interface(value: object, place: str) -> str:
         found = None
     if found is None or found.is_multicast or found.is_unspecified or found.is_loopback:
         raise TopologyError(
-            f"{place}: {shown(value)} is not a host's IPv4 address with its prefix length "
-            "(valid: such as 10.0.1.1/24)"
+            f"{shown(value)} is not a host's IPv4 address with its prefix length",
+            place=place,
+            valid="such as 10.0.1.1/24",
         )
     return str(found)
 
@@ -201,7 +212,7 @@ def ipv4_address(value: object, place: str) -> str:
         return str(IPv4Address(value))
     except ValueError:
         raise TopologyError(
-            f"{place}: {shown(value)} is not an IPv4 address (valid: such as 10.0.1.1)"
+            f"{shown(value)} is not an IPv4 address", place=place, valid="such as 10.0.1.1"
         ) from None
 
 
@@ -209,7 +220,7 @@ def mac_address(value: object, place: str) -> str:
     """Return a unicast MAC address in lower case. Raises TopologyError."""
     if not isinstance(value, str) or not _MAC.match(value) or int(value[:2], 16) & 1:
         raise TopologyError(
-            f"{place}: {shown(value)} is not a host's MAC address (valid: such as 08:00:00:00:01:11)"
+            f"{shown(value)} is not a host's MAC address", place=place, valid="such as 08:00:00:00:01:11"
         )
     return value.lower()
 
@@ -223,16 +234,16 @@ def link_items(fields: Fields, shortest: int, longest: int) -> list[tuple[str, S
     """Return pairs of place and item for the list `links`. Raises TopologyError."""
     links = fields.get("links")
     if not isinstance(links, list):
-        raise TopologyError(f"{fields.at('links')}: {shown(links)} is not a list (valid: [[…], …])")
+        raise TopologyError(f"{shown(links)} is not a list", place=fields.at("links"), valid="[[…], …]")
     items: list[tuple[str, Sequence[Any]]] = []
     for number, link in enumerate(links):
         place = f"{fields.at('links')}[{number}]"
         if not isinstance(link, list) or not shortest <= len(link) <= longest:
             raise TopologyError(
-                f"{place}: {shown(link)} is not a link (valid: a list of {shortest} to {longest} items)"
+                f"{shown(link)} is not a link", place=place, valid=f"a list of {shortest} to {longest} items"
             )
         for end in link[:2]:
             if not isinstance(end, str):
-                raise TopologyError(f"{place}: {shown(end)} is not the name of a node (valid: a text)")
+                raise TopologyError(f"{shown(end)} is not the name of a node", place=place, valid="a text")
         items.append((place, link))
     return items

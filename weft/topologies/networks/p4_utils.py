@@ -77,7 +77,7 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
     notes = [*_unused(tree, _TOP_FIELDS), *_unused(topology, _TOPOLOGY_FIELDS)]
     if topology.get("routers"):
         raise TopologyError(
-            f"{topology.at('routers')}: routers are not supported (valid: hosts and switches)"
+            "routers are not supported", place=topology.at("routers"), valid="hosts and switches"
         )
     # Not a list: every end of every link is looked up here.
     hosts = dict.fromkeys(read.node_name(name, "topology.hosts") for name in topology.child("hosts"))
@@ -141,13 +141,15 @@ def _scripts(tree: Fields) -> tuple[str, ...]:
         return ()
     if not isinstance(scripts, list) or len(scripts) > _MOST_SCRIPTS:
         raise TopologyError(
-            f'exec_scripts: {shown(scripts)} is not valid (valid: [{{"cmd": "…"}}, …], at most {_MOST_SCRIPTS})'
+            f"{shown(scripts)} is not valid",
+            place="exec_scripts",
+            valid=f'[{{"cmd": "…"}}, …], at most {_MOST_SCRIPTS}',
         )
     found = []
     for number, script in enumerate(scripts):
         command = Fields(script, f"exec_scripts[{number}]").text("cmd")
         if command is None:
-            raise TopologyError(f"exec_scripts[{number}].cmd: is missing (valid: a command)")
+            raise TopologyError("is missing", place=f"exec_scripts[{number}].cmd", valid="a command")
         found.append(command)
     return tuple(found)
 
@@ -194,7 +196,7 @@ def _hosts(
     for name in names:
         fields = topology.child("hosts").child(name)
         if name not in own:
-            raise TopologyError(f"{fields.place}: has no link to a switch (valid: one)")
+            raise TopologyError("has no link to a switch", place=fields.place, valid="one")
         gateway = _gateway(fields) or own[name].gateway
         neighbours = []
         gateways = {own[name].gateway, _fake_gateway(*at_switch[name])}
@@ -225,7 +227,9 @@ def _require_few_neighbours(networks: Iterable[Sized], place: str) -> None:
     entries = sum(len(hosts) * (len(hosts) - 1) for hosts in networks)
     if entries > _MOST_NEIGHBOURS:
         raise TopologyError(
-            f"{place}: hosts would have {entries:,} static ARP entries (valid: at most {_MOST_NEIGHBOURS:,}; or false)"
+            f"hosts would have {entries:,} static ARP entries",
+            place=place,
+            valid=f"at most {_MOST_NEIGHBOURS:,}; or false",
         )
 
 

@@ -44,7 +44,7 @@ def assign(strategy: str, attached: list[Attached]) -> dict[str, Assigned]:
     """Return the addresses of hosts. Raises TopologyError: the strategy is unknown, or a number does not fit."""
     if strategy not in STRATEGIES:
         raise TopologyError(
-            f"topology.assignment_strategy: {shown(strategy)} is not known (valid: {', '.join(STRATEGIES)})"
+            f"{shown(strategy)} is not known", place="topology.assignment_strategy", valid=STRATEGIES
         )
     assigned = STRATEGIES[strategy](attached)
     seen: dict[IPv4Interface, str] = {}
@@ -125,7 +125,7 @@ def _free(network: IPv4Network, reserved: set[str]) -> Iterator[str]:
 def _next(free: Iterator[str], host: str) -> str:
     address = next(free, None)
     if address is None:
-        raise TopologyError(f"{host}: its network has no address left (valid: fewer hosts at its switch)")
+        raise TopologyError(f"{host}: its network has no address left", valid="fewer hosts at its switch")
     return address
 
 
@@ -138,6 +138,8 @@ def _assigned(ipv4: str, gateway: str | None) -> Assigned:
 def _below(number: int, limit: int, name: str) -> int:
     if number >= limit:
         raise TopologyError(
-            f"{name}: its number {number} does not fit into an octet of its address (valid: below {limit})"
+            f"its number {number} does not fit into an octet of its address",
+            place=name,
+            valid=f"below {limit}",
         )
     return number

@@ -45,7 +45,7 @@ def cpu_links(switches: Fields, names: list[str]) -> Iterator[FileLink]:
         try:
             cpu_interface_names(name)
         except TopologyError as error:
-            raise TopologyError(f"{fields.at('cpu_port')}: {error}") from None
+            raise TopologyError(error, place=fields.at("cpu_port")) from None
         yield FileLink(fields.at("cpu_port"), (name, _CPU_BRIDGE), Fields({}, ""), [None, 0])
 
 
@@ -57,7 +57,7 @@ def read_links(topology: Fields, hosts: Collection[str], switches: Collection[st
         for end in item[:2]:
             if end not in hosts and end not in switches:
                 raise TopologyError(
-                    f"{place}: {shown(end)} is not a node; {did_you_mean(end, [*hosts, *switches])}"
+                    f"{shown(end)} is not a node; {did_you_mean(end, [*hosts, *switches])}", place=place
                 )
         ports: list[int | None] = []
         for end, key in zip(item[:2], ("port1", "port2"), strict=True):
@@ -124,8 +124,9 @@ def facts_of(link: FileLink, found: NetworkLink, defaults: Fields) -> LinkFacts:
         isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= _MOST_WEIGHT
     ):
         raise TopologyError(
-            f"{(link.options if of_link else defaults).at('weight')}: {shown(weight)} is not valid "
-            f"(valid: 0 to {_MOST_WEIGHT:,})"
+            f"{shown(weight)} is not valid",
+            place=(link.options if of_link else defaults).at("weight"),
+            valid=f"0 to {_MOST_WEIGHT:,}",
         )
     a_ip, b_ip = (switch_address(link, side) for side in (0, 1))
     if found.a != link.ends[0]:

@@ -63,8 +63,9 @@ def read_network(path: Path) -> Network:
             network = read_tutorials(fields, path)
         else:
             raise TopologyError(
-                f"has {shown(', '.join(fields))} at the top (valid: hosts, switches and links, as p4lang/tutorials' "
-                "topology.json; or topology, as p4-utils' p4app.json)"
+                f"has {shown(', '.join(fields))} at the top",
+                valid="hosts, switches and links, as p4lang/tutorials' "
+                "topology.json; or topology, as p4-utils' p4app.json",
             )
         _require_sound(network)
     except TopologyError as error:
@@ -77,25 +78,27 @@ def _require_few_nodes(fields: Fields) -> None:
     for name in ("hosts", "switches"):
         count = sum(1 for _ in fields.child(name))
         if count > _MOST_NODES:
-            raise TopologyError(f"{fields.at(name)}: there are {count:,} (valid: at most {_MOST_NODES:,})")
+            raise TopologyError(
+                f"there are {count:,}", place=fields.at(name), valid=f"at most {_MOST_NODES:,}"
+            )
 
 
 def _parsed(path: Path) -> object:
     if len(str(path)) > MAX_PATH:
-        raise TopologyError(f"{shown(str(path))} is too long a path (valid: {MAX_PATH} characters)")
+        raise TopologyError(f"{shown(str(path))} is too long a path", valid=f"{MAX_PATH} characters")
     try:
         text = read_bytes(path, MAX_FILE_BYTES).decode("utf-8-sig")
         tree: object = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
         if r"\u" in text:  # no path or command contains an unpaired surrogate
             json.dumps(tree, ensure_ascii=False).encode()
     except UnreadableFileError as error:
-        raise TopologyError(str(error)) from None
+        raise TopologyError(error) from None
     except OSError as error:
         raise TopologyError(f"{path} cannot be read: {error.strerror}") from None
     except json.JSONDecodeError as error:
-        raise TopologyError(f"{path}, line {error.lineno}: is not JSON: {error.msg}") from None
+        raise TopologyError(f"is not JSON: {error.msg}", place=f"{path}, line {error.lineno}") from None
     except (RecursionError, ValueError) as error:
-        raise TopologyError(f"{path}: is not JSON in UTF-8: {error}") from None
+        raise TopologyError(f"is not JSON in UTF-8: {error}", place=path) from None
     return tree
 
 
@@ -114,31 +117,33 @@ def _require_sound(network: Network) -> None:
     """Check the file as a whole: names and ports are unique, and every host has one NIC."""
     hosts = {host.name for host in network.hosts}
     if not hosts:
-        raise TopologyError("hosts: there are none (valid: at least one)")
+        raise TopologyError("hosts: there are none", valid="at least one")
     both = hosts & {switch.name for switch in network.switches}
     if both:
-        raise TopologyError(f"{min(both)} is a host and a switch (valid: one of them)")
+        raise TopologyError(f"{min(both)} is a host and a switch", valid="one of them")
     nics: dict[str, int] = dict.fromkeys(hosts, 0)
     taken: dict[tuple[str, int], int] = {}
     for number, link in enumerate(network.links):
         place = f"links[{number}]"
         if link.b in hosts:
-            raise TopologyError(f"{place}: joins hosts {link.a} and {link.b} (valid: a switch to each)")
+            raise TopologyError(f"joins hosts {link.a} and {link.b}", place=place, valid="a switch to each")
         if link.a == link.b:
-            raise TopologyError(f"{place}: joins {link.a} to itself (valid: two different nodes)")
+            raise TopologyError(f"joins {link.a} to itself", place=place, valid="two different nodes")
         for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
             if node in hosts:
                 nics[node] += 1
             elif (node, port) in taken:
                 raise TopologyError(
-                    f"{place}: port {port} of {node} has links[{taken[node, port]}] already (valid: one link)"
+                    f"port {port} of {node} has links[{taken[node, port]}] already",
+                    place=place,
+                    valid="one link",
                 )
             else:
                 taken[node, port] = number
     for host in network.hosts:
         if nics[host.name] != 1:
             raise TopologyError(
-                f"host {host.name} has {nics[host.name]} links (valid: one; a host has one NIC)"
+                f"host {host.name} has {nics[host.name]} links", valid="one; a host has one NIC"
             )
     addresses: dict[str, str] = {}
     for host in network.hosts:
@@ -166,10 +171,10 @@ def _require_joined(network: Network) -> None:
     apart = [host.name for host in network.hosts if host.name not in seen]
     if apart:
         named = ", ".join(apart[:_MOST_NAMED]) + (" …" if len(apart) > _MOST_NAMED else "")
-        raise TopologyError(f"links: none lead from {first} to {named} (valid: links that join all hosts)")
+        raise TopologyError(f"links: none lead from {first} to {named}", valid="links that join all hosts")
 
 
 def _require_different(numbers: Iterable[int], what: str) -> None:
     number, count = max(Counter(numbers).items(), key=lambda each: each[1], default=(0, 0))
     if count > 1:
-        raise TopologyError(f"two switches have the {what} {number} (valid: one for each)")
+        raise TopologyError(f"two switches have the {what} {number}", valid="one for each")

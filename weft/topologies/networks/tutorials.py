@@ -91,7 +91,9 @@ def _host(name: str, hosts: Fields, notes: list[str]) -> model.NetworkHost:
 def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> model.SwitchSetup:
     notes += [f"{fields.at(each)}: means nothing here" for each in fields if each not in _SWITCH_FIELDS]
     if fields.whole("cpu_port", 0, 2**31) not in (None, CPU_PORT):
-        raise TopologyError(f"{fields.at('cpu_port')}: {shown(fields.get('cpu_port'))} (valid: {CPU_PORT})")
+        raise TopologyError(
+            f"{shown(fields.get('cpu_port'))}", place=fields.at("cpu_port"), valid=f"{CPU_PORT}"
+        )
     if "priority_queues" in fields:
         notes.append(f"{fields.at('priority_queues')}: ports have one queue for all priorities")
     paths = (fields.path(key, folder) for key in ("program", "runtime_json", "cli_input"))
@@ -127,9 +129,10 @@ def _end(text: str, hosts: Collection[str], switches: Collection[str], place: st
     match = _END.match(text)
     if match is None:
         raise TopologyError(
-            f"{place}: {shown(text)} is not an end of a link (valid: a host, {', '.join(islice(hosts, 3))}…, or a "
-            "switch and its port, such as s1-p3)"
+            f"{shown(text)} is not an end of a link",
+            place=place,
+            valid=f"a host, {', '.join(islice(hosts, 3))}…, or a switch and its port, such as s1-p3",
         )
     if match[1] not in switches:
-        raise TopologyError(f"{place}: {shown(text)} names no switch; {did_you_mean(match[1], switches)}")
+        raise TopologyError(f"{shown(text)} names no switch; {did_you_mean(match[1], switches)}", place=place)
     return match[1], read.switch_port(match[2], f"{place}: port of {text}")

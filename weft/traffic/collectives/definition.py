@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.errors import InvalidValueError
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.costs import CostOf, plain_cost
 from weft.traffic.data_types import DataType
@@ -134,7 +135,7 @@ class Collective(abc.ABC):
             if each.name == name:
                 return each
         valid = ", ".join(each.name for each in self.algorithms)
-        raise ValueError(f"{self.name} has no algorithm {name!r} (valid: {valid})")
+        raise InvalidValueError(f"{self.name} has no algorithm {name!r}", valid=f"{valid}")
 
     def check(self, algorithm: str, spec: CollectiveSpec) -> Algorithm:
         """Return an algorithm by name. Raises ValueError if there is none such, or it cannot do what the spec asks."""
@@ -171,8 +172,10 @@ class Collective(abc.ABC):
         """
         found = self.check(algorithm, spec)
         if not 0 <= rank < spec.rank_count:
-            raise ValueError(f"rank {rank} (valid: 0 to {spec.rank_count - 1})")
+            raise InvalidValueError(f"rank {rank}", valid=f"0 to {spec.rank_count - 1}")
         schedule = found.generator(spec, rank)
         if spec.divisor > 1 and not isinstance(schedule, LaneSchedule):
-            raise ValueError(f"{algorithm} has no lanes, which an average needs (valid: sum, max, min)")
+            raise InvalidValueError(
+                f"{algorithm} has no lanes, which an average needs", valid="sum, max, min"
+            )
         return schedule

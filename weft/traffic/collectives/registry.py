@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from types import ModuleType
 
 from weft.engine import ExtensionError
+from weft.errors import InvalidValueError
 from weft.registry import Registry, classes_of
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.collectives.definition import Collective
@@ -23,7 +24,7 @@ def _kinds_in(module: ModuleType) -> Iterator[tuple[str, Collective]]:
 
 
 COLLECTIVE_KINDS: Registry[Collective] = Registry(
-    __package__, "collective", _kinds_in, ValueError, besides="or path/to/file.py:Class"
+    __package__, "collective", _kinds_in, InvalidValueError, besides="or path/to/file.py:Class"
 )
 """Weft's own by name."""
 

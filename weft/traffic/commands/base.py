@@ -35,9 +35,9 @@ def read_command(message: Message) -> Command[Any]:
     """Return the command that a message is. Raises MessageError."""
     name = message.get(_COMMAND)
     if name is None:
-        raise MessageError(f"field '{_COMMAND}' is missing (valid: {', '.join(sorted(COMMANDS))})")
+        raise MessageError(f"field '{_COMMAND}' is missing", valid=sorted(COMMANDS))
     if not isinstance(name, str) or name not in COMMANDS:
-        raise MessageError(f"unknown command {name!r} (valid: {', '.join(sorted(COMMANDS))})")
+        raise MessageError(f"unknown command {name!r}", valid=sorted(COMMANDS))
     own = {key: value for key, value in message.items() if key not in (_COMMAND, _NUMBER)}
     return read_message(COMMANDS[name], own)
 

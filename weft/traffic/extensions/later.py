@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from weft.errors import InvalidValueError
 from weft.quantities.limits import delay_ps_of
 
 MOST_CALLS_AT_ONCE = 10_000
@@ -39,8 +40,8 @@ class LaterCalls:
             self._moment_ps, self._calls = now_ps, 0
         self._calls += 1
         if self._calls > MOST_CALLS_AT_ONCE:
-            raise ValueError(
-                f"more than {MOST_CALLS_AT_ONCE:,} calls without a delay at {now_ps} ps: time does not go on"
-                " (valid: a delay above 0)"
+            raise InvalidValueError(
+                f"more than {MOST_CALLS_AT_ONCE:,} calls without a delay at {now_ps} ps: time does not go on",
+                valid="a delay above 0",
             )
         return time_ps

@@ -11,6 +11,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from weft.errors import InvalidValueError
+
 FlowSizesName = Literal["websearch", "fb_hadoop", "alibaba_storage"]
 NAMES: tuple[str, ...] = get_args(FlowSizesName)
 
@@ -27,12 +29,12 @@ class FlowSizes:
         """Raise ValueError unless both columns rise, from 0 percent to 100."""
         sizes, percents = self.sizes_bytes, self.percents
         if len(sizes) != len(percents) or len(sizes) < 2:
-            raise ValueError(
-                f"{self.name}: {len(sizes)} sizes and {len(percents)} percents (valid: 2 or more points)"
+            raise InvalidValueError(
+                f"{self.name}: {len(sizes)} sizes and {len(percents)} percents", valid="2 or more points"
             )
         if (percents[0], percents[-1]) != (0, 100):
-            raise ValueError(
-                f"{self.name}: percents from {percents[0]:g} to {percents[-1]:g} (valid: 0 to 100)"
+            raise InvalidValueError(
+                f"{self.name}: percents from {percents[0]:g} to {percents[-1]:g}", valid="0 to 100"
             )
         if np.any(np.diff(percents) <= 0):
             raise ValueError(f"{self.name}: percents must rise from line to line")
@@ -60,7 +62,7 @@ class FlowSizes:
 def flow_sizes(name: str) -> FlowSizes:
     """Return the distribution of that name. Raises ValueError naming the valid ones."""
     if name not in NAMES:
-        raise ValueError(f"unknown flow sizes {name!r} (valid: {', '.join(NAMES)})")
+        raise InvalidValueError(f"unknown flow sizes {name!r}", valid=NAMES)
     return _parse(name, resources.files(__name__).joinpath(f"{name}.txt").read_text(encoding="utf-8"))
 
 

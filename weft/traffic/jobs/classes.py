@@ -98,7 +98,7 @@ class JobClasses:
         for name, number in self._named.items():
             if name not in self.names:
                 valid = ", ".join(sorted(self.names)[:_MOST_SHOWN])
-                raise JobError(f"traffic class {number} of {name!r} (valid: {valid})")
+                raise JobError(f"traffic class {number} of {name!r}", valid=f"{valid}")
             if number not in of_fabric:
                 raise JobError(
                     f"traffic class {number} of {name!r} (valid on this fabric: {', '.join(map(str, of_fabric))}; "

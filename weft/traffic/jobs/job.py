@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from weft.errors import Refusal
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs.operations import Operations
@@ -11,7 +12,7 @@ from weft.traffic.jobs.operations import Operations
 MAX_NAME_LENGTH = 200
 
 
-class JobError(ValueError):
+class JobError(Refusal, ValueError):
     """The ranks of a job do not fit together; the message names ranks and operations."""
 
 
@@ -26,10 +27,10 @@ class Group:
         """Raise JobError for no ranks, a rank twice, or too long a name."""
         if not self.ranks or len(set(self.ranks)) < len(self.ranks) or min(self.ranks) < 0:
             raise JobError(
-                f"group {self.name!r} of ranks {list(self.ranks)[:20]} (valid: one or more, each once)"
+                f"group {self.name!r} of ranks {list(self.ranks)[:20]}", valid="one or more, each once"
             )
         if len(self.name) > MAX_NAME_LENGTH:
-            raise JobError(f"a group's name of {len(self.name)} characters (valid: up to {MAX_NAME_LENGTH})")
+            raise JobError(f"a group's name of {len(self.name)} characters", valid=f"up to {MAX_NAME_LENGTH}")
 
 
 @dataclass(frozen=True)
@@ -99,8 +100,8 @@ class Job:
         operations = part.operations
         if len(part.peers) < operations.peer_slots or len(part.groups) < operations.group_slots:
             raise JobError(
-                f"rank {rank} has {len(part.peers)} peers and {len(part.groups)} groups "
-                f"(valid: {operations.peer_slots} and {operations.group_slots})"
+                f"rank {rank} has {len(part.peers)} peers and {len(part.groups)} groups",
+                valid=f"{operations.peer_slots} and {operations.group_slots}",
             )
         self._check_ranks(f"rank {rank}'s peers", part.peers)
         if rank in part.peers:
@@ -109,23 +110,23 @@ class Job:
             # Transfers and collectives are numbered by slot.
             if len(set(slots)) < len(slots):
                 raise JobError(
-                    f"rank {rank} has one in two slots for {what}: {list(slots)[:20]} (valid: each once)"
+                    f"rank {rank} has one in two slots for {what}: {list(slots)[:20]}", valid="each once"
                 )
         for number in part.groups[: operations.group_slots]:
             if not 0 <= number < len(self.groups):
-                raise JobError(f"rank {rank} names group {number} (valid: below {len(self.groups)})")
+                raise JobError(f"rank {rank} names group {number}", valid=f"below {len(self.groups)}")
             if rank not in self.groups[number].ranks:
                 raise JobError(
                     f"rank {rank} calls a collective of {self.groups[number].name!r}, without being in it"
                 )
         for _, call in operations.calls:
             if call >= len(self.calls):
-                raise JobError(f"rank {rank} names call {call} (valid: below {len(self.calls)})")
+                raise JobError(f"rank {rank} names call {call}", valid=f"below {len(self.calls)}")
 
     def _check_ranks(self, who: str, ranks: tuple[int, ...]) -> None:
         for rank in ranks:
             if not 0 <= rank < len(self.parts):
-                raise JobError(f"{who}: rank {rank} (valid: 0 to {len(self.parts) - 1})")
+                raise JobError(f"{who}: rank {rank}", valid=f"0 to {len(self.parts) - 1}")
 
     @property
     def operation_count(self) -> int:

@@ -16,6 +16,8 @@ from typing import Any, TypedDict, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.errors import Refusal
+
 NO_STREAM = -1
 """Stream of an operation that starts as soon as its predecessors are done, whatever else the rank does."""
 MAX_STREAMS = 4096
@@ -28,7 +30,7 @@ _COLUMNS = 8
 Integers = NDArray[np.int64]
 
 
-class OperationsError(ValueError):
+class OperationsError(Refusal, ValueError):
     """Operations that cannot be run; the message names the first one by its number, its value and what is valid."""
 
 
@@ -259,7 +261,7 @@ class OperationsBuilder:
         name: str = "",
     ) -> int:
         if not NO_STREAM <= stream < MAX_STREAMS:
-            raise OperationsError(f"stream {stream} (valid: {NO_STREAM} to {MAX_STREAMS - 1})")
+            raise OperationsError(f"stream {stream}", valid=f"{NO_STREAM} to {MAX_STREAMS - 1}")
         number = len(self)
         if number >= MAX_OPERATIONS:
             raise OperationsError(f"more than {MAX_OPERATIONS} operations of a rank")
@@ -305,7 +307,7 @@ class OperationsBuilder:
         wrong = (operations < 0) | (operations >= count) | (after < 0) | (after >= count)
         for bad in np.flatnonzero(wrong)[:1]:
             raise OperationsError(
-                f"operation {operations[bad]} follows operation {after[bad]} (valid: 0 to {count - 1})"
+                f"operation {operations[bad]} follows operation {after[bad]}", valid=f"0 to {count - 1}"
             )
         order = np.lexsort((starts, operations))
         offsets = np.zeros(count + 1, np.int64)
@@ -337,23 +339,23 @@ def bytes_by_category(operations: Operations, kind: Kind = Kind.SEND) -> Counter
 
 def _of_duration(duration_ps: int) -> int:
     if not 0 <= duration_ps <= MAX_DURATION_PS:
-        raise OperationsError(f"a duration of {duration_ps} ps (valid: 0 to {MAX_DURATION_PS})")
+        raise OperationsError(f"a duration of {duration_ps} ps", valid=f"0 to {MAX_DURATION_PS}")
     return duration_ps
 
 
 def _of_size(size_bytes: int) -> int:
     if not 0 <= size_bytes <= MAX_SIZE_BYTES:
-        raise OperationsError(f"a message of {size_bytes} B (valid: 0 to {MAX_SIZE_BYTES})")
+        raise OperationsError(f"a message of {size_bytes} B", valid=f"0 to {MAX_SIZE_BYTES}")
     return size_bytes
 
 
 def _of_tag(tag: int) -> int:
     if not 0 <= tag <= MAX_TAG:
-        raise OperationsError(f"tag {tag} (valid: 0 to {MAX_TAG})")
+        raise OperationsError(f"tag {tag}", valid=f"0 to {MAX_TAG}")
     return tag
 
 
 def _of_slot(slot: int) -> int:
     if not 0 <= slot < 1 << 31:
-        raise OperationsError(f"slot {slot} (valid: 0 to {(1 << 31) - 1})")
+        raise OperationsError(f"slot {slot}", valid=f"0 to {(1 << 31) - 1}")
     return slot

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.checks import check_job
@@ -101,16 +102,16 @@ class PlacedRanks:
         self.job, self.ranks, self.places = job, tuple(ranks), places
         if len(self.ranks) != len(job.parts):
             raise JobError(
-                f"{len(self.ranks)} places for a job of {len(job.parts)} ranks (valid: one for each rank)"
+                f"{len(self.ranks)} places for a job of {len(job.parts)} ranks", valid="one for each rank"
             )
         for rank in self.ranks:
             if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < len(places.hosts):
                 raise JobError(
-                    f"a job's rank on rank {rank!r} of the fabric (valid: 0 to {len(places.hosts) - 1})"
+                    f"a job's rank on rank {rank!r} of the fabric", valid=f"0 to {len(places.hosts) - 1}"
                 )
         twice = [rank for rank, count in Counter(self.ranks).items() if count > 1]
         if twice:
-            raise JobError(f"two ranks of a job on rank {twice[0]} of the fabric (valid: each on its own)")
+            raise JobError(f"two ranks of a job on rank {twice[0]} of the fabric", valid="each on its own")
         self._group_ranks = [{rank: place for place, rank in enumerate(group.ranks)} for group in job.groups]
         self._fabric_ranks = [tuple(self.ranks[rank] for rank in group.ranks) for group in job.groups]
         self._calls: dict[tuple[int, int], PlacedCall] = {}
@@ -135,7 +136,8 @@ class PlacedRanks:
                 if hosts[self.ranks[rank]] == hosts[self.ranks[reader]]:
                     raise JobError(
                         f"rank {reader} reads memory of rank {rank} of its own host, whose links between ranks carry "
-                        "no READs (valid: a rank of another host)"
+                        "no READs",
+                        valid="a rank of another host",
                     )
 
     def _check_reductions(self) -> None:
@@ -157,7 +159,8 @@ class PlacedRanks:
                 if (found := first_unordered(operations, of_group)) is not None:
                     raise JobError(
                         f"group {self.job.groups[group].name!r}: the network reduces rank {rank}'s operations "
-                        f"{found[0]} and {found[1]}, which may overlap (valid: each depends on the one before)"
+                        f"{found[0]} and {found[1]}, which may overlap",
+                        valid="each depends on the one before",
                     )
 
     def _reduces(self, group: int, call: int) -> bool:
@@ -313,7 +316,9 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
     in_network = {each.name for each in collective.algorithms if each.in_network}
     if call.algorithm:
         if collective.check(call.algorithm, spec).by_rail:
-            raise ValueError(f"{call.algorithm} is for all ranks of a fabric (valid: another algorithm)")
+            raise InvalidValueError(
+                f"{call.algorithm} is for all ranks of a fabric", valid="another algorithm"
+            )
         return PlacedCall(collective.reference, call.algorithm, spec, call.algorithm in in_network)
     suitable = [name for name in collective.suitable(spec) if name not in in_network]
     if not suitable:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Annotated
 
+from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.messages import Between
 from weft.traffic.schedule_nodes import Channel, TrafficClass, scale_up_label
@@ -38,7 +39,9 @@ class PeerPaths:
             or list(shares) != sorted(shares)
             or shares[-1] != SHARE_UNIT
         ):
-            raise ValueError(f"shares {self.end_shares} (valid: one a channel, ascending to {SHARE_UNIT})")
+            raise InvalidValueError(
+                f"shares {self.end_shares}", valid=f"one a channel, ascending to {SHARE_UNIT}"
+            )
 
 
 @dataclass(frozen=True)

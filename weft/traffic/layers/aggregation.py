@@ -9,6 +9,7 @@ from typing import Any
 from scapy.fields import Field
 from scapy.packet import Packet, bind_bottom_up
 
+from weft.errors import InvalidValueError
 from weft.traffic.aggregation_format import (
     CONTRIBUTION_QP,
     LANE_COUNT,
@@ -36,7 +37,7 @@ class LanesField(Field[Sequence[int], bytes]):
         """Return how many lanes are sent. Raises ValueError for more than a packet may have."""
         lanes = len(val or ())
         if lanes > LANE_COUNTS[-1]:
-            raise ValueError(f"{lanes} lanes (valid: at most {LANE_COUNTS[-1]})")
+            raise InvalidValueError(f"{lanes} lanes", valid=f"at most {LANE_COUNTS[-1]}")
         return next(count for count in LANE_COUNTS if count >= lanes)
 
     def addfield(self, pkt: Packet, s: bytes, val: Sequence[int] | None) -> bytes:

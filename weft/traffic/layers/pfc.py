@@ -21,7 +21,7 @@ def pfc_frame(source_mac: str, pause_quanta: Mapping[int, int]) -> Packet:
         if not 0 <= priority_class < CLASSES:
             raise ValueError(f"priority class {priority_class} (valid: 0 to {CLASSES - 1})")
         if not 0 <= quanta <= 0xFFFF:
-            raise ValueError(f"{quanta} pause quanta for class {priority_class} (valid: 0 to 65535)")
+            raise InvalidValueError(f"{quanta} pause quanta for class {priority_class}", valid="0 to 65535")
         pause.setfieldval(f"c{priority_class}_enabled", 1)
         pause.setfieldval(f"c{priority_class}_pause_time", quanta)
     return Ether(src=source_mac, dst=MACControlClassBasedFlowControl.DEFAULT_DST_MAC) / pause

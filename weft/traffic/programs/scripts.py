@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from weft.engine import ExtensionError, _core
+from weft.errors import InvalidValueError
 from weft.quantities.limits import whole_ps
 from weft.quantities.units import PS_PER_S
 from weft.traffic.extensions.later import LaterCalls, callback_of
@@ -87,8 +88,8 @@ class ScriptedHost:
         """
         frame = bytes(packet)
         if not 14 <= len(frame) <= _MOST_FRAME_BYTES:
-            raise ValueError(
-                f"a frame of {len(frame)} B (valid: 14 to {_MOST_FRAME_BYTES}, from Ethernet on)"
+            raise InvalidValueError(
+                f"a frame of {len(frame)} B", valid=f"14 to {_MOST_FRAME_BYTES}, from Ethernet on"
             )
         if at is None:
             self._script.send(nic, frame)
@@ -109,7 +110,7 @@ class ScriptedHost:
         """Call something again and again, first one interval from now. Raises ValueError unless it is above 0."""
         callback_of(callback)
         if interval <= 0:
-            raise ValueError(f"an interval of {interval} ps (valid: above 0)")
+            raise InvalidValueError(f"an interval of {interval} ps", valid="above 0")
 
         def call() -> None:
             callback()

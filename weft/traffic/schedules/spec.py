@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from weft.errors import InvalidValueError
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
 from weft.traffic.schedule_nodes import Span
@@ -46,28 +47,31 @@ class CollectiveSpec:
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""
         if not 1 <= self.rank_count <= MAX_RANKS:
-            raise ValueError(f"{self.rank_count} ranks (valid: 1 to {MAX_RANKS})")
+            raise InvalidValueError(f"{self.rank_count} ranks", valid=f"1 to {MAX_RANKS}")
         if self.element_count < 0:
-            raise ValueError(f"{self.element_count} elements (valid: 0 or more)")
+            raise InvalidValueError(f"{self.element_count} elements", valid="0 or more")
         if self.piece_bytes < self.element_bytes:
-            raise ValueError(f"pieces of {self.piece_bytes} bytes (valid: {self.element_bytes} or more)")
+            raise InvalidValueError(
+                f"pieces of {self.piece_bytes} bytes", valid=f"{self.element_bytes} or more"
+            )
         if not 0 <= self.root < self.rank_count:
-            raise ValueError(f"root {self.root} (valid: 0 to {self.rank_count - 1})")
+            raise InvalidValueError(f"root {self.root}", valid=f"0 to {self.rank_count - 1}")
         if self.ranks_per_host < 1 or self.rank_stride < 1:
-            raise ValueError(
-                f"{self.ranks_per_host} ranks a host, {self.rank_stride} apart (valid: 1 or more)"
+            raise InvalidValueError(
+                f"{self.ranks_per_host} ranks a host, {self.rank_stride} apart", valid="1 or more"
             )
         if self.trees < 1:
-            raise ValueError(f"{self.trees} trees a plane (valid: 1 or more)")
+            raise InvalidValueError(f"{self.trees} trees a plane", valid="1 or more")
         if self.hosts and (len(self.hosts) != self.rank_count or self.ranks_per_host > 1):
-            raise ValueError(
-                f"hosts of {len(self.hosts)} ranks, {self.ranks_per_host} ranks a host "
-                f"(valid: of {self.rank_count}, with 1 rank a host)"
+            raise InvalidValueError(
+                f"hosts of {len(self.hosts)} ranks, {self.ranks_per_host} ranks a host",
+                valid=f"of {self.rank_count}, with 1 rank a host",
             )
         if self.ranks_per_host > 1 and self.rank_count % (self.ranks_per_host * self.rank_stride):
-            raise ValueError(
+            raise InvalidValueError(
                 f"{self.rank_count} ranks do not fill hosts of {self.ranks_per_host} ranks that are "
-                f"{self.rank_stride} apart (valid: a multiple of {self.ranks_per_host * self.rank_stride})"
+                f"{self.rank_stride} apart",
+                valid=f"a multiple of {self.ranks_per_host * self.rank_stride}",
             )
 
     @property

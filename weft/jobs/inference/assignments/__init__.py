@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from types import ModuleType
 from typing import Annotated
 
+from weft.errors import InvalidValueError
 from weft.jobs.inference.assignments.kind import Assignment
 from weft.registry import Registry, classes_of
 from weft.scenario.values import Name
@@ -16,7 +17,7 @@ def _kinds_in(module: ModuleType) -> Iterator[tuple[str, Assignment]]:
 
 
 ASSIGNMENTS: Registry[Assignment] = Registry(
-    __name__, "assignment", _kinds_in, ValueError, default="least-loaded"
+    __name__, "assignment", _kinds_in, InvalidValueError, default="least-loaded"
 )
 """Assignments by name."""
 

@@ -21,14 +21,14 @@ class Attributes:
         if attribute is None:
             if default is None:
                 found = ", ".join(sorted(self._attributes)) or "none"
-                raise TraceError(f"{place}: attribute {name!r} is missing (there are: {found})")
+                raise TraceError(f"attribute {name!r} is missing (there are: {found})", place=place)
             return default
         kind = attribute.WhichOneof("value")
         if kind not in INTEGERS:
-            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: an integer)")
+            raise TraceError(f"attribute {name!r} is {_shown(kind)}", place=place, valid="an integer")
         value = int(getattr(attribute, kind))
         if value < 0:
-            raise TraceError(f"{place}: attribute {name!r} is {value} (valid: 0 or more)")
+            raise TraceError(f"attribute {name!r} is {value}", place=place, valid="0 or more")
         return value
 
     def flag(self, name: str, place: str) -> bool:
@@ -38,7 +38,7 @@ class Attributes:
             return False
         kind = attribute.WhichOneof("value")
         if kind != "bool_val" and kind not in INTEGERS:
-            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a bool)")
+            raise TraceError(f"attribute {name!r} is {_shown(kind)}", place=place, valid="a bool")
         return bool(getattr(attribute, kind))
 
     def text(self, name: str, place: str) -> str:
@@ -48,7 +48,7 @@ class Attributes:
             return ""
         kind = attribute.WhichOneof("value")
         if kind != "string_val" and kind not in INTEGERS:
-            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a string)")
+            raise TraceError(f"attribute {name!r} is {_shown(kind)}", place=place, valid="a string")
         return str(getattr(attribute, kind))
 
     def numbers(self, name: str, place: str) -> Sequence[int] | None:
@@ -58,7 +58,7 @@ class Attributes:
             return None
         kind = attribute.WhichOneof("value")
         if kind != "uint64_list":
-            raise TraceError(f"{place}: attribute {name!r} is {_shown(kind)} (valid: a uint64_list)")
+            raise TraceError(f"attribute {name!r} is {_shown(kind)}", place=place, valid="a uint64_list")
         values: Sequence[int] = attribute.uint64_list.values
         return values
 

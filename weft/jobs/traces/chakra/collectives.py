@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.errors import translated
 from weft.jobs.traces.assembling import whole_call
 from weft.jobs.traces.chakra.messages import CollectiveType
 from weft.jobs.traces.errors import TraceError
@@ -33,13 +34,11 @@ def call_of(number: int, input_bytes: int, members: int, place: str) -> Collecti
     except (ValueError, KeyError):
         named = CollectiveType(number).name if number in list(CollectiveType) else str(number)
         valid = ", ".join(f"{each.name} {each.value}" for each in _COLLECTIVES)
-        raise TraceError(f"{place}: comm_type {named} cannot be run (valid: {valid})") from None
+        raise TraceError(f"comm_type {named} cannot be run", place=place, valid=f"{valid}") from None
     if kind == CollectiveType.BARRIER:
         input_bytes = CollectiveCall.dtype.element_bytes
-    try:
+    with translated(ValueError, TraceError, place=place):
         return whole_call(collective, input_bytes * (members if collective == _GATHERED else 1), members)
-    except ValueError as error:
-        raise TraceError(f"{place}: {error}") from None
 
 
 def type_and_input_bytes(call: CollectiveCall, members: int) -> tuple[CollectiveType, int]:

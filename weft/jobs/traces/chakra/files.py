@@ -48,9 +48,11 @@ def found_files(path: Path, groups: Path | None) -> ChakraFiles:
             if (match := _FILE.fullmatch(each.name)) and name in (None, match[1]):
                 found.setdefault(match[1], set()).add(int(match[2]))
     if not found:
-        raise TraceError(f"{path}: no files {name or 'NAME'}.RANK{SUFFIX} in {folder}")
+        raise TraceError(f"no files {name or 'NAME'}.RANK{SUFFIX} in {folder}", place=path)
     if len(found) > 1:
-        raise TraceError(f"{path}: several traces (valid: one of {', '.join(sorted(found)[:MOST_NAMED])})")
+        raise TraceError(
+            "several traces", place=path, valid=f"one of {', '.join(sorted(found)[:MOST_NAMED])}"
+        )
     ((name, ranks),) = found.items()
     prefix = folder / name
     _check_ranks(prefix, ranks)
@@ -62,7 +64,7 @@ def found_files(path: Path, groups: Path | None) -> ChakraFiles:
 
 def _check_ranks(prefix: Path, ranks: set[int]) -> None:
     if len(ranks) > MAX_RANKS:
-        raise TraceError(f"{prefix}: {len(ranks)} ranks (valid: up to {MAX_RANKS})")
+        raise TraceError(f"{prefix}: {len(ranks)} ranks", valid=f"up to {MAX_RANKS}")
     last = max(ranks)
     if last >= len(ranks):
         missing = [str(rank) for rank in islice((each for each in count() if each not in ranks), MOST_NAMED)]

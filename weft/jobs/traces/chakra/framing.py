@@ -29,10 +29,10 @@ def unframed(data: bytes, source: str) -> Iterator[memoryview]:
         while True:
             if at == len(data):
                 raise TraceError(
-                    f"{source}: the file ends at byte {at}, within the length of message {number}"
+                    f"the file ends at byte {at}, within the length of message {number}", place=source
                 )
             if at - begin == _MOST_LENGTH_BYTES:
-                raise TraceError(f"{source}: no length of a message at byte {begin} (message {number})")
+                raise TraceError(f"no length of a message at byte {begin} (message {number})", place=source)
             byte = data[at]
             at += 1
             length |= (byte & 0x7F) << shift
@@ -41,7 +41,8 @@ def unframed(data: bytes, source: str) -> Iterator[memoryview]:
                 break
         if length > len(data) - at:
             raise TraceError(
-                f"{source}: message {number} at byte {at} has {length} bytes, but the file ends after {len(data) - at}"
+                f"message {number} at byte {at} has {length} bytes, but the file ends after {len(data) - at}",
+                place=source,
             )
         yield view[at : at + length]
         at += length
@@ -53,4 +54,4 @@ def parsed(message_class: type, data: memoryview, source: str, number: int) -> o
     try:
         return message_class.FromString(data)  # type: ignore[attr-defined]
     except (DecodeError, UnicodeDecodeError) as error:
-        raise TraceError(f"{source}: message {number} is no Chakra message: {error}") from None
+        raise TraceError(f"message {number} is no Chakra message: {error}", place=source) from None

@@ -80,7 +80,9 @@ def rank_data(text: str, source: str) -> RankData:
     try:
         return RankData.model_validate_json(text)
     except ValidationError as error:
-        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}': {described(error.errors()[0])}") from None
+        raise TraceError(
+            f"attribute '{FILE_ATTRIBUTE}': {described(error.errors()[0])}", place=source
+        ) from None
 
 
 def apply_to_job(data: JobData, job: JobAssembler, source: str) -> None:
@@ -90,4 +92,4 @@ def apply_to_job(data: JobData, job: JobAssembler, source: str) -> None:
     try:
         job.calls = [each.call() for each in data.calls]
     except ValueError as error:
-        raise TraceError(f"{source}: attribute '{FILE_ATTRIBUTE}': job.calls: {error}") from None
+        raise TraceError(f"attribute '{FILE_ATTRIBUTE}': job.calls: {error}", place=source) from None

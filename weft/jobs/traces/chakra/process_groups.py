@@ -8,6 +8,7 @@ from pathlib import Path
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from weft.cache import read_bytes
+from weft.errors import translated
 from weft.jobs.traces.assembling import JobAssembler
 from weft.jobs.traces.errors import TraceError
 from weft.quantities.json_problems import described
@@ -43,12 +44,12 @@ class ProcessGroups:
         for rank in ranks:
             if not 0 <= rank < self.rank_count:
                 raise TraceError(
-                    f"{place}: process group {name!r} has rank {rank} (valid: 0 to {self.rank_count - 1})"
+                    f"process group {name!r} has rank {rank}",
+                    place=place,
+                    valid=f"0 to {self.rank_count - 1}",
                 )
-        try:
+        with translated(JobError, TraceError, place=place):
             self._numbers[name] = self._job.add_group(Group(name, ranks))
-        except JobError as error:
-            raise TraceError(f"{place}: {error}") from None
         self._members.append(frozenset(ranks))
         return self._numbers[name]
 
@@ -60,14 +61,18 @@ class ProcessGroups:
         try:
             groups = _RECORDED.validate_json(text[2:-2])
         except ValidationError as error:
-            raise TraceError(f"{place}: no list of process groups: {described(error.errors()[0])}") from None
+            raise TraceError(
+                f"no list of process groups: {described(error.errors()[0])}", place=place
+            ) from None
         for each in groups:
             ranks = tuple(each.ranks) or tuple(range(self.rank_count))
             number = self._numbers.get(each.pg_name)
             if number is None:
                 self._add(each.pg_name, ranks, place)
             elif self._job.groups[number].ranks != ranks:
-                raise TraceError(f"{place}: process group {each.pg_name!r} has other ranks than elsewhere")
+                raise TraceError(
+                    f"process group {each.pg_name!r} has other ranks than elsewhere", place=place
+                )
 
     def number(self, name: str, rank: int, place: str) -> int:
         """Return the number of a group. Raises TraceError, with `place`, if it does not exist or lacks the rank."""
@@ -81,31 +86,29 @@ class ProcessGroups:
                 ", ".join(map(repr, list(self._numbers)[:20]))
                 or "none, as there is no file of process groups"
             )
-            raise TraceError(f"{place}: no process group {name!r} (valid: {valid})")
+            raise TraceError(f"no process group {name!r}", place=place, valid=f"{valid}")
         if rank not in self._members[number]:
-            raise TraceError(f"{place}: rank {rank} is not in process group {name!r}")
+            raise TraceError(f"rank {rank} is not in process group {name!r}", place=place)
         return number
 
     def rename(self, names: list[str], source: str) -> None:
         """Rename the groups, in order; nodes keep using the file's names. Raises TraceError for bad names."""
         if len(names) != len(self._job.groups):
-            raise TraceError(f"{source}: {len(names)} names for {len(self._job.groups)} process groups")
-        try:
+            raise TraceError(f"{len(names)} names for {len(self._job.groups)} process groups", place=source)
+        with translated(JobError, TraceError, place=source):
             self._job.groups = [
                 Group(name, group.ranks) for name, group in zip(names, self._job.groups, strict=True)
             ]
-        except JobError as error:
-            raise TraceError(f"{source}: {error}") from None
 
 
 def _read(path: Path) -> dict[str, tuple[int, ...]]:
     try:
         groups = json.loads(read_bytes(path, MAX_FILE_BYTES))
     except (ValueError, RecursionError) as error:
-        raise TraceError(f"{path}: is not valid JSON: {error}") from None
+        raise TraceError(f"is not valid JSON: {error}", place=path) from None
     if not isinstance(groups, dict):
-        raise TraceError(f"{path}: is no JSON object of names and lists of ranks")
+        raise TraceError("is no JSON object of names and lists of ranks", place=path)
     for name, ranks in groups.items():
         if not isinstance(ranks, list) or any(type(rank) is not int for rank in ranks):
-            raise TraceError(f"{path}: process group {name!r} is no list of ranks")
+            raise TraceError(f"process group {name!r} is no list of ranks", place=path)
     return {name: tuple(ranks) for name, ranks in groups.items()}

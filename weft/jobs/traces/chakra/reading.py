@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from weft.errors import translated
 from weft.jobs.traces.assembling import JobAssembler, RankAssembler, check_count
 from weft.jobs.traces.chakra import own_data
 from weft.jobs.traces.chakra.attributes import Attributes
@@ -92,7 +93,7 @@ class RankReader:
             else:
                 self._read_node(parsed(Node, message, self._source, number), number)
         if number < 0:
-            raise TraceError(f"{self._source}: the file is empty (valid: GlobalMetadata, then nodes)")
+            raise TraceError("the file is empty", place=self._source, valid="GlobalMetadata, then nodes")
         self._link()
         return self._assembler
 
@@ -113,7 +114,7 @@ class RankReader:
             add = self._adders[NodeType(node.type)]
         except ValueError:
             valid = ", ".join(f"{each.name} {each.value}" for each in NodeType)
-            raise TraceError(f"{place}: type {node.type} (valid: {valid})") from None
+            raise TraceError(f"type {node.type}", place=place, valid=f"{valid}") from None
         attributes = Attributes(node)
         if node.type in _COMMUNICATION:
             if _is_launch(attributes, place):
@@ -121,10 +122,8 @@ class RankReader:
                 self.launches += 1
             else:
                 self.transfers += 1
-        try:
+        with translated(OperationsError, TraceError, place=place):
             add(node, attributes, place)
-        except OperationsError as error:
-            raise TraceError(f"{place}: {error}") from None
         if number % STATEMENTS_BETWEEN_CHECKS == 0:
             check_memory(self._job.operation_count + number, place)
         self.node_ids.append(node.id)
@@ -153,7 +152,9 @@ class RankReader:
         order = np.argsort(ids, kind="stable")
         ordered = ids[order]
         for twice in np.flatnonzero(ordered[1:] == ordered[:-1])[:1]:
-            raise TraceError(f"{self._source}: node {ordered[twice]} occurs twice (valid: each number once)")
+            raise TraceError(
+                f"node {ordered[twice]} occurs twice", place=self._source, valid="each number once"
+            )
         if self._is_recorded:
             # PyTorch's control dependencies name callers, which may be missing from the file or wait for their callees.
             # Chakra's converter puts the order of execution into the data dependencies.
@@ -174,7 +175,8 @@ class RankReader:
             )
             for bad in np.flatnonzero(~known)[:1]:
                 raise TraceError(
-                    f"{self._source}: node {ids[operations[bad]]} depends on node {after[bad]}, which does not exist"
+                    f"node {ids[operations[bad]]} depends on node {after[bad]}, which does not exist",
+                    place=self._source,
                 )
             self._assembler.operations.add_edges(operations, order[places], start)
 
@@ -193,7 +195,7 @@ class RankReader:
             return attributes.integer(own_data.DURATION, place)
         if node.duration_micros > MAX_MICROSECONDS:
             raise TraceError(
-                f"{place}: a duration of {node.duration_micros} µs (valid: 0 to {MAX_MICROSECONDS})"
+                f"a duration of {node.duration_micros} µs", place=place, valid=f"0 to {MAX_MICROSECONDS}"
             )
         return int(node.duration_micros) * PS_PER_US
 
@@ -238,15 +240,16 @@ class RankReader:
                 return roofline.duration_ps(operations, moved_bytes)
             if not node.duration_micros:
                 raise TraceError(
-                    f"{place}: {operations} operations on {moved_bytes} B and no duration, "
-                    f"so an accelerator must be given"
+                    f"{operations} operations on {moved_bytes} B and no duration, "
+                    "so an accelerator must be given",
+                    place=place,
                 )
         return self._recorded_ps(node, attributes, place)
 
     def _add_send(self, node: Any, attributes: Attributes, place: str) -> None:
         sender = attributes.integer("comm_src", place, self._rank)
         if sender != self._rank:
-            raise TraceError(f"{place}: rank {sender} sends (valid in this file: {self._rank})")
+            raise TraceError(f"rank {sender} sends (valid in this file: {self._rank})", place=place)
         peer = self._peer_slot(attributes.integer("comm_dst", place), place)
         self._assembler.operations.send(
             peer, *self._size_and_tag(attributes, place), **self._common(node, attributes, place, NO_STREAM)
@@ -255,7 +258,7 @@ class RankReader:
     def _add_receive(self, node: Any, attributes: Attributes, place: str) -> None:
         receiver = attributes.integer("comm_dst", place, self._rank)
         if receiver != self._rank:
-            raise TraceError(f"{place}: rank {receiver} receives (valid in this file: {self._rank})")
+            raise TraceError(f"rank {receiver} receives (valid in this file: {self._rank})", place=place)
         peer = self._peer_slot(attributes.integer("comm_src", place), place)
         self._assembler.operations.receive(
             peer, *self._size_and_tag(attributes, place), **self._common(node, attributes, place, NO_STREAM)
@@ -267,8 +270,9 @@ class RankReader:
     def _peer_slot(self, peer: int, place: str) -> int:
         if peer == self._rank or peer >= self._groups.rank_count:
             raise TraceError(
-                f"{place}: rank {self._rank} and rank {peer} exchange a message "
-                f"(valid: another of 0 to {self._groups.rank_count - 1})"
+                f"rank {self._rank} and rank {peer} exchange a message",
+                place=place,
+                valid=f"another of 0 to {self._groups.rank_count - 1}",
             )
         return self._assembler.peer_slot(peer)
 

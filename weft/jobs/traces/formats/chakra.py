@@ -54,14 +54,15 @@ class Chakra(TraceFormat):
             transfers += reader.transfers
         if launches and not transfers:
             raise TraceError(
-                f"{files.ranks[0].parent / files.name}: {launches} nodes of communication are the processor's part "
-                "alone, and none has a type and a size (valid: traces with the accelerator's kernels, which have "
-                "comm_type and comm_size)"
+                f"{launches} nodes of communication are the processor's part "
+                "alone, and none has a type and a size",
+                place=files.ranks[0].parent / files.name,
+                valid="traces with the accelerator's kernels, which have comm_type and comm_size",
             )
         try:
             made = job.job()
         except JobError as error:
-            raise TraceError(f"{files.ranks[0].parent / files.name}: {error}") from None
+            raise TraceError(error, place=files.ranks[0].parent / files.name) from None
         return Trace(
             made,
             locate=lambda rank, operation: f"{files.ranks[rank]}: node {nodes[rank][operation]}",
@@ -71,7 +72,7 @@ class Chakra(TraceFormat):
     def write(self, job: Job, path: Path) -> list[Path]:
         """Write a file for each rank, and one for the process groups, if any; `path` is NAME."""
         if not path.name or path.is_dir():
-            raise TraceError(f"{path}: is no prefix of files (valid: FOLDER/NAME, for files NAME.RANK.et)")
+            raise TraceError("is no prefix of files", place=path, valid="FOLDER/NAME, for files NAME.RANK.et")
         written = [rank_file(path, rank) for rank in range(len(job.parts))]
         for rank, file in enumerate(written):
             with written_whole(file) as partial, open(partial, "wb") as stream:

@@ -21,14 +21,14 @@ MAX_HOSTS = 1 << 20
 def checked_flow(flow: Flow, place: str) -> Flow:
     """Return the flow. Raises TraceError if it goes from a host to itself, or has a size or start out of range."""
     if flow.source == flow.destination:
-        raise TraceError(f"{place}: host {flow.source} sends to itself (valid: another host)")
+        raise TraceError(f"host {flow.source} sends to itself", place=place, valid="another host")
     if not 1 <= flow.size_bytes <= MAX_FLOW_BYTES:
-        raise TraceError(f"{place}: a flow of {flow.size_bytes} B (valid: 1 to {MAX_FLOW_BYTES})")
+        raise TraceError(f"a flow of {flow.size_bytes} B", place=place, valid=f"1 to {MAX_FLOW_BYTES}")
     if not TIME.holds(flow.start_ps):
-        raise TraceError(f"{place}: a start at {format_time(flow.start_ps)} (valid: {TIME.range_text})")
+        raise TraceError(f"a start at {format_time(flow.start_ps)}", place=place, valid=f"{TIME.range_text}")
     if flow.queue_pairs > flow.size_bytes:
         raise TraceError(
-            f"{place}: {flow.queue_pairs} queue pairs (valid: 1 to {flow.size_bytes}, its bytes)"
+            f"{flow.queue_pairs} queue pairs", place=place, valid=f"1 to {flow.size_bytes}, its bytes"
         )
     return flow
 

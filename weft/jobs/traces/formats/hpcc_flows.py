@@ -6,6 +6,7 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
+from weft.errors import translated
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.formats.flow_csv import MAX_HOSTS, checked_flow
@@ -46,24 +47,22 @@ class HpccFlows(TraceFormat):
             else:
                 left += 1
         if len(flows) < count:
-            raise TraceError(f"{path}: {len(flows)} flows (valid: {count}, as line 1 says)")
+            raise TraceError(f"{len(flows)} flows", place=path, valid=f"{count}, as line 1 says")
         notes = [f"{left} lines after the {count} flows that line 1 says are left out"] if left else []
         return Trace(flows=tuple(flows), notes=notes)
 
 
 def _number(text: str, place: str, least: int, most: int) -> int:
-    try:
+    with translated(ValueError, TraceError, place=place):
         return whole(least, most)(text)
-    except ValueError as error:
-        raise TraceError(f"{place}: {error}") from None
 
 
 def _flow(fields: list[str], place: str) -> Flow:
     if len(fields) != len(_FIELDS.split()):
-        raise TraceError(f"{place}: {len(fields)} words (valid: {_FIELDS})")
+        raise TraceError(f"{len(fields)} words", place=place, valid=f"{_FIELDS}")
     source, destination, _, _, size, start = fields
     if not _SECONDS.fullmatch(start):
-        raise TraceError(f"{place}: {shown(start)} is no time in seconds (valid: 0.000123, say)")
+        raise TraceError(f"{shown(start)} is no time in seconds", place=place, valid="0.000123, say")
     flow = Flow(
         _number(source, place, 0, MAX_HOSTS - 1),
         _number(destination, place, 0, MAX_HOSTS - 1),

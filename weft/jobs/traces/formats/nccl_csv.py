@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.cache import collector_paused
+from weft.errors import InvalidValueError, translated
 from weft.jobs.traces.assembling import MAX_RANKS, JobAssembler, RankAssembler, whole_call
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
@@ -45,7 +46,7 @@ def _element_bytes(text: str) -> int:
         return list(_DATATYPES.values())[int(name)]
     if name in _DATATYPES:
         return _DATATYPES[name]
-    raise ValueError(f"{shown(text)} (valid: {', '.join(_DATATYPES)}, or NCCL's number)")
+    raise InvalidValueError(f"{shown(text)}", valid=f"{', '.join(_DATATYPES)}, or NCCL's number")
 
 
 def _datatype(text: str) -> str:
@@ -58,7 +59,7 @@ def _operation(text: str) -> str:
     name = text.lower().removeprefix("nccl")
     if name in _COLLECTIVES or name in (_SEND, _RECEIVE):
         return name
-    raise ValueError(f"{shown(text)} (valid: {', '.join((*_COLLECTIVES, _SEND, _RECEIVE))})")
+    raise InvalidValueError(f"{shown(text)}", valid=(*_COLLECTIVES, _SEND, _RECEIVE))
 
 
 @dataclass
@@ -100,13 +101,11 @@ class NcclCsv(TraceFormat):
     def read(self, path: Path, options: ReadOptions) -> Trace:
         """Return the job of all calls. Calls of a rank's stream follow each other."""
         job = JobAssembler(path.stem)
-        try:
+        with translated(JobError, TraceError, place=path):
             ranks = _read(path, job)
             for number, each in enumerate(ranks):
                 job.add_rank(number, each.assembler, str(path))
             made = job.job()
-        except JobError as error:
-            raise TraceError(f"{path}: {error}") from None
         return Trace(made, locate=lambda rank, operation: f"{path}, line {ranks[rank].lines[operation]}")
 
 
@@ -118,10 +117,8 @@ def _read(path: Path, job: JobAssembler) -> list[_Rank]:
     for row in rows:
         number = row.read("rank", rank)
         own = ranks[number]
-        try:
+        with translated((OperationsError, ValueError), TraceError, place=row.place):
             _add_call(job, calls, own, number, row)
-        except (OperationsError, ValueError) as error:
-            raise TraceError(f"{row.place}: {error}") from None
         own.lines.extend([row.line] * (len(own.assembler.operations) - len(own.lines)))
     return ranks
 
@@ -139,11 +136,11 @@ def _add_groups(job: JobAssembler, uses: Iterable[tuple[str, int]]) -> list[tupl
 def _ranks(path: Path, groups: list[tuple[int, ...]]) -> list[_Rank]:
     found = {rank for ranks in groups for rank in ranks}
     if not found:
-        raise TraceError(f"{path}: no calls")
+        raise TraceError("no calls", place=path)
     missing = [str(rank) for rank in range(max(found)) if rank not in found]
     if missing:
         more = f" and {len(missing) - 20} more" if len(missing) > 20 else ""
-        raise TraceError(f"{path}: calls of ranks {', '.join(missing[:20])}{more} are missing")
+        raise TraceError(f"calls of ranks {', '.join(missing[:20])}{more} are missing", place=path)
     return [_Rank() for _ in range(len(found))]
 
 
@@ -164,7 +161,9 @@ class _Calls:
         self._counts[group, rank] += 1
         first, place = self._first.setdefault((group, number), (what, row.place))
         if what != first:
-            raise TraceError(f"{row.place}: {what}, where {place} has {first} (valid: the same of all ranks)")
+            raise TraceError(
+                f"{what}, where {place} has {first}", place=row.place, valid="the same of all ranks"
+            )
 
 
 def _add_call(job: JobAssembler, calls: _Calls, own: _Rank, rank: int, row: Row) -> None:
@@ -182,7 +181,7 @@ def _add_call(job: JobAssembler, calls: _Calls, own: _Rank, rank: int, row: Row)
     if operation in (_SEND, _RECEIVE):
         peer = members[row.read("root", whole(0, len(members) - 1))]
         if peer == rank:
-            raise TraceError(f"{row.place}: rank {rank} exchanges a message with itself")
+            raise TraceError(f"rank {rank} exchanges a message with itself", place=row.place)
         add = builder.send if operation == _SEND else builder.receive
         added = add(own.assembler.peer_slot(peer), size_bytes, number, after=after, name=name)
     else:

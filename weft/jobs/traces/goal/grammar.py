@@ -58,13 +58,15 @@ def statements(lines: Iterable[str], source: str) -> Iterator[Statement]:
             continue
         match = _STATEMENT.fullmatch(text)
         if match is None and _TOO_LONG.search(text):
-            raise TraceError(f"{source}, line {line}: a number of too many digits (valid: up to 19)")
+            raise TraceError("a number of too many digits", place=f"{source}, line {line}", valid="up to 19")
         if match is None:
             shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
-            raise TraceError(f"{source}, line {line}: {shown!r} is not a GOAL statement (valid: {VALID})")
+            raise TraceError(
+                f"{shown!r} is not a GOAL statement", place=f"{source}, line {line}", valid=f"{VALID}"
+            )
         yield Statement(line, {name: value for name, value in match.groupdict().items() if value is not None})
     if opened:
-        raise TraceError(f"{source}, line {opened}: the comment does not end")
+        raise TraceError("the comment does not end", place=f"{source}, line {opened}")
 
 
 def _without_comments(text: str, opened: int, line: int) -> tuple[str, int]:

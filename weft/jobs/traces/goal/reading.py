@@ -6,6 +6,7 @@ from array import array
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from weft.errors import Refusal, translated
 from weft.jobs.traces.assembling import MAX_RANKS, JobAssembler, RankAssembler
 from weft.jobs.traces.definition import ReadOptions
 from weft.jobs.traces.errors import TraceError
@@ -15,7 +16,7 @@ from weft.quantities.units import PS_PER_NS
 from weft.traffic.jobs import Job, JobError, OperationsError
 
 
-class _WrongStatement(Exception):
+class _WrongStatement(Refusal):
     """A problem with a statement; the message lacks the place."""
 
 
@@ -85,11 +86,11 @@ class _RankText:
         peer, tag = statement.number("peer"), statement.number("tag")
         if peer < 0 or tag < 0:
             raise _WrongStatement(
-                "a message from any rank or of any tag, -1, cannot be run (valid: 0 or more)"
+                "a message from any rank or of any tag, -1, cannot be run", valid="0 or more"
             )
         if peer >= rank_count or peer == rank:
             raise _WrongStatement(
-                f"rank {rank} and rank {peer} exchange a message (valid: another of 0 to {rank_count - 1})"
+                f"rank {rank} and rank {peer} exchange a message", valid=f"another of 0 to {rank_count - 1}"
             )
         return self.assembler.peer_slot(peer), tag
 
@@ -110,7 +111,7 @@ class _RankText:
         for line, later, earlier, at_start in self._later:
             if not self._link(later, earlier, at_start):
                 name = later if later not in self._labels else earlier
-                raise TraceError(f"{source}, line {line}: rank {rank} has no label {name!r}")
+                raise TraceError(f"rank {rank} has no label {name!r}", place=f"{source}, line {line}")
 
 
 class GoalReader:
@@ -127,15 +128,17 @@ class GoalReader:
         """Return the job. Raises TraceError, with file and line, for invalid text."""
         rank, text = -1, None
         for statement in statements(lines, self._source):
-            try:
+            with translated(
+                (OperationsError, _WrongStatement), TraceError, place=f"{self._source}, line {statement.line}"
+            ):
                 if "num_ranks" in statement.said:
                     self._set_rank_count(statement.number("num_ranks"))
                 elif "rank" in statement.said:
                     if text is not None:
-                        raise _WrongStatement(f"rank {rank} has not ended (valid: }} first)")
+                        raise _WrongStatement(f"rank {rank} has not ended", valid="} first")
                     rank, text = statement.number("rank"), self._begin(statement.number("rank"))
                 elif text is None:
-                    raise _WrongStatement("a statement outside of any rank (valid: rank R {)")
+                    raise _WrongStatement("a statement outside of any rank", valid="rank R {")
                 elif "end" in statement.said:
                     text.end(self._source, rank)
                     self._job.add_rank(rank, text.assembler, self._source)
@@ -146,20 +149,18 @@ class GoalReader:
                     if statement.line % STATEMENTS_BETWEEN_CHECKS == 0:
                         operations = self._job.operation_count + len(text.assembler.operations)
                         check_memory(operations, f"{self._source}, line {statement.line}: rank {rank}")
-            except (OperationsError, _WrongStatement) as error:
-                raise TraceError(f"{self._source}, line {statement.line}: {error}") from None
         if text is not None:
-            raise TraceError(f"{self._source}: rank {rank} does not end (valid: }} at its end)")
+            raise TraceError(f"rank {rank} does not end", place=self._source, valid="} at its end")
         return self._joined()
 
     def _set_rank_count(self, count: int) -> None:
         if self._rank_count or not 1 <= count <= MAX_RANKS:
-            raise _WrongStatement(f"num_ranks {count} (valid: once, 1 to {MAX_RANKS})")
+            raise _WrongStatement(f"num_ranks {count}", valid=f"once, 1 to {MAX_RANKS}")
         self._rank_count = count
 
     def _begin(self, rank: int) -> _RankText:
         if rank >= self._rank_count:
-            raise _WrongStatement(f"rank {rank} (valid: below num_ranks, {self._rank_count})")
+            raise _WrongStatement(f"rank {rank}", valid=f"below num_ranks, {self._rank_count}")
         if rank in self._lines:
             raise _WrongStatement(f"rank {rank} occurs twice")
         return _RankText(self._options)
@@ -168,11 +169,9 @@ class GoalReader:
         missing = [str(rank) for rank in range(self._rank_count) if rank not in self._lines]
         if missing or not self._rank_count:
             what = f"ranks {', '.join(missing[:20])} are missing" if missing else "num_ranks is missing"
-            raise TraceError(f"{self._source}: {what}")
-        try:
+            raise TraceError(f"{what}", place=self._source)
+        with translated(JobError, TraceError, place=self._source):
             return self._job.job()
-        except JobError as error:
-            raise TraceError(f"{self._source}: {error}") from None
 
     def place(self, rank: int, operation: int) -> str:
         """Return the file and the line of an operation."""

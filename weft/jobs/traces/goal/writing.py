@@ -53,7 +53,7 @@ class _Tags:
         tag = self._collectives + number * self._groups + group
         if tag >= MAX_TAGS:
             raise TraceError(
-                f"collective {number} of group {group} has no tag left (valid: up to {MAX_TAGS - 1})"
+                f"collective {number} of group {group} has no tag left", valid=f"up to {MAX_TAGS - 1}"
             )
         return tag
 
@@ -135,8 +135,8 @@ class _RankText:
         group, call = self._part.groups[slot], self._job.calls[number]
         if call.collective not in EXPANSIONS:
             raise TraceError(
-                f"rank {self._rank}, operation {operation}: {call.collective} cannot be said in GOAL "
-                f"(valid: {', '.join(EXPANSIONS)})"
+                f"rank {self._rank}, operation {operation}: {call.collective} cannot be said in GOAL",
+                valid=EXPANSIONS,
             )
         ranks = self._job.groups[group].ranks
         tag = self._tags.of_collective(group, int(self._numbers[operation]))

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from weft.cache import read_bytes
+from weft.errors import InvalidValueError, translated
 from weft.jobs.traces.errors import TraceError
 from weft.quantities.units import shown
 
@@ -50,12 +51,10 @@ class Row:
         text = self.cells.get(column)
         if text is None:
             if default is None:
-                raise TraceError(f"{self.place}: {column} is empty")
+                raise TraceError(f"{column} is empty", place=self.place)
             return default
-        try:
+        with translated(ValueError, TraceError, place=f"{self.place}: {column}"):
             return reader(text)
-        except ValueError as error:
-            raise TraceError(f"{self.place}: {column}: {error}") from None
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
@@ -64,7 +63,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if len(text) <= 20 and text.isascii() and text.isdigit() and least <= int(text) <= most:
             return int(text)
-        raise ValueError(f"{shown(text)} (valid: {least} to {most})")
+        raise InvalidValueError(f"{shown(text)}", valid=f"{least} to {most}")
 
     return read
 
@@ -92,10 +91,10 @@ def csv_rows(path: Path, needed: Sequence[str], optional: Sequence[str]) -> Iter
                 continue
             place = f"{path}, line {reader.line_num}"
             if len(cells) != len(names):
-                raise TraceError(f"{place}: {len(cells)} cells (valid: {len(names)}, as line 1)")
+                raise TraceError(f"{len(cells)} cells", place=place, valid=f"{len(names)}, as line 1")
             count += 1
             if count > MAX_ROWS:
-                raise TraceError(f"{place}: more than {MAX_ROWS} rows")
+                raise TraceError(f"more than {MAX_ROWS} rows", place=place)
             stripped = (cell.strip() for cell in cells)
             yield Row(
                 path,
@@ -103,16 +102,16 @@ def csv_rows(path: Path, needed: Sequence[str], optional: Sequence[str]) -> Iter
                 {name: cell for name, cell in zip(names, stripped, strict=True) if cell},
             )
     except csv.Error as error:
-        raise TraceError(f"{path}, line {reader.line_num}: {error}") from None
+        raise TraceError(error, place=f"{path}, line {reader.line_num}") from None
 
 
 def _check_columns(place: str, names: list[str], needed: Sequence[str], optional: Sequence[str]) -> None:
-    valid = f"valid: {', '.join(needed)}; optional: {', '.join(optional)}"
+    valid = f"{', '.join(needed)}; optional: {', '.join(optional)}"
     for name in needed:
         if name not in names:
-            raise TraceError(f"{place}: column {name!r} is missing ({valid})")
+            raise TraceError(f"column {name!r} is missing", place=place, valid=valid)
     for name in names:
         if name not in (*needed, *optional):
-            raise TraceError(f"{place}: unknown column {shown(name)} ({valid})")
+            raise TraceError(f"unknown column {shown(name)}", place=place, valid=valid)
     if len(set(names)) < len(names):
-        raise TraceError(f"{place}: two columns have the same name")
+        raise TraceError("two columns have the same name", place=place)
