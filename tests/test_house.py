@@ -1,5 +1,6 @@
 """The source tree is clean: linters, types, formats, scripts."""
 
+import ast
 import os
 import re
 import shutil
@@ -44,6 +45,41 @@ def test_factors_between_units_of_time_have_one_set_of_names():
         str(path.relative_to(ROOT)) for path in files if defined.search(path.read_text(encoding="utf-8"))
     ]
     assert found == ["weft/quantities/units.py"]
+
+
+# Errors of Python, click and the engine have no place for valid values, and the compiler imports no errors of Weft.
+NO_REFUSALS = {"TypeError", "KeyError", "ExtensionError", "BadParameter", "UsageError"}
+# Two messages go on after the valid values.
+LONGER_MESSAGES = {"weft/quantities/definitions.py", "weft/quantities/units.py"}
+
+
+def messages_with_valid_values(source: str) -> list[int]:
+    """Return the lines of `raise` statements that write valid values into a Refusal's message."""
+    return [
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Raise)
+        and isinstance(node.exc, ast.Call)
+        and ast.unparse(node.exc.func).split(".")[-1] not in NO_REFUSALS
+        and any(
+            isinstance(part, ast.Constant) and "(valid: " in str(part.value) for part in ast.walk(node.exc)
+        )
+    ]
+
+
+def test_errors_get_valid_values_as_an_argument():
+    found = {}
+    for path in (ROOT / "weft").rglob("*.py"):
+        name = str(path.relative_to(ROOT))
+        lines = messages_with_valid_values(path.read_text(encoding="utf-8"))
+        if lines and not name.startswith("weft/compiler/"):
+            found[name] = lines
+    assert found.keys() == LONGER_MESSAGES, found
+
+
+def test_valid_values_in_a_message_are_found():
+    assert messages_with_valid_values('raise TopologyError(f"k={k} (valid: {even})")') == [1]
+    assert messages_with_valid_values('raise TopologyError(f"k={k}", valid=even)') == []
 
 
 def test_types_are_right():

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.errors import InvalidValueError
 from weft.registry import Registry, classes_of, constant_of
 
 MODULES = {
@@ -37,7 +38,7 @@ def registry_of_trees(default: str | None = None, besides: str | None = None) ->
     from toy_trees.base import Tree  # type: ignore[import-not-found]
 
     kinds_in = constant_of(Tree)
-    return Registry("toy_trees", "tree", kinds_in, LookupError, default=default, besides=besides)
+    return Registry("toy_trees", "tree", kinds_in, InvalidValueError, default=default, besides=besides)
 
 
 @pytest.mark.usefixtures("trees")
@@ -50,7 +51,7 @@ def test_kinds_stand_in_the_order_of_their_modules_after_the_default() -> None:
 @pytest.mark.usefixtures("trees")
 @pytest.mark.parametrize("name", ["rock", "", None, ["oak"]])
 def test_a_name_of_no_kind_is_refused_with_the_valid_ones(name: object) -> None:
-    with pytest.raises(LookupError, match=r"unknown tree .* \(valid: ash, oak, or a file of yours\)$"):
+    with pytest.raises(InvalidValueError, match=r"unknown tree .* \(valid: ash, oak, or a file of yours\)$"):
         registry_of_trees(besides="or a file of yours").named(name)
 
 

@@ -211,4 +211,4 @@ def read_prices(path: Path | None = None, changes: Sequence[Change] = ()) -> Pri
     try:
         return PriceTable.model_validate(dict(tree), context={UNITS_REQUIRED: True})
     except pydantic.ValidationError as error:
-        raise BadInputError(explain(error, PriceTable, tree, places)) from None
+        raise explain(error, PriceTable, tree, places) from None

@@ -53,7 +53,7 @@ def lab_of_folder(folder: Path) -> ShippedLab:
     try:
         return find_lab(name)
     except BadInputError as error:
-        raise BadInputError(f"{mark}: {error}") from None
+        raise BadInputError(error, place=mark) from None
 
 
 def starter_and_solution(lab: ShippedLab, target: Path) -> None:

@@ -55,7 +55,8 @@ def read_capture(path: Path) -> tuple[CapturedFrame, ...]:
             raise _bad(
                 path,
                 offset,
-                f"a frame of {len(frame.data)} B (valid: {_LEAST_FRAME_BYTES} to {_MOST_FRAME_BYTES})",
+                f"a frame of {len(frame.data)} B",
+                valid=f"{_LEAST_FRAME_BYTES} to {_MOST_FRAME_BYTES}",
             )
         if len(frames) == MOST_FRAMES:
             raise _bad(path, offset, f"more than {MOST_FRAMES:,} frames")
@@ -73,8 +74,8 @@ def _read(path: Path) -> bytes:
         raise BadInputError(error, place=shown(str(path))) from None
 
 
-def _bad(path: Path, offset: int, problem: str) -> BadInputError:
-    return BadInputError(problem, place=f"{path.name}, byte {offset}")
+def _bad(path: Path, offset: int, problem: str, *, valid: str = "") -> BadInputError:
+    return BadInputError(problem, place=f"{path.name}, byte {offset}", valid=valid)
 
 
 def _frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame, int]]:
@@ -89,7 +90,7 @@ def _frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame, int]]
 
 def _require_ethernet(path: Path, offset: int, link_type: int) -> None:
     if link_type != _ETHERNET:
-        raise _bad(path, offset, f"link type {link_type} (valid: {_ETHERNET}, Ethernet)")
+        raise _bad(path, offset, f"link type {link_type}", valid=f"{_ETHERNET}, Ethernet")
 
 
 def _pcap_frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame, int]]:

@@ -219,7 +219,7 @@ def collective_spec(
         )
         collective.check(algorithm, spec)
     except ValueError as error:
-        raise BadInputError(f"{collective.name} by {algorithm}: {error}") from None
+        raise BadInputError(error, place=f"{collective.name} by {algorithm}") from None
     return spec
 
 

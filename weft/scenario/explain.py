@@ -9,6 +9,7 @@ from typing import Annotated, Any, get_args, get_origin
 import pydantic
 from pydantic import BaseModel
 
+from weft.errors import BadInputError, Refusal
 from weft.hints import did_you_mean
 from weft.quantities.units import shown
 from weft.scenario.dotted import key_of
@@ -24,8 +25,8 @@ _LONG = re.compile(r"\S{200,}")
 
 def explain(
     error: pydantic.ValidationError, model: type[BaseModel], tree: Any, places: Places, above: Path = ()
-) -> str:
-    """Return a line for each key that is wrong. `tree` is what `model` was to hold; its key is `above`."""
+) -> BadInputError:
+    """Return an error with a line for each wrong key. `tree` is what `model` was to hold; its key is `above`."""
     found: dict[tuple[str | int, ...], list[Any]] = {}
     for problem in error.errors():
         path = _path_in(tree, problem["loc"], problem["type"])
@@ -36,12 +37,14 @@ def explain(
     deepest = [
         path for path in found if not any(other[: len(path)] == path and other != path for other in found)
     ]
-    lines = [
-        places.message((*above, *path), _describe(found[path], model, path, above))
+    problems = [
+        places.located_at((*above, *path), _describe(found[path], model, path, above))
         for path in deepest[:_MOST_PROBLEMS]
     ]
+    if len(deepest) == 1:
+        return problems[0]
     more = len(deepest) - _MOST_PROBLEMS
-    return "\n".join([*lines, f"… and {more} more"] if more > 0 else lines)
+    return BadInputError("\n".join([*map(str, problems), *([f"… and {more} more"] if more > 0 else [])]))
 
 
 def _path_in(tree: Any, location: Iterable[Any], kind: str) -> tuple[str | int, ...]:
@@ -58,22 +61,25 @@ def _path_in(tree: Any, location: Iterable[Any], kind: str) -> tuple[str | int, 
     return tuple(path)
 
 
-def _describe(problems: list[Any], model: type[BaseModel], path: Path, above: Path) -> str:
+def _describe(problems: list[Any], model: type[BaseModel], path: Path, above: Path) -> Refusal:
     problem = problems[0]
     key = key_of((*above, *path))
     if problem["type"] in ("extra_forbidden", "invalid_key"):
-        return f"unknown key '{key}'; {did_you_mean(str(path[-1]), _keys_at(model, path[:-1]))}"
+        return Refusal(f"unknown key '{key}'; {did_you_mean(str(path[-1]), _keys_at(model, path[:-1]))}")
     if problem["loc"][-1:] == ("[key]",):
-        return f"unknown key '{key}'; {_valid_keys(model, path)}"
+        return Refusal(f"unknown key '{key}'; {_valid_keys(model, path)}")
     if problem["type"] == "missing":
-        return f"{key}: is missing; it must be {_valid_at(model, path)}"
+        return Refusal(f"is missing; it must be {_valid_at(model, path)}", place=key)
     if len(problems) == 1 and problem["type"] == "value_error":
         wrong = problem["ctx"]["error"]
-        text = wrong.problem if isinstance(wrong, SectionKeyError) else str(wrong)
-        message = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", text)
-        return f"{key}: {message}" if key else message
-    key = key or "the scenario"
-    return f"{key}: {shown(problem['input'])} is not valid; valid: {_valid_at(model, path)}"
+        # A SectionKeyError's own place is the last part of the key.
+        own = Refusal(wrong, place="" if isinstance(wrong, SectionKeyError) else key)
+        shortened = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", own.problem)
+        return Refusal(
+            shortened, place=key if isinstance(wrong, SectionKeyError) else own.place, valid=own.valid
+        )
+    text = f"{shown(problem['input'])} is not valid; valid: {_valid_at(model, path)}"
+    return Refusal(text, place=key or "the scenario")
 
 
 def _keys_at(model: type[BaseModel], path: Path) -> list[str]:

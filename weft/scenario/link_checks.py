@@ -32,7 +32,7 @@ def check_int_rates(fabric: FabricSpec, options: FabricOptions) -> None:
     try:
         int_rates(fabric)
     except TopologyError as error:
-        raise BadInputError(f"int: {error}") from None
+        raise BadInputError(error, place="int") from None
 
 
 def check_events(fabric: FabricSpec, options: FabricOptions) -> None:

@@ -211,4 +211,4 @@ def _validated(
     try:
         return model.model_validate(dict(tree), context=context)
     except pydantic.ValidationError as error:
-        raise BadInputError(explain(error, model, tree, places, above)) from None
+        raise explain(error, model, tree, places, above) from None

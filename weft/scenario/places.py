@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, Refusal
 from weft.scenario.dotted import key_of, split_path
 
 Path = Sequence[str | int]
@@ -56,12 +56,15 @@ class Places:
 
     def located(self, problem: KeyProblem) -> BadInputError:
         """Return a problem with its place in front."""
-        return BadInputError(self.message(split_path(problem.key), str(problem)))
+        return self.located_at(split_path(problem.key), problem)
 
-    def message(self, path: Path, text: str) -> str:
-        """Return what is wrong with a key, with its place in front; an option that set the key is its name, too."""
+    def located_at(self, path: Path, problem: Refusal) -> BadInputError:
+        """Return a problem of a key with the key's place in front; an option that set the key stands for its name."""
         place, key = self.of(path), key_of(path)
-        return f"{place}: {text.removeprefix(f'{key}: ') if self.options.get(key) == place else text}"
+        if self.options.get(key) == place:
+            within = f"{problem.place}: ".removeprefix(f"{key}: ").removesuffix(": ")
+            problem = Refusal(problem.problem, place=within, valid=problem.valid)
+        return BadInputError(problem, place=place)
 
 
 def _line_of(tree: Any, path: Path) -> tuple[int | None, bool]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import pydantic
 
-from weft.errors import BadInputError, translated
+from weft.errors import translated
 from weft.hints import did_you_mean
 from weft.quantities.units import shown
 from weft.scenario.explain import explain
@@ -47,7 +47,7 @@ def parse_fabric(value: Any, places: Places, context: dict[str, Any]) -> Topolog
     try:
         return kind.section.model_validate(dict(value), context=context)
     except pydantic.ValidationError as error:
-        raise BadInputError(explain(error, kind.section, value, places, ("fabric",))) from None
+        raise explain(error, kind.section, value, places, ("fabric",)) from None
 
 
 def _refuse_keys_of_other_kinds(value: Mapping[Any, Any], kind: str) -> None:

@@ -97,7 +97,7 @@ def _item_of(value: object) -> TrafficSection:
     try:
         return kind_of_item(value, "the item").model_validate(dict(value))
     except KeyProblem as problem:
-        raise ValueError(str(problem)) from None
+        raise InvalidValueError(problem) from None
 
 
 def _kinds_beside_others() -> list[type[TrafficSection]]:

@@ -129,7 +129,7 @@ def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> di
             is_switch = quantity is PLAIN_NUMBER and isinstance(value, bool)
             native[names[key]] = float(value if is_switch else quantity.read(value))
         except ValueError as error:
-            raise ValueError(f"{key}: {error}") from None
+            raise InvalidValueError(error, place=key) from None
     return native
 
 

@@ -169,10 +169,10 @@ class _Limits:
         length = len(event.value)
         if length > MAX_SCALAR_CHARACTERS:
             raise self._error(
-                event, f"a value of {length:,} characters (valid: up to {MAX_SCALAR_CHARACTERS:,})"
+                event, f"a value of {length:,} characters", valid=f"up to {MAX_SCALAR_CHARACTERS:,}"
             )
         if length > MAX_NUMBER_CHARACTERS and event.style is None and _NUMBER.match(event.value):
-            raise self._error(event, f"a number of {length:,} digits (valid: up to {MAX_NUMBER_CHARACTERS})")
+            raise self._error(event, f"a number of {length:,} digits", valid=f"up to {MAX_NUMBER_CHARACTERS}")
 
     def _count(self, event: Event, nodes: int) -> None:
         self._nodes += nodes
@@ -193,6 +193,5 @@ class _Limits:
         if tag and not (isinstance(event, ScalarEvent) and tag == "!"):
             raise self._error(event, f"the tag {shown(tag)} means nothing here; write the value alone")
 
-    def _error(self, event: Event, problem: str) -> BadInputError:
-        line = event.start_mark.line + 1
-        return BadInputError(f"{self._place}:{line}: {problem}")
+    def _error(self, event: Event, problem: str, *, valid: str = "") -> BadInputError:
+        return BadInputError(problem, place=f"{self._place}:{event.start_mark.line + 1}", valid=valid)

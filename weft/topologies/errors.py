@@ -16,6 +16,12 @@ def nearest_multiples(value: int, step: int) -> str:
     return f"multiples of {step}, such as {nearest}"
 
 
+def in_file(path: object, error: TopologyError) -> TopologyError:
+    """Return the error with its file's path in front of its place."""
+    problem = error.problem if error.place else f"{path}, {error.problem}"
+    return TopologyError(problem, place=error.place and f"{path}, {error.place}", valid=error.valid)
+
+
 def require_range(name: str, value: float, low: int, high: int, why: str = "") -> int:
     """Return `value` if it is an integer in [low, high].
 

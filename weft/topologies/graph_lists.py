@@ -106,7 +106,7 @@ def pairs_of(ends: str, names: Sequence[str]) -> list[tuple[str, str]]:
     try:
         choice = LinkChoice.parse(ends)
     except ValueError as error:
-        raise TopologyError(f"links: {error}") from None
+        raise TopologyError(error, place="links") from None
     place = f"links {ends}"
     first, second = (_matching(each, names, place) for each in (choice.sender, choice.receiver))
     order = {name: number for number, name in enumerate(names)}

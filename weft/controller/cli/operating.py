@@ -23,7 +23,7 @@ def require_circuits(fabric: FabricSpec | None) -> CircuitPlan:
     if fabric is None:
         raise SettingError("circuits need a running lab: the switch at --address does not know them")
     if fabric.circuits is None:
-        raise SettingError("the fabric has no circuits (valid: fabrics of kind cubes or optical_core)")
+        raise SettingError("the fabric has no circuits", valid="fabrics of kind cubes or optical_core")
     return fabric.circuits
 
 

@@ -32,7 +32,7 @@ class Command:
         most = None if parts and parts[-1] == "…" else sum(part != "…" for part in parts)
         if len(words) < least or (most is not None and len(words) > most):
             count = f"{len(words)} word{'' if len(words) == 1 else 's'}"
-            raise CommandError(f"has {count} (valid: {self.name} {self.usage})".replace(" )", ")"))
+            raise CommandError(f"has {count}", valid=f"{self.name} {self.usage}".rstrip())
 
 
 COMMANDS: dict[str, Command] = {}

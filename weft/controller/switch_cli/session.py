@@ -164,4 +164,4 @@ def _words(line: str) -> list[str]:
     try:
         return shlex.split(stripped, comments=False)
     except ValueError as error:
-        raise CommandError(f"{stripped[:80]!r}: {error}") from None
+        raise CommandError(error, place=f"{stripped[:80]!r}") from None

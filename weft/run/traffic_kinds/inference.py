@@ -239,9 +239,9 @@ class _Serving:
             self.schedule = prefill_schedule(self.plan)
             self.job = item.with_classes(transfer_job(self.plan, self.schedule, item.title))
         except PlanError as problem:
-            raise BadInputError(f"inference.{problem.key}: {problem}") from None
+            raise BadInputError(problem, place=f"inference.{problem.key}") from None
         except OperationsError as problem:
-            raise BadInputError(f"inference of {item.title}: {problem}") from None
+            raise BadInputError(problem, place=f"inference of {item.title}") from None
 
     def task(self, fabric: Fabric) -> Task[InferenceResult]:
         """Return the job as a task of a running fabric."""
@@ -256,7 +256,7 @@ class _Serving:
         try:
             decoded = decode_times(plan, schedule.decode, times.handed_over_ps)
         except PlanError as problem:
-            raise BadInputError(f"inference of {self._item.title}: {problem}") from None
+            raise BadInputError(problem, place=f"inference of {self._item.title}") from None
         return inference_result(
             self._item.title,
             plan,

@@ -153,7 +153,7 @@ class TrainingJobTraffic(JobItem):
         try:
             job = training_job(plan, ComputeVariation(self.stragglers, self.jitter, seed), self.title)
         except OperationsError as error:
-            raise BadInputError(f"{self.title}: {error}") from None
+            raise BadInputError(error, place=self.title) from None
         return self.with_classes(job), summary_of(plan, job)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:

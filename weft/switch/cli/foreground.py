@@ -100,9 +100,9 @@ class Foreground:
         except OSError as error:
             raise StartError(f"{error.strerror}", place=error.filename) from None
         except (Bmv2JsonError, BackendError) as error:
-            raise StartError(f"{program}: {error}") from None
+            raise StartError(error, place=program) from None
         except (text_format.ParseError, ValueError) as error:  # ValueError: an enum beyond 32 bits, no UTF-8
-            raise StartError(f"{info}: {error}") from None
+            raise StartError(error, place=info) from None
         except RequestError as error:
             raise StartError(error.message) from None
 

@@ -50,7 +50,7 @@ class ParserLowering:
             try:
                 self._state(state)
             except UnsupportedError as error:
-                raise UnsupportedError(f"parser state '{name}': {error}") from None
+                raise UnsupportedError(error, place=f"parser state '{name}'") from None
         emit.continue_in(self._fail)
         emit.store_state("parser_error", emit.load(self._error, I32, 4))
         emit.fall_into(self._accept)

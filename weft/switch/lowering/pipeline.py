@@ -64,7 +64,7 @@ class Actions:
         try:
             emit_primitives(emit, action.primitives, end)
         except UnsupportedError as error:
-            raise UnsupportedError(f"action '{action.name}': {error}") from None
+            raise UnsupportedError(error, place=f"action '{action.name}'") from None
         emit.continue_in(end)
         emit.builder.ret_void()
         return function
@@ -120,7 +120,7 @@ class PipelineLowering:
                 try:
                     self._table(table)
                 except UnsupportedError as error:
-                    raise UnsupportedError(f"table '{name}': {error}") from None
+                    raise UnsupportedError(error, place=f"table '{name}'") from None
             case Conditional(expression=expression, true_next=true_next, false_next=false_next):
                 condition = lower_condition(self._emit, expression)
                 report(self._emit, Branched(name), [condition])

@@ -107,7 +107,7 @@ def _emit_call(
                 report.finish()
     except UnsupportedError as error:
         place = f" ({call.source})" if call.source else ""
-        raise UnsupportedError(f"primitive '{call.name}'{place}: {error}") from None
+        raise UnsupportedError(error, place=f"primitive '{call.name}'{place}") from None
     except KeyError:
         raise UnsupportedError(f"primitive '{call.name}'") from None
 

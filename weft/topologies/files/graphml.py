@@ -58,7 +58,7 @@ class _Reader:
                 raise
             raise TopologyError(f"line 1: cannot be decoded: {error}") from None
         if self._graphs != 1:
-            raise TopologyError(f"the whole: has {self._graphs} graphs", valid="one")
+            raise TopologyError(f"has {self._graphs} graphs", place="the whole", valid="one")
         return self.listed
 
     @property

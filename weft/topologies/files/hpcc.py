@@ -23,7 +23,7 @@ def read_hpcc(content: bytes) -> ListedGraph:
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise TopologyError(f"the whole: is not UTF-8 text: {error}") from None
+        raise TopologyError(f"is not UTF-8 text: {error}", place="the whole") from None
     lines = [
         (f"line {number}", line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()
     ]

@@ -18,10 +18,10 @@ def read_node_link(content: bytes) -> ListedGraph:
     """Return the graph. Raises TopologyError with the place."""
     tree = _parsed(content)
     if not isinstance(tree, dict):
-        raise TopologyError(f"the whole: {shown(tree)} is not a mapping", valid=_KEYS)
+        raise TopologyError(f"{shown(tree)} is not a mapping", place="the whole", valid=_KEYS)
     for key in tree:
         if key not in _KEYS:
-            raise TopologyError(f"the whole: unknown key {shown(key)}", valid=_KEYS)
+            raise TopologyError(f"unknown key {shown(key)}", place="the whole", valid=_KEYS)
     is_multigraph = _flag(tree, "multigraph")
     if _flag(tree, "directed"):
         raise TopologyError("directed: true is not supported", valid="false; links lead both ways")
@@ -29,7 +29,7 @@ def read_node_link(content: bytes) -> ListedGraph:
     named = [key for key in ("edges", "links") if key in tree]
     if len(named) != 1:
         raise TopologyError(
-            f"the whole: has {' and '.join(named) or 'no edges'}", valid="either edges or links"
+            f"has {' and '.join(named) or 'no edges'}", place="the whole", valid="either edges or links"
         )
     listed = ListedGraph()
     for place, node in _items(tree, "nodes"):
@@ -54,22 +54,22 @@ def _parsed(content: bytes) -> object:
     except json.JSONDecodeError as error:
         raise TopologyError(f"line {error.lineno}: is not JSON: {error.msg}") from None
     except RecursionError:
-        raise TopologyError("the whole: is nested too deeply") from None
+        raise TopologyError("is nested too deeply", place="the whole") from None
     except TopologyError:
         raise
     except ValueError as error:
-        raise TopologyError(f"the whole: is not JSON in UTF-8: {error}") from None
+        raise TopologyError(f"is not JSON in UTF-8: {error}", place="the whole") from None
 
 
 def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
     twice = repeated_name(pairs)
     if twice is not None:
-        raise TopologyError(f"the whole: key {shown(twice)} is repeated in a mapping")
+        raise TopologyError(f"key {shown(twice)} is repeated in a mapping", place="the whole")
     return dict(pairs)
 
 
 def _no_number(text: str) -> NoReturn:
-    raise TopologyError(f"the whole: {text} is not a number")
+    raise TopologyError(f"{text} is not a number", place="the whole")
 
 
 def _flag(tree: dict[str, object], key: str) -> bool:

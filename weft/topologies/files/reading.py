@@ -5,8 +5,9 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
+from weft.errors import translated
 from weft.quantities.units import shown
-from weft.topologies.errors import TopologyError
+from weft.topologies.errors import TopologyError, in_file
 from weft.topologies.files.graphml import read_graphml
 from weft.topologies.files.hpcc import read_hpcc
 from weft.topologies.files.listed import ListedGraph
@@ -32,11 +33,9 @@ def read_graph(path: Path, format_name: str | None = None) -> ListedGraph:
     chosen = format_name or _SUFFIXES.get(path.suffix.lower()) or _guessed(content)
     if chosen not in _READERS:
         raise TopologyError(f"format {shown(chosen)} is not known", valid=FORMATS)
-    try:
+    with translated(TopologyError, in_file, path):
         listed = _READERS[chosen](content)
         listed.require_ends()
-    except TopologyError as error:
-        raise TopologyError(f"{path}, {error}") from None
     return listed
 
 

@@ -12,7 +12,7 @@ from weft.errors import translated
 from weft.quantities.definitions import whole
 from weft.topologies.addressing import MAX_PLANES
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
-from weft.topologies.errors import TopologyError, require_range
+from weft.topologies.errors import TopologyError, in_file, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
 from weft.topologies.files import read_graph
 from weft.topologies.files.placed import Defaults, PlacedGraph, PlacedLink, PlacedSwitch, place
@@ -43,10 +43,8 @@ class FileSection(FabricRateSection):
             self.host_rate, self.fabric_rate or self.host_rate, self.delay, self.queue_capacity
         )
         listed = read_graph(self.path, self.format)
-        try:
+        with translated(TopologyError, in_file, self.path):
             return place(listed, defaults, ranks_meet=self.ranks_per_host is not None)
-        except TopologyError as error:
-            raise TopologyError(f"{self.path}, {error}") from None
 
     @property
     def leaf_count(self) -> int:

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import NoReturn
 
 from weft.cache.files import UnreadableFileError, read_bytes
+from weft.errors import translated
 from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
-from weft.topologies.errors import TopologyError
+from weft.topologies.errors import TopologyError, in_file
 from weft.topologies.networks.fields import MAX_PATH, Fields
 from weft.topologies.networks.model import Network
 from weft.topologies.networks.p4_utils import read_p4_utils
@@ -54,7 +55,7 @@ def read_network(path: Path) -> Network:
 
     """
     tree = _parsed(path)
-    try:
+    with translated(TopologyError, in_file, path):
         fields = Fields(tree, "")
         _require_few_nodes(fields.child("topology") if "topology" in fields else fields)
         if "topology" in fields:
@@ -68,8 +69,6 @@ def read_network(path: Path) -> Network:
                 "topology.json; or topology, as p4-utils' p4app.json",
             )
         _require_sound(network)
-    except TopologyError as error:
-        raise TopologyError(f"{path}, {error}") from None
     return network
 
 
