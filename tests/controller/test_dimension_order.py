@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.controller.errors import SettingError
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.lossless import cycle_of_planes, cycle_of_routes
@@ -150,9 +150,7 @@ def test_complete_rows_are_crossed_in_one_hop() -> None:
 
 
 def test_other_fabrics_are_refused() -> None:
-    with pytest.raises(
-        SettingError, match="cannot be routed by dimension_order: its 6 switches are not one at each"
-    ):
+    with refused(SettingError, problem="cannot be routed by"):
         plane_routings("dimension_order", leaf_spine(planes=1, leaves=4, spines=2))
     builder = FabricBuilder()
     first, second, third, last = (
@@ -160,7 +158,7 @@ def test_other_fabrics_are_refused() -> None:
     )
     builder.add_host([first], LINK)
     builder.add_link(first, last, LINK)
-    with pytest.raises(SettingError, match="p0n0 and p0n3 are linked but differ in 2 coordinates"):
+    with refused(SettingError, problem="p0n0 and p0n3 are linked but"):
         plane_routings("dimension_order", builder.build({"kind": "odd"}))
     builder.add_link(second, third, LINK)
 
@@ -171,5 +169,5 @@ def test_a_row_with_a_link_too_many_is_refused() -> None:
     builder.add_host([switches[0]], LINK)
     for one, other in ((0, 1), (1, 2), (2, 3), (3, 4), (1, 3)):
         builder.add_link(switches[one], switches[other], LINK)
-    with pytest.raises(SettingError, match="p0n1 has links in dimension 0 that no ring, mesh or HyperX has"):
+    with refused(SettingError, problem="p0n1 has links in dimension 0"):
         plane_routings("dimension_order", builder.build({"kind": "odd"}))

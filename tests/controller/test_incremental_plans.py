@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.controller.any_graph import failures_one_by_one
+from tests.refusals import refused
 from weft.controller.errors import SettingError
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import Settings
@@ -124,5 +125,13 @@ def test_rings_hold_every_node_once_at_its_distance(links: set[tuple[int, int]])
 
 
 def test_an_unknown_routing_is_refused() -> None:
-    with pytest.raises(SettingError, match="unknown routing 'valiant'"):
+    with refused(
+        SettingError,
+        valid=(
+            "dimension_order, dimension_order_one_lane, dimension_order_ugal, "
+            "dimension_order_valiant, dragonfly_minimal, dragonfly_ugal, dragonfly_valiant, "
+            "layered, shortest_paths, up_down"
+        ),
+        problem="unknown routing 'valiant'",
+    ):
         plane_routings("valiant", FABRICS[0])

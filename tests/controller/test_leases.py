@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.controller.errors import JobError, NoSlotsError
 from weft.controller.failures import Failures
 from weft.controller.job import Job
@@ -59,10 +60,12 @@ def test_where_nothing_helps_all_is_as_before() -> None:
     jobs.add(1, HOSTS, 30)
     jobs.add(2, HOSTS, 30, tenant="blue")
     before = state(jobs)
-    with pytest.raises(NoSlotsError, match="job 3 wants 50"):  # of blue's 40
+    with refused(
+        NoSlotsError, valid="at most 40, the largest free range of 40", problem="job 3 wants 50"
+    ):  # of blue's 40
         admit_in_place_of(jobs, [1, 2], lambda jobs: jobs.add(3, HOSTS, 50, tenant="blue", share=0.0))
     assert state(jobs) == before
-    with pytest.raises(JobError, match=r"other jobs of the tenant have 0\.5"):
+    with refused(JobError, valid="0.5 together", problem="other jobs of the tenant have"):
         admit_in_place_of(jobs, [1, 2], lambda jobs: jobs.add(3, HOSTS, 20, tenant="blue"))
     assert state(jobs) == before
 
@@ -109,7 +112,11 @@ def test_a_job_that_has_got_the_id_of_an_idle_one_stays() -> None:
         return {(1, 1): 5}
 
     async def refused() -> None:
-        with pytest.raises(NoSlotsError, match="job 2 wants 60 "):
+        with refused(
+            NoSlotsError,
+            valid="at most 0, the largest free range of 60; taken: 60 by job 1",
+            problem="job 2 wants 60",
+        ):
             await leases.make_room(
                 lambda: jobs, lambda table: table.add(2, HOSTS, 60), replaced, lambda _: 0.0, wait=False
             )

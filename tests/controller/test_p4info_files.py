@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals import refused
 from weft.controller.errors import PipelineError
 from weft.controller.pipeline import read_p4info
 
@@ -21,7 +22,7 @@ from weft.controller.pipeline import read_p4info
 def test_a_file_that_is_no_p4info_is_refused(text: str, tmp_path: Path) -> None:
     path = tmp_path / "wrong.p4info.txtpb"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(PipelineError, match=r"wrong\.p4info\.txtpb"):
+    with refused(PipelineError, place="wrong.p4info.txtpb", problem="nfo"):
         read_p4info(path)
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.refusals import refused
 from weft.controller.errors import SettingError
 from weft.controller.failures import Failures
 from weft.controller.jobs import JobTable
@@ -85,5 +86,5 @@ def test_trees_without_tiers(placement: str) -> None:
 
 
 def test_an_unknown_placement_is_refused() -> None:
-    with pytest.raises(SettingError, match=r"unknown placement of trees 'best' \(valid: load, first, hash\)"):
+    with refused(SettingError, valid="load, first, hash", problem="unknown placement of trees"):
         table("best")

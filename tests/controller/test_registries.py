@@ -8,6 +8,7 @@ from pathlib import Path
 import finsy
 import pytest
 
+from tests.refusals import refused
 from weft.controller import features, routing
 from weft.controller.errors import SettingError
 from weft.controller.failures import NO_FAILURES
@@ -98,7 +99,15 @@ def test_a_kind_of_routing_is_chosen_by_name() -> None:
 
 
 def test_an_unknown_routing_is_reported_with_the_valid_ones() -> None:
-    with pytest.raises(SettingError, match=r"unknown routing 'one_path' \(valid: .*shortest_paths.*\)"):
+    with refused(
+        SettingError,
+        valid=(
+            "dimension_order, dimension_order_one_lane, dimension_order_ugal, "
+            "dimension_order_valiant, dragonfly_minimal, dragonfly_ugal, dragonfly_valiant, "
+            "layered, shortest_paths, up_down"
+        ),
+        problem="unknown routing 'one_path'",
+    ):
         Planner(FABRIC).plan(Settings(routing="one_path"), FabricState())
 
 

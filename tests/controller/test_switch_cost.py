@@ -13,6 +13,7 @@ from google.protobuf import text_format
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.cli import weft
 from weft.compiler import compile_artifacts
 from weft.controller.errors import JobError
@@ -118,7 +119,7 @@ def test_memory_and_jobs_follow_from_each_other(ranks: int, slots: int, memory_b
 
 @pytest.mark.parametrize("ranks", [0, 33])
 def test_a_node_has_no_more_children_than_bits(ranks: int) -> None:
-    with pytest.raises(JobError, match=r"valid: 1 to 32"):
+    with refused(JobError, valid="1 to 32", problem="children of"):
         compiled(0)[0].job(ranks, 1)
 
 

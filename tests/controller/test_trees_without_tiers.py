@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.controller.errors import JobError
 from weft.controller.failures import NO_FAILURES
 from weft.controller.tree_load import TreeLoad
@@ -55,7 +55,5 @@ def test_a_tree_avoids_failures_until_the_fabric_is_cut() -> None:
     tree = plan_tree(fabric, 0, hosts, once)
     assert not tree.is_hit_by(once)
     twice = once.with_link(fabric.link_between("p0n3", "p0n0"))
-    with pytest.raises(
-        JobError, match="no switch of plane 0 reaches all leaves of the job: p0n0, p0n1, p0n2, p0n3"
-    ):
+    with refused(JobError, problem="no switch of plane 0 reaches"):
         plan_tree(fabric, 0, hosts, twice)

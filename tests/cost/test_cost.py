@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.cli import run_guarded, weft
 from weft.cost import PriceTable, bill_of, cost_figures, read_prices, shipped_table_text
 from weft.cost.chart import ticks
@@ -156,24 +157,24 @@ def test_a_switch_has_the_ports_that_it_needs() -> None:
     ]
     # 28 x 100 and 1 x 400 fill the 8 ports; 29 do not.
     assert bill_of(leaf_spine(1, 2, 1, 28, 100 * GBPS, 400 * GBPS), table()).count_of("switch") == 3
-    with pytest.raises(
-        BadInputError, match=r"p0l0 needs 29 ports of 100Gb/s and 1 ports of 400Gb/s.*8 x 400Gb/s"
-    ):
+    with refused(BadInputError, valid="4 x 100Gb/s, 8 x 400Gb/s", problem="p0l0 needs 29 ports of 100Gb/s"):
         bill_of(leaf_spine(1, 2, 1, 29, 100 * GBPS, 400 * GBPS), table())
 
 
 def test_what_the_table_lacks_is_refused_with_what_it_has() -> None:
-    with pytest.raises(BadInputError, match=r"no NIC for 200Gb/s \(valid: up to 100Gb/s\)"):
+    with refused(BadInputError, valid="up to 100Gb/s", problem="no NIC for 200Gb/s"):
         bill_of(small(rate_gbps=200), table())
     far = table(layout={"accelerators_per_rack": 2, "rack_pitch_m": 200})
-    with pytest.raises(
-        BadInputError, match=r"p0l1:3-p0s0:2: .* over 205 m \(valid: copper of 100Gb/s up to 3 m, opt"
+    with refused(
+        BadInputError,
+        valid=("copper of 100Gb/s up to 3 m, optics of 100Gb/s up to 100 m, optics of 400Gb/s up to 100 m"),
+        problem="p0l1:3-p0s0:2:",
     ):
         bill_of(small(), far)
-    with pytest.raises(BadInputError, match="no accelerator 'Y'"):
+    with refused(BadInputError, problem="no accelerator 'Y'"):
         cost_figures("", small(), table(), "Y")
     ranks = with_scale_up(leaf_spine(1, 2, 1, 4, host_rate_bps=100 * GBPS), ranks_per_host=4)
-    with pytest.raises(BadInputError, match=r"accelerators_per_rack: 2 .*\(valid: at least 4\)"):
+    with refused(BadInputError, place="layout.accelerators_per_rack", valid="at least 4"):
         bill_of(ranks, table())
 
 
@@ -239,7 +240,7 @@ def test_circuit_switches_and_their_fibres_are_priced_once() -> None:
     assert {item.kind: item.count for item in bills[0].items} == {
         "switch": 4, "nic": 4, "circuit switch": 2, "transceiver": 8, "fibre": 8, "copper": 4,
     }  # fmt: skip
-    with pytest.raises(BadInputError, match=r"optical circuit switch of 4 ports; .*\(valid: none there\)"):
+    with refused(BadInputError, valid="none there", problem="optical circuit switch of 4"):
         bill_of(fabric, table(circuit_switches=[]))
 
 

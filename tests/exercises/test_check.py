@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.refusals import refused
 from weft.cli import weft
 from weft.errors import BadInputError
 from weft.exercises import Exercise, Goal, Missing, Work, exercise_of, outcomes, starter_and_solution
@@ -71,19 +72,19 @@ def test_words_of_a_file_look_like_nothing_of_the_check(tmp_path: Path) -> None:
 
 
 def test_what_is_no_exercise_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match=r"not a copy of a lab: it has no \.weft-lab"):
+    with refused(BadInputError, problem="not a copy of a lab: it has no"):
         check(tmp_path)
     with pytest.raises(BadInputError, match=r"lab 'mine' has no exercise \(valid: 01-allreduce, "):
         exercise_of(ShippedLab("mine", "Mine", tmp_path))
     os.mkfifo(tmp_path / ".weft-lab")
-    with pytest.raises(BadInputError, match=r"\.weft-lab: there is no lab ''"):
+    with refused(BadInputError, place=".weft-lab", problem="there is no lab ''"):
         check(tmp_path)
     (tmp_path / ".weft-lab").unlink()
     (tmp_path / ".weft-lab").write_text("../../etc\n")
-    with pytest.raises(BadInputError, match=r"\.weft-lab: there is no lab '../../etc'"):
+    with refused(BadInputError, place=".weft-lab", problem="there is no lab '"):
         check(tmp_path)
     (tmp_path / ".weft-lab").write_bytes(b"\xff\xfe")
-    with pytest.raises(BadInputError, match="not a copy of a lab"):
+    with refused(BadInputError, problem="not a copy of a lab"):
         check(tmp_path)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals import refused
 from weft.errors import BadInputError
 from weft.exercises import (
     Exercise,
@@ -150,5 +151,5 @@ def test_a_sweep_of_a_student_has_bounds(tmp_path: Path) -> None:
     rows = work.sweep("two.yaml")
     assert [row["seed"] for row in rows] == [1, 2]
     assert all(row["time_ps"] > 0 for row in rows)
-    with pytest.raises(BadInputError, match="unknown key 'sed'"):
+    with refused(BadInputError, problem="unknown key 'sed'"):
         work.sweep("bad.yaml")

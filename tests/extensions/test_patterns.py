@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import weft
+from tests.refusals import refused
 from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.run.runner import run_scenario
@@ -123,7 +124,7 @@ def test_what_is_wrong_with_a_scenario_is_reported(user, line, words):
 
 def test_a_pipe_is_not_waited_for(user, tmp_path):
     os.mkfifo(tmp_path / "pipe.py")
-    with pytest.raises(BadInputError, match=r"pipe\.py: is no regular file"):
+    with refused(BadInputError, problem="pipe.py: is no regular file"):
         user("", SCENARIO.replace("mine.py", "pipe.py"))
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.link_events import LinkEventResult
@@ -152,7 +153,7 @@ def test_a_leaf_without_links_for_a_while(one_plane: Reductions, when: str, dtyp
 @pytest.mark.parametrize("when", WHENS)
 def test_a_worker_that_dies_ends_the_run_with_its_name(one_plane: Reductions, when: str) -> None:
     one_plane.fail(("h3", "p0l1"), when, None)
-    with pytest.raises(CheckFailedError, match=r"nothing joins h3 to the other ranks.*down: h3<->p0l1"):
+    with refused(CheckFailedError, problem="nothing joins h3 to the other"):
         one_plane.check("int32")
     event = one_plane.fabric.lab.link_events.results[-1]
     assert one_plane.fabric.hosts.now_ps() - event.happened_ps <= NOTICED_PS

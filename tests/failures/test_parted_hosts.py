@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.results.run_result import RunResult
@@ -38,7 +39,7 @@ def test_a_run_whose_only_plane_is_down_says_so(traffic: dict[str, Any]) -> None
 
 
 def test_a_host_without_a_link_is_named() -> None:
-    with pytest.raises(CheckFailedError, match=r"nothing joins h0 and h3 .*; down: h3<->p0l1$"):
+    with refused(CheckFailedError, problem="nothing joins h0 and h3"):
         run(
             {"incast": "h3", "bytes_per_sender": "1MiB"},
             [{"link": "h3<->p0l1", "state": "down", "at": "20us"}],
@@ -61,7 +62,7 @@ def test_hosts_that_have_nothing_more_to_say_to_each_other_may_be_parted() -> No
     with Fabric(fabric, clock="virtual", events=[down]) as running:
         assert running.run_flows("two halves", flows).bytes_delivered == 30_000
         late = [Flow(0, 1, 10_000), Flow(0, 2, 10_000, start_ps=late_ps)]
-        with pytest.raises(CheckFailedError, match="run 2 failed: nothing joins h0 and h2 over NIC 0, and"):
+        with refused(CheckFailedError, problem="run 2 failed: nothing joins h0"):
             running.run_flows("across", late)
 
 
@@ -69,5 +70,5 @@ def test_a_collective_on_two_lost_planes_fails_and_on_one_goes_on() -> None:
     fabric = FABRIC | {"planes": 2}
     one = run(RING, [PLANE_DOWN], fabric=fabric)
     assert one.ok
-    with pytest.raises(CheckFailedError, match=r"nothing joins h\d and h\d over NIC"):
+    with refused(CheckFailedError, problem="nothing joins h"):
         run(RING, [PLANE_DOWN, PLANE_DOWN | {"plane": 1, "at": "25us"}], fabric=fabric)

@@ -7,6 +7,7 @@ import asyncio
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.errors import CheckFailedError
 from weft.run.collectives import CollectiveRequest
@@ -135,9 +136,7 @@ def test_no_plane_is_left_as_hosts_join() -> None:
         for link in LINKS:
             fabric.schedule_link(*link, "down", 0)
         wait(fabric, LONG_PS)
-        with pytest.raises(
-            CheckFailedError, match=r"no plane in use has an aggregation tree.*down: p0l0<->p0s0, p1l0<->p1s0"
-        ):
+        with refused(CheckFailedError, problem="no plane in use has an"):
             reduce(fabric)
         for link in LINKS:
             fabric.schedule_link(*link, "up", 0)

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, wrpcap
 
+from tests.refusals import refused
 from weft.engine import Engine, PcapWriter
 from weft.errors import BadInputError
 from weft.run.captures import CapturedFrame, read_capture
@@ -90,7 +91,7 @@ def test_what_is_broken_is_refused_with_its_byte(tmp_path: Path, content: bytes,
 
 
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(BadInputError, match="not a regular file"):
+    with refused(BadInputError, problem="not a regular file"):
         read_capture(tmp_path)
 
 

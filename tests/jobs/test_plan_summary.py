@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.refusals import refused
 from weft.jobs.accelerators import ACCELERATORS
 from weft.jobs.fitting import check_memory, sufficient_changes
 from weft.jobs.formulas.flops import step_flops
@@ -33,9 +34,7 @@ def test_the_ideal_step_of_a_70b_model():
 
 def test_what_does_not_fit_is_refused_with_what_would():
     plan = TrainingPlan(MODELS["7B"], Parallelism(data=8), 1, 1, ACCELERATORS["A100"])
-    with pytest.raises(
-        PlanError, match=r"a rank of stage 0 needs .* GiB \(weights 12\.\d+ GiB, gradients 25\.\d+ GiB"
-    ) as problem:
+    with refused(PlanError, problem="a rank of stage 0 needs") as problem:
         check_memory(plan)
     assert problem.value.key == "accelerator"
     assert "parallel.zero: 1; parallel.tensor: 2 with data: 4; parallel.pipeline: 2 with data: 4" in str(
@@ -47,7 +46,7 @@ def test_what_does_not_fit_is_refused_with_what_would():
 
 def test_what_nothing_makes_fit():
     plan = TrainingPlan(MODELS["405B"], accelerator=ACCELERATORS["V100"], precisions=_FP16)
-    with pytest.raises(PlanError, match="no change of one key suffices"):
+    with refused(PlanError, problem="no change of one key suffices"):
         check_memory(plan)
 
 

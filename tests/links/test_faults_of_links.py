@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.clocks.switch_configs import switch_configs
 from weft.errors import BadInputError
@@ -131,8 +132,8 @@ def test_errors_name_the_key_and_what_is_valid(faults: dict[str, Any], words: li
 def test_a_link_that_the_fabric_lacks_is_refused_before_anything_is_built() -> None:
     fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
     faults = FaultsSection(links=[FaultsOfLinks(link="p0l0<->p0l1", loss=0.1)])
-    with pytest.raises(
-        BadInputError, match=r"faults\.links\[0\]\.link: the fabric has no link 'p0l0<->p0l1'"
+    with refused(
+        BadInputError, place="faults.links[0].link", valid="h0<->p0l0, p0l0<->p0s0, h1<->p0l1, p0l1<->p0s0"
     ):
         Fabric(fabric, clock="virtual", faults=faults)
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.refusals import refused
 from weft.cli import run_guarded, weft
 from weft.errors import BadInputError
 from weft.live import Place
@@ -45,7 +46,11 @@ def test_a_place_is_a_port_an_address_or_both(text: str, place: Place) -> None:
     ],
 )
 def test_what_is_no_place_is_refused(text: str) -> None:
-    with pytest.raises(BadInputError, match="is not a place to serve a page"):
+    with refused(
+        BadInputError,
+        valid="a port up to 65535, an IP address, or both as 127.0.0.1:9465 or [::1]:9465",
+        problem="is not a place to serve a page",
+    ):
         Place.of(text)
 
 

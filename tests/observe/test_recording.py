@@ -10,6 +10,7 @@ import pytest
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgReader, RawPcapNgReader
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.recording.observations import merged
@@ -405,11 +406,11 @@ def test_what_there_is_not_is_refused(observe, message, tmp_path):
 
 
 def test_int_that_is_off_cannot_be_recorded(tmp_path):
-    with pytest.raises(BadInputError, match="no INT to record"):
+    with refused(BadInputError, place="scenario: observe.int", problem="no INT to record"):
         run_scenario(scenario(observe={"int": "all"}, int=False), directory=tmp_path)
 
 
 def test_the_real_clock_says_what_it_does_not_record():
     options = {"clock": "real", "observe": ObserveSection(queues="all", drops=True)}
-    with pytest.raises(EnvironmentLacksError, match="observe: queues, drops"), Fabric(two_hosts(), **options):
+    with refused(EnvironmentLacksError, problem="observe: queues, drops"), Fabric(two_hosts(), **options):
         pass

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from browser import Elements, open_page
+from tests.refusals import refused
 from weft.cli import weft
 from weft.errors import BadInputError
 from weft.recording.unions import unions
@@ -320,7 +321,7 @@ def test_the_command_writes_into_the_directory(directory):
 
 
 def test_a_directory_that_is_none_of_a_runs_is_refused(tmp_path):
-    with pytest.raises(BadInputError, match=r"no results\.json"):
+    with refused(BadInputError, place="test_a_directory_that_is_none_0", problem="no results.json"):
         write_report(tmp_path, tmp_path / "report.html")
     for text, message in (
         ("{", "is no JSON: EOF"),

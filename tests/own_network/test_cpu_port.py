@@ -14,6 +14,7 @@ from scapy.packet import Packet, Raw
 from scapy.sendrecv import AsyncSniffer, sendp
 from scapy.utils import rdpcap
 
+from tests.refusals import refused
 from weft.clocks.real.network_lab import NetworkLab
 from weft.clocks.user_controller import Controller
 from weft.errors import BadInputError, EnvironmentLacksError
@@ -63,18 +64,14 @@ def test_in_virtual_time_packets_that_no_controller_takes_are_counted() -> None:
 
 def test_a_packet_has_no_fields_without_a_header_for_them() -> None:
     scenario, _ = load_scenario_or_network(FOLDER / "p4app.json", controlled("Asking"))
-    with pytest.raises(
-        BadInputError, match='the program has no header with @controller_header\\("packet_out"\\)'
-    ):
+    with refused(BadInputError, problem="the program has no header with"):
         run_scenario(scenario)
 
 
 def test_in_virtual_time_a_cpu_port_is_not_captured(tmp_path: Path) -> None:
     scenario, _ = load_scenario_or_network(FOLDER / "p4app.json", [VIRTUAL])
     with Fabric(run_spec(scenario)) as fabric:
-        with pytest.raises(
-            EnvironmentLacksError, match="s1:3 leads to a controller: in virtual time no line"
-        ):
+        with refused(EnvironmentLacksError, problem="s1:3 leads to a controller: in"):
             fabric.capture_port("s1", CPU_PORT, tmp_path / "cpu.pcap")
         fabric.capture_port("s1", 1, tmp_path / "host.pcap")
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.ranks import frames
 from weft.ranks.calls import Call
@@ -350,9 +351,9 @@ def test_bytes_that_are_no_message_are_refused(sent: bytes) -> None:
 def test_the_process_that_holds_the_fabric_says_why_it_cannot(tmp_path: Path) -> None:
     scenario = tmp_path / "wrong.yaml"
     scenario.write_text("clock: virtual\nfabric: {leaves: many}\n", encoding="utf-8")
-    with pytest.raises(RanksError, match="leaves"):
+    with refused(RanksError, problem="leaves"):
         CoordinatorProcess(scenario, "ring", 30)
-    with pytest.raises(RanksError, match=r"missing\.yaml"):
+    with refused(RanksError, problem="missing.yaml"):
         CoordinatorProcess(tmp_path / "missing.yaml", "ring", 30)
 
 

@@ -10,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from tests.refusals import refused
 from weft.commands.stf import compile_case, exit_code, stf
 from weft.errors import BadInputError
 from weft.switch.stf import Case, Outcome, Verdict, find_cases, run_cases, runner
@@ -114,9 +115,9 @@ def test_usage(arguments):
 
 def test_an_empty_directory_is_bad_input(tmp_path):
     write(tmp_path / "lonely.stf", "wait")
-    with pytest.raises(StfError, match=r"holds no NAME\.stf"):
+    with refused(StfError, place="test_an_empty_directory_is_bad0", problem="holds no NAME.stf"):
         find_cases(tmp_path)
-    with pytest.raises(BadInputError, match=r"holds no NAME\.stf"):
+    with refused(BadInputError, place="test_an_empty_directory_is_bad0", problem="holds no NAME.stf"):
         CliRunner().invoke(stf, ["--all", str(tmp_path)], standalone_mode=False, catch_exceptions=False)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.switch.stf.errors import Place, StfError, StfSyntaxError
 from weft.switch.stf.parser import parse_file, parse_text
 from weft.switch.stf.statements import (
@@ -128,7 +129,7 @@ def test_errors_name_file_and_line(text, message):
 def test_a_file_that_is_no_text_is_refused(tmp_path):
     script = tmp_path / "binary.stf"
     script.write_bytes(b"\xff\xfe")
-    with pytest.raises(StfError, match="cannot be read"):
+    with refused(StfError, place="binary.stf", problem="cannot be read"):
         parse_file(script)
 
 

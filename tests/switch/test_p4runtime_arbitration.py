@@ -10,6 +10,7 @@ from finsy.proto import U128, p4r, rpc_code
 from p4runtime_client import P4RuntimeClient, code_of
 from router_program import router_config
 
+from tests.refusals import refused
 from weft.switch.p4runtime.arbitration import MAX_CLIENTS_PER_ROLE, MAX_ROLES, Arbitration
 from weft.switch.p4runtime.errors import RequestError
 from weft.switch.p4runtime.service import Server
@@ -91,7 +92,7 @@ def test_roles_are_independent() -> None:
     assert model.may_write(5)
     assert model.may_write(1, "telemetry")
     assert not model.may_write(5, "telemetry")
-    with pytest.raises(RequestError, match="unknown role 'x'"):
+    with refused(RequestError, valid="'', 'telemetry'", problem="unknown role 'x'"):
         model.arbitration.require_primary("x", U128.encode(5))
 
 
@@ -121,7 +122,7 @@ def test_too_many_clients_and_roles_are_refused() -> None:
     assert caught.value.code == rpc_code.RESOURCE_EXHAUSTED
     for number in range(MAX_ROLES - 1):
         model.update(f"r{number}", 1, role=f"role{number}")
-    with pytest.raises(RequestError, match=f"the device has {MAX_ROLES} roles already"):
+    with refused(RequestError, problem="the device has 64 roles already"):
         model.update("one more", 1, role="one more")
 
 
@@ -135,7 +136,7 @@ def test_an_update_that_changes_nothing_is_sent_to_everybody() -> None:
 def test_role_ids_of_before_1_4_are_refused() -> None:
     old = message(1)
     old.role.id = 3
-    with pytest.raises(RequestError, match=r"role id 3: roles have names since P4Runtime 1\.4"):
+    with refused(RequestError, problem="role id 3: roles have names"):
         Model().arbitration.update("a", old)
 
 

@@ -11,6 +11,7 @@ import grpc
 import pytest
 from finsy.proto import p4r, p4r_grpc
 
+from tests.refusals import refused
 from weft.switch.oracle import OracleSwitch
 from weft.switch.p4runtime.device import Device
 from weft.switch.p4runtime.service import API_VERSION, Server
@@ -114,11 +115,11 @@ def test_unusable_files_are_named(authority: Authority, tmp_path: Path) -> None:
     _, other_key = authority.issue("other")
     text = tmp_path / "text.pem"
     text.write_text("no certificate")
-    with pytest.raises(TlsError, match=r"absent\.pem.*No such file"):
+    with refused(TlsError, problem="No such file"):
         ServerTls(tmp_path / "absent.pem", key).credentials()
-    with pytest.raises(TlsError, match=r"server\.pem, key .*other\.key: KEY_VALUES_MISMATCH"):
+    with refused(TlsError, problem="other.key: KEY_VALUES_MISMATCH"):
         ServerTls(certificate, other_key).credentials()
-    with pytest.raises(TlsError, match=r"CA certificate .*text\.pem"):
+    with refused(TlsError, problem="CA certificate"):
         ServerTls(certificate, key, text).credentials()
-    with pytest.raises(TlsError, match="no CA certificate"):
+    with refused(TlsError, problem="no CA certificate"):
         ServerTls(certificate, key, require_client_certificate=True).credentials()

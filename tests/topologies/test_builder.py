@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from ipaddress import ip_network
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.topologies import FabricSpec, LinkSpec, TopologyError, fat_tree, leaf_spine, shortest_path
 from weft.topologies.builder import FabricBuilder
 
@@ -124,10 +124,10 @@ def test_addresses_that_do_not_suffice_are_refused_with_what_would() -> None:
     switches = [builder.add_switch(plane, "node", coordinates=(0x3FFFF,)) for plane in range(8)]
     for _ in range(100):
         builder.add_host(switches, LINK)
-    with pytest.raises(
+    with refused(
         TopologyError,
-        match=r"8 planes \(3 bits\).*positions of node 18\) and 100 NICs a switch \(7 bits\) need 28 bits of "
-        r"10.0.0.0/8, which has 24 \(valid: 4 bits fewer; at most 5 NICs a switch or levels of a 16th",
+        valid="4 bits fewer; at most 5 NICs a switch or levels of a 16th of the switches",
+        problem="positions of node 18) and 100",
     ):
         builder.build({})
 
@@ -152,23 +152,19 @@ def test_what_cannot_be_is_refused() -> None:
     builder = FabricBuilder()
     here, there = builder.add_switch(0, "leaf"), builder.add_switch(1, "leaf")
     for other in (here, there):
-        with pytest.raises(
-            TopologyError, match=r"no link can join p0l0 and p[01]l0 \(valid: two switches of a plane"
-        ):
+        with refused(TopologyError, valid="two switches of a plane", problem="no link can join p0l0 and p"):
             builder.add_link(here, other, LINK)
-    with pytest.raises(TopologyError, match="a fabric needs a host"):
+    with refused(TopologyError, problem="a fabric needs a host"):
         builder.build({})
     builder.add_host([here, there], LINK)
-    with pytest.raises(TopologyError, match=r"host h1 has NICs in planes \[0\], others in \[0, 1\]"):
+    with refused(TopologyError, problem="host h1 has NICs in planes [0]"):
         builder.add_host([here], LINK)
     builder.add_switch(0, "lookout")
-    with pytest.raises(
-        TopologyError, match="p0l0 is a switch of several roles, leaf, lookout: give them letters"
-    ):
+    with refused(TopologyError, problem="p0l0 is a switch of several"):
         builder.build({})
     for _ in range(508):
         builder.add_host([here, there], LINK)
-    with pytest.raises(TopologyError, match=r"p0l0 would have 510 ports \(valid: at most 509\)"):
+    with refused(TopologyError, valid="at most 509", problem="p0l0 would have 510 ports"):
         builder.add_host([here, there], LINK)
 
 
@@ -176,10 +172,10 @@ def test_two_switches_of_one_position_are_refused() -> None:
     builder = FabricBuilder()
     for _ in range(2):
         builder.add_host([builder.add_switch(0, "node", coordinates=(1, 2))], LINK)
-    with pytest.raises(TopologyError, match=r"2 switches of role node in plane 0 have position \(1, 2\)"):
+    with refused(TopologyError, problem="2 switches of role node in"):
         builder.build({})
     builder = FabricBuilder()
     for coordinates in ((1,), (1, 2)):
         builder.add_host([builder.add_switch(0, "node", coordinates=coordinates)], LINK)
-    with pytest.raises(TopologyError, match=r"role node have positions of \[1, 2\] levels"):
+    with refused(TopologyError, valid="one number", problem="role node have positions of [1"):
         builder.build({})

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft import topologies
 from weft.cli import weft
 from weft.clocks.environment import CIRCUITS_STAY
@@ -109,37 +110,37 @@ def test_sections_describe_what_the_builders_do() -> None:
     [
         (
             {"cube": 2, "shapes": {"a": (2, 2, 3)}},
-            r"a: 3 of \[2, 2, 3\] is not whole cubes of 2 \(valid: multiples of 2, such as 2 or 4\)",
+            {"place": "a", "valid": "multiples of 2, such as 2 or 4"},
         ),
-        ({"cube": 2, "shapes": {"a": (2, 2, 4), "b": (2, 2, 2)}}, r"b: \[2, 2, 2\] has 1 cubes, a 2"),
-        ({"cube": 2, "shapes": {"a": (2, 2)}}, "has 2 dimensions"),
-        ({"shapes": {}}, "shapes has no configuration"),
-        ({"configuration": "no"}, r"unknown configuration 'no' of circuits \(valid: torus\)"),
+        ({"cube": 2, "shapes": {"a": (2, 2, 4), "b": (2, 2, 2)}}, {"place": "b", "valid": "the same"}),
+        ({"cube": 2, "shapes": {"a": (2, 2)}}, {"place": "a", "valid": "3"}),
+        ({"shapes": {}}, {"valid": "at least 1", "problem": "shapes has no configuration"}),
+        ({"configuration": "no"}, {"valid": "torus", "problem": "unknown configuration 'no' of"}),
     ],
 )
-def test_broken_cubes_are_named(arguments: dict[str, object], message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
+def test_broken_cubes_are_named(arguments: dict[str, object], message: dict[str, str]) -> None:
+    with refused(TopologyError, **message):
         cubes(**arguments)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
     ("matchings", "message"),
     [
-        ({"a": (0, 3)}, r"a: matching=3 is out of range \(valid: 0 to 2\)"),
-        ({"a": (0, 1), "b": (0,)}, "b has 1 matchings, a 2"),
-        ({}, "matchings has no configuration"),
+        ({"a": (0, 3)}, {"valid": "0 to 2", "problem": "a: matching=3 is out of range"}),
+        ({"a": (0, 1), "b": (0,)}, {"valid": "one for each uplink", "problem": "b has 1 matchings, a 2"}),
+        ({}, {"valid": "at least 1", "problem": "matchings has no configuration"}),
     ],
 )
-def test_broken_optical_cores_are_named(matchings: dict[str, tuple[int, ...]], message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
+def test_broken_optical_cores_are_named(
+    matchings: dict[str, tuple[int, ...]], message: dict[str, str]
+) -> None:
+    with refused(TopologyError, **message):
         optical_core(leaves=4, matchings=matchings)
-    with pytest.raises(TopologyError, match=r"4096 leaves of 300 uplinks has 1232896 links in its 1 conf"):
+    with refused(TopologyError, valid="at most 500000", problem="4096 leaves of 300 uplinks has"):
         optical_core(leaves=4096, matchings={"a": (0,) * 300})
-    with pytest.raises(
-        TopologyError, match=r"8 leaves of 1 uplinks has 257 configurations \(valid: at most 256\)"
-    ):
+    with refused(TopologyError, valid="at most 256", problem="8 leaves of 1 uplinks has 257"):
         optical_core(leaves=8, matchings={f"c{number}": [0] for number in range(257)})
-    with pytest.raises(TopologyError, match=r"a torus of 64 cubes has 524288 links in its 32 configurations"):
+    with refused(TopologyError, valid="at most 500000", problem="a torus of 64 cubes has 524288"):
         cubes(cube=4, shapes={f"c{number}": (16, 16, 16) for number in range(32)})
 
 
@@ -167,9 +168,9 @@ def test_impossible_circuits_are_refused() -> None:
     ):
         with pytest.raises(TopologyError, match=message):
             build(pairs)
-    with pytest.raises(TopologyError, match="links of different kinds"):
+    with refused(TopologyError, problem="links of different kinds"):
         build([(0, 2)], other_rate=True)
-    with pytest.raises(TopologyError, match="has no circuits"):
+    with refused(TopologyError, problem="has no circuits"):
         torus().in_configuration("any")
 
 

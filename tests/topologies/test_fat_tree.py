@@ -6,6 +6,7 @@ from collections import Counter
 
 import pytest
 
+from tests.refusals import refused
 from weft import topologies
 from weft.topologies import FabricSpec, TopologyError, fat_tree, paths
 from weft.topologies.kinds.fat_tree import FatTreeSection
@@ -58,7 +59,7 @@ def test_oversubscription_of_each_tier_sets_its_rate() -> None:
         fabric.link_between("p0s0", "p0c0").link.rate_bps,
     ]
     assert rates == [10**10, 10**10]
-    with pytest.raises(TopologyError, match="core_rate_bps=1 and core_oversubscription=2 exclude each other"):
+    with refused(TopologyError, problem="core_rate_bps=1 and"):
         fat_tree(core_rate_bps=1, core_oversubscription=2)
 
 
@@ -82,15 +83,15 @@ def test_description_and_drawing_show_the_cores() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"pods": 1}, r"pods=1 is out of range \(valid: 2 to 509; one pod is a leaf/spine fabric\)"),
-        ({"leaves_per_pod": 510}, r"leaves_per_pod=510 is out of range \(valid: 1 to 509\)"),
-        ({"leaves_per_pod": 508}, r"p0s0 would have 510 ports \(valid: at most 509\)"),
-        ({"k": 500}, r"pods=500 .* \(valid: at most 2000000\)"),
-        ({"k": 9}, r"k=9 is odd: .* such as 8 or 10"),
-        ({"k": 1}, r"k=1 is out of range \(valid: 2 to 509\)"),
-        ({"core_rate_bps": 0}, r"core_rate_bps=0 is out of range"),
+        ({"pods": 1}, {"valid": "2 to 509; one pod is a leaf/spine fabric", "problem": "pods=1 is out of range"}),
+        ({"leaves_per_pod": 510}, {"valid": "1 to 509", "problem": "leaves_per_pod=510 is out of"}),
+        ({"leaves_per_pod": 508}, {"valid": "at most 509", "problem": "p0s0 would have 510 ports"}),
+        ({"k": 500}, {"valid": "at most 2000000", "problem": "pods=500"}),
+        ({"k": 9}, {"problem": "such as 8 or 10"}),
+        ({"k": 1}, {"valid": "2 to 509", "problem": "k=1 is out of range"}),
+        ({"core_rate_bps": 0}, {"valid": "1000000 to 100000000000000", "problem": "core_rate_bps=0 is out of range"}),
     ],
 )  # fmt: skip
-def test_what_does_not_fit_is_refused(arguments: dict[str, int], message: str) -> None:
-    with pytest.raises(TopologyError, match=message):
+def test_what_does_not_fit_is_refused(arguments: dict[str, int], message: dict[str, str]) -> None:
+    with refused(TopologyError, **message):
         fat_tree(**arguments)

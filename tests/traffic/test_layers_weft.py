@@ -10,6 +10,7 @@ from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Dot1Q, Ether
 from scapy.packet import Raw, raw
 
+from tests.refusals import refused
 from weft.engine import _core
 from weft.topologies.addressing import result_group_address, result_group_mac
 from weft.traffic.aggregation_format import Kind, Operation
@@ -125,7 +126,7 @@ def test_result_goes_to_the_group_and_says_so():
     assert (parsed.dst, parsed[IP].dst) == ("01:00:5e:57:12:34", "239.87.18.52")
     assert parsed[BTH].dqpn == 0xFFFFFF
     assert (parsed[AggregationHeader].kind, parsed[AggregationHeader].lanes) == (1, list(range(64)))
-    with pytest.raises(ValueError, match="65536"):
+    with refused(ValueError, valid="0 to 65535", problem="65536"):
         result_group_mac(65536)
 
 
@@ -167,7 +168,7 @@ def test_lanes_are_padded_and_refused_beyond_1024():
     data = raw(AggregationHeader(lanes=[7]))
     assert (data[14:16].hex(), data[20:28].hex(), len(data)) == ("0040", "0000000700000000", 20 + 256)
     assert len(raw(AggregationHeader(lanes=[7] * 65))) == 20 + 4 * 128
-    with pytest.raises(ValueError, match="1025 lanes"):
+    with refused(ValueError, valid="at most 1024", problem="1025 lanes"):
         raw(AggregationHeader(lanes=[0] * 1025))
     with pytest.raises(struct.error):
         raw(AggregationHeader(lanes=[2**31]))
@@ -187,8 +188,12 @@ def test_pfc_frame_pauses_the_classes_asked_for():
 
 
 @pytest.mark.parametrize(
-    ("quanta", "message"), [({8: 1}, "priority class 8"), ({0: 65536}, "65536 pause quanta")]
+    ("quanta", "message"),
+    [
+        ({8: 1}, {"valid": "0 to 7", "problem": "priority class 8"}),
+        ({0: 65536}, {"valid": "0 to 65535", "problem": "65536 pause quanta"}),
+    ],
 )
 def test_pfc_frame_refuses_what_does_not_fit(quanta, message):
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, **message):
         pfc_frame("02:01:00:00:00:00", quanta)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.refusals import refused
 from weft.paths import ROOT
 from weft.rdma import reports
 from weft.rdma.out_of_band import OutOfBandMessage
@@ -397,33 +398,43 @@ def test_a_broken_message_is_refused_with_the_field_its_value_and_what_is_valid(
     [
         (
             {"dtype": "int64"},
-            r"field 'spec\.dtype' is 'int64' \(valid: float32, float16, bfloat16, int32, int16, int8\)",
+            {
+                "valid": "float32, float16, bfloat16, int32, int16, int8",
+                "problem": "field 'spec.dtype' is 'int64'",
+            },
         ),
         (
             {"operation": "mean"},
-            r"field 'spec\.operation' is 'mean' \(valid: sum, max, min, and, or, xor, average\)",
+            {"valid": "sum, max, min, and, or, xor, average", "problem": "field 'spec.operation' is 'mean'"},
         ),
-        ({"operation": 0}, r"field 'spec\.operation' is 0 \(valid: sum, max, min, and, or, xor, average\)"),
-        ({"rank_count": 0}, r"field 'spec': 0 ranks \(valid: 1 to 65536\)"),
+        (
+            {"operation": 0},
+            {"valid": "sum, max, min, and, or, xor, average", "problem": "field 'spec.operation' is 0"},
+        ),
+        ({"rank_count": 0}, {"problem": "field 'spec': 0 ranks (valid: 1"}),
     ],
 )
 def test_what_makes_no_collective_is_refused(change, error):
     message = message_of(SAMPLES[4])
     message["spec"] |= change
-    with pytest.raises(MessageError, match=error):
+    with refused(MessageError, **error):
         read_command(message)
 
 
 def test_an_answer_that_is_none_to_the_command_is_refused():
-    with pytest.raises(MessageError, match=r"field 'state' is 'gone' \(valid: prepared, waiting, running, "):
+    with refused(
+        MessageError,
+        valid="prepared, waiting, running, finished, failed, cancelled",
+        problem="field 'state' is 'gone'",
+    ):
         read_answer(Status(1), {"run": 1, "state": "gone"})
-    with pytest.raises(MessageError, match=r"field 'name' is missing \(given: rank\)"):
+    with refused(MessageError, problem="field 'name' is missing (given"):
         read_answer(AskStats(), {"rank": 0, "id": 5})
 
 
 @pytest.mark.parametrize("message", [None, 3, "x", [], [1]])
 def test_only_an_object_is_a_message(message):
-    with pytest.raises(MessageError, match=r"a message is .* \(valid: an object\)"):
+    with refused(MessageError, valid="an object", problem="a message is"):
         read_message(HostConfig, message)
 
 
@@ -433,5 +444,9 @@ def test_what_is_for_this_process_is_not_sent():
     with pytest.raises(TypeError, match=r"PrepareCollective\.provided is for hosts in the same process"):
         command_message(command, 1)
     message = message_of(SAMPLES[4]) | {"provided": None}
-    with pytest.raises(MessageError, match="field 'provided' is unknown"):
+    with refused(
+        MessageError,
+        valid=("run, spec, algorithm, buffer, result, payload, rank, aggregation_jobs, collective"),
+        problem="field 'provided' is unknown",
+    ):
         read_command(message)

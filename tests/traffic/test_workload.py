@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from point_to_point import DELAY_PS, RATE_BPS, PointToPoint
 
+from tests.refusals import refused
 from weft.engine import Engine, _core
 from weft.traffic.flow_sizes import NAMES, FlowSizes, flow_sizes
 from weft.traffic.workload import poisson_flows
@@ -55,7 +56,9 @@ def test_tables_that_are_none_are_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=f"mine.*{message}"):
         FlowSizes.from_file(path)
-    with pytest.raises(ValueError, match=r"unknown flow sizes 'mine' \(valid: websearch"):
+    with refused(
+        ValueError, valid="websearch, fb_hadoop, alibaba_storage", problem="unknown flow sizes 'mine'"
+    ):
         flow_sizes("mine")
 
 
@@ -82,14 +85,14 @@ def test_arrivals_are_exponential():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"host_count": 1}, "1 hosts"),
-        ({"load": 0}, "load of 0"),
-        ({"duration_ps": 0}, "workload of 0 ps"),
+        ({"host_count": 1}, {"valid": "2 or more", "problem": "1 hosts"}),
+        ({"load": 0}, {"valid": "above 0", "problem": "load of 0"}),
+        ({"duration_ps": 0}, {"valid": "above 0", "problem": "workload of 0 ps"}),
     ],
 )
 def test_senseless_workloads_are_refused(change, message):
     fields = {"host_count": 2, "load": 0.3, "duration_ps": 1000}
-    with pytest.raises(ValueError, match=message):
+    with refused(ValueError, **message):
         poisson_flows(plane_rates_bps=(1,), sizes=flow_sizes("websearch"), seed=0, **(fields | change))
 
 

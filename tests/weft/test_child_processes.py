@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.refusals import refused
 from weft.system.child_processes import ChildError, JsonLinesChild
 
 ECHO = "import sys\nfor line in sys.stdin: print(line, end='', flush=True)"
@@ -51,33 +52,33 @@ def test_an_answer_that_nobody_read_is_not_taken_for_the_next(start):
 
 
 def test_a_refusal_is_reported_in_the_childs_words(start):
-    with pytest.raises(ChildError, match="the child: no such port"):
+    with refused(ChildError, problem="the child: no such port"):
         start(ECHO).call({"error": "no such port"})
 
 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("print('hello')", "answered 'hello', which is not JSON"),
-        ("print([1])", "which is not an object"),
-        ("import sys; sys.exit('disk full')", r"ended with status 1; its log ends:\s+disk full"),
-        ("raise SystemExit(7)", r"ended with status 7 \(its log, .*child\.log, is empty\)"),
+        ("print('hello')", {"problem": "answered 'hello', which is not"}),
+        ("print([1])", {"problem": "which is not an object"}),
+        ("import sys; sys.exit('disk full')", {"problem": "ended with status 1; its log"}),
+        ("raise SystemExit(7)", {"problem": "ended with status 7 (its log,"}),
     ],
 )
 def test_a_child_that_misbehaves_is_reported_with_its_log(start, text, words):
-    with pytest.raises(ChildError, match=words):
+    with refused(ChildError, **words):
         start(text).read_answer(10.0)
 
 
 def test_a_child_that_does_not_answer_is_given_up(start):
-    with pytest.raises(ChildError, match=r"did not answer within 0\.05 s"):
+    with refused(ChildError, problem="did not answer within 0.05 s"):
         start("import signal; signal.pause()").read_answer(0.05)
 
 
 def test_a_command_to_a_dead_child_is_reported(start):
     child = start("raise SystemExit(7)")
     child.process.wait()
-    with pytest.raises(ChildError, match="the child is gone"):
+    with refused(ChildError, problem="the child is gone"):
         child.call({"command": "x" * 100_000})
 
 
@@ -96,7 +97,7 @@ def test_the_death_of_what_a_child_needs_ends_a_wait_at_once(start):
     dependent = JsonLinesChild("the endpoint", waiting.process, waiting.log, [needed.watched])
     assert dependent.call({"command": "a"}) == {"command": "a", "id": 1}
     needed.send({"command": "leave"})
-    with pytest.raises(ChildError, match="the child ended with status 1"):
+    with refused(ChildError, problem="the child ended with status 1"):
         dependent.read_answer(timeout_s=600.0)
-    with pytest.raises(ChildError, match="the child ended with status 1"):
+    with refused(ChildError, problem="the child ended with status 1"):
         dependent.call({"command": "b"})

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import topologies
 from weft.clocks.endpoint_settings import loaded_round_trip_ps
 from weft.engine import congestion_control_kind
@@ -172,7 +173,7 @@ def test_more_rates_than_int_has_codes_for_are_refused_before_anything_is_built(
         for number, link in enumerate(topology.links)
     )
     topology = replace(topology, links=links)
-    with pytest.raises(BadInputError, match=r"int: links of 16 different rates: 1 Gb/s, .* 16 Gb/s \(valid"):
+    with refused(BadInputError, place="int", valid="at most 15 with INT, which has 4 bits for a rate"):
         Fabric(topology, clock="virtual")
     Fabric(topology, clock="virtual", int_telemetry=False)
 
@@ -223,28 +224,43 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
     [
         (
             {"congestion_control": "hpc"},
-            r"transport.congestion_control: no congestion control 'hpc' \(valid: .*hpcc",
+            {
+                "place": "s.yaml: transport.congestion_control",
+                "valid": "dcqcn, fixed-window, hpcc, swift, or path/to/file.py:Class",
+            },
         ),
-        ({"congestion_control": "hpcc", "parameters": {"etta": 1}}, r"hpcc has no parameter 'etta'"),
-        ({"congestion_control": "dcqcn", "parameters": {"gain": 2}}, r"dcqcn: gain is 2 \(valid: 0 to 1\)"),
+        (
+            {"congestion_control": "hpcc", "parameters": {"etta": 1}},
+            {"place": "s.yaml: transport.parameters", "problem": "hpcc has no parameter 'etta'"},
+        ),
+        (
+            {"congestion_control": "dcqcn", "parameters": {"gain": 2}},
+            {"place": "s.yaml: transport.parameters", "problem": "dcqcn: gain is 2 (valid: 0 to 1)"},
+        ),
         (
             {"congestion_control": "dcqcn", "parameters": {"increase_timer": "5 KB"}},
-            r"increase_timer: '5 KB' is not a time",
+            {"place": "s.yaml: transport.parameters: increase_timer", "problem": "'5 KB' is not a time"},
         ),
-        ({"parameters": {"window": 0}}, r"fixed-window: window_bytes is 0"),
+        (
+            {"parameters": {"window": 0}},
+            {"place": "s.yaml: transport.parameters", "problem": "fixed-window: window_bytes is 0"},
+        ),
         (
             {"congestion_control": "dcqcn", "preset": "connectx4"},
-            r"transport.preset: .*'connectx4' \(valid: '.*'connectx'",
+            {"place": "s.yaml: transport.preset", "problem": "'connectx4' (valid: '"},
         ),
-        ({"congestion_control": "swift", "preset": "connectx"}, r"transport.preset: .*swift has no preset"),
+        (
+            {"congestion_control": "swift", "preset": "connectx"},
+            {"place": "s.yaml: transport.preset", "problem": "swift has no preset"},
+        ),
         (
             {"congestion_control": "dcqcn", "parameters": {"clamp_target_rate": 2}},
-            r"dcqcn: clamp_target_rate is 2 \(valid: whole numbers from 0 to 1\)",
+            {"place": "s.yaml: transport.parameters", "problem": "dcqcn: clamp_target_rate is 2"},
         ),
     ],
 )
 def test_what_is_wrong_is_reported_with_its_place(section, words):
-    with pytest.raises(BadInputError, match=words):
+    with refused(BadInputError, **words):
         parse_scenario({"transport": section}, "s.yaml")
 
 
@@ -282,7 +298,7 @@ def test_notifications_come_as_often_as_their_interval_allows():
 
 
 def test_hpcc_needs_int():
-    with pytest.raises(BadInputError, match="needs int: true"):
+    with refused(BadInputError, place="options: transport.congestion_control", problem="needs int: true"):
         fabric_options(int_telemetry=False, transport=transport("hpcc"))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.full_disk import WITHOUT_BYTECODE, files_limited_to
+from tests.refusals import refused
 from weft import topologies
 from weft.clocks.real.lab_files import write_whole
 from weft.errors import EnvironmentLacksError
@@ -126,7 +127,7 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path):
         raise OSError(28, "No space left on device")
 
     with (
-        pytest.raises(EnvironmentLacksError, match=r"results\.json cannot be written: No space left"),
+        refused(EnvironmentLacksError, problem="results.json cannot be written"),
         written_whole(path) as partial,
     ):
         fail(partial)

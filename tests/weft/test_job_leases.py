@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.refusals import refused
 from weft import Fabric
 from weft.controller.errors import JobError, NoSlotsError
 from weft.controller.features.acl import AclRule
@@ -61,7 +62,11 @@ def test_slots_of_a_dead_owner_are_given_to_the_next_after_a_lease() -> None:
         assert fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])).result.ok
         # What has been seen to be idle once is not waited for again; nobody has used job 1 since.
         blocking.call(asyncio.sleep(0.006))
-        with pytest.raises(NoSlotsError, match="job 60 wants 3000"):
+        with refused(
+            NoSlotsError,
+            valid="at most 1096, the largest free range of 4096; taken: 3000 by job 1",
+            problem="job 60 wants 3000",
+        ):
             blocking.add_job(60, ["h0", "h2"], SLOTS, keep=[1])
         blocking.add_job(60, ["h0", "h2"], SLOTS)
         assert jobs_of(fabric) == [60]
@@ -77,7 +82,9 @@ def test_without_a_shortage_nobody_goes_and_where_eviction_does_not_help_neither
         assert fabric.run(CollectiveRequest("allreduce", inputs()[:1] * 2, "ring", ranks=[0, 3])).result.ok
         blocking.add_job(52, ["h0", "h2"], 1000)
         began_ps = fabric.hosts.now_ps()
-        with pytest.raises(JobError, match="job 53 wants 5000"):
+        with refused(
+            JobError, valid="at most 4096, the largest free range of 4096", problem="job 53 wants 5000"
+        ):
             blocking.add_job(53, ["h0", "h2"], 5000)
         assert fabric.hosts.now_ps() - began_ps < MS  # at once
         assert (jobs_of(fabric), evictions(fabric)) == ([50, 51, 52], [])
@@ -241,8 +248,10 @@ def test_leases_begin_anew_when_a_controller_takes_jobs_over() -> None:
 
 def test_a_lease_that_a_waiting_worker_would_outlast_is_refused() -> None:
     with (
-        pytest.raises(
-            BadInputError, match=r"aggregation.lease: 1 ms .valid: .* or more, twice the longest time"
+        refused(
+            BadInputError,
+            place="aggregation.lease",
+            valid="2.23609 ms or more, twice the longest time after which a worker repeats itself",
         ),
         lab_fabric(aggregation=AggregationSection(lease=MS)),
     ):

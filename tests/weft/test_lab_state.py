@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from tests.refusals import refused
 from weft.clocks.real import interfaces, lab_state
 from weft.errors import EnvironmentLacksError
 from weft.system.processes import ProcessId, end
@@ -59,9 +60,9 @@ def test_a_running_lab_is_neither_claimed_nor_cleaned(state_file):
     owner = sleeper()
     try:
         lab_state.LabState(ProcessId.of(owner.pid)).save(state_file)
-        with pytest.raises(EnvironmentLacksError, match=f"process {owner.pid}"):
+        with refused(EnvironmentLacksError, problem="process 32304"):
             lab_state.claim(state_file)
-        with pytest.raises(EnvironmentLacksError, match="--force"):
+        with refused(EnvironmentLacksError, problem="--force"):
             lab_state.clean(state_file)
         assert owner.poll() is None
         lab_state.clean(state_file, force=True)
@@ -96,7 +97,7 @@ def test_nothing_to_clean(state_file):
 )
 def test_a_broken_state_file_is_reported_by_name(state_file, text):
     state_file.write_text(text, encoding="utf-8")
-    with pytest.raises(EnvironmentLacksError, match=r"lab\.json"):
+    with refused(EnvironmentLacksError, place="lab.json", problem="lab"):
         lab_state.load(state_file)
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals import refused
 from weft.clocks.virtual.mpi import processes_here
 from weft.clocks.virtual.processes import ALONE
 from weft.errors import CheckFailedError, EnvironmentLacksError
@@ -209,7 +210,9 @@ def test_tasks_that_know_nothing_of_each_other_are_refused(monkeypatch, variable
     require_known_launcher()
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    with pytest.raises(EnvironmentLacksError, match="valid: mpirun -n N weft run"):
+    with refused(
+        EnvironmentLacksError, valid="mpirun -n N weft run within the allocation, or srun -n 1", problem="run"
+    ):
         processes_here()
     for name in ("SLURM_STEP_NUM_TASKS", "OMPI_COMM_WORLD_SIZE"):
         with monkeypatch.context() as one:

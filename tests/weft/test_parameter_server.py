@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.errors import BadInputError, CheckFailedError
 from weft.jobs.digits_mlp import DigitsMlp
@@ -201,26 +202,26 @@ def test_the_page_has_the_losses_and_what_steps_consist_of(ran):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"workers": 2}, "5 of 2 workers|worker_ps"),
-        ({"link_share": []}, r"link_share: 0 shares of 2 servers"),
+        ({"workers": 2}, {"place": "results.json", "problem": "of 2 workers"}),
+        ({"link_share": []}, {"place": "results.json", "problem": "link_share: 0 shares of 2"}),
         (
             {"clock_lags": {"values": [1], "counts": [], "mean": 1, "largest": 1}},
-            "clock_lags: values and counts differ",
+            {"place": "results.json", "problem": "clock_lags: values and counts"},
         ),
         (
             {"clock_lags": {"values": [1], "counts": [0], "mean": 1, "largest": 1}},
-            "clock_lags.counts: has a 0",
+            {"place": "results.json", "problem": "counts: has a 0"},
         ),
-        ({"update_staleness": None}, "update_staleness: is null with 2 servers"),
-        ({"steps": 0}, "workers: 4 with 0 steps"),
-        ({"time_ps": 0}, r"time_ps: 0 \(valid: 1 and more\)"),
+        ({"update_staleness": None}, {"place": "results.json", "problem": "update_staleness: is null with"}),
+        ({"steps": 0}, {"place": "results.json", "problem": "workers: 4 with 0 steps"}),
+        ({"time_ps": 0}, {"place": "results.json", "problem": "time_ps: 0 (valid: 1 and more)"}),
     ],
 )
 def test_damaged_results_are_refused(ran, tmp_path, change, message):
     tree = json.loads((ran[1] / "results.json").read_text())
     tree["parameter_servers"][0] |= change
     (tmp_path / "results.json").write_text(json.dumps(tree))
-    with pytest.raises(BadInputError, match=message):
+    with refused(BadInputError, **message):
         read_results(tmp_path / "results.json")
 
 
@@ -277,7 +278,7 @@ def test_a_run_may_take_as_long_as_the_slowest_of_each_step():
 def test_a_run_fails_after_its_timeout():
     slow = SIZED | {"parameters": "4MiB", "steps": 1}
     assert results(slow, host_rate="100Mb/s")[0].time_ps > 10**12
-    with pytest.raises(CheckFailedError, match=r"did not finish within 1\.0\d* s"):
+    with refused(CheckFailedError, problem="did not finish within 1.0"):
         results(slow | {"timeout": 1}, host_rate="100Mb/s")
 
 

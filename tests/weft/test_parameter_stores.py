@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.refusals import refused
 from weft.errors import BadInputError
 from weft.results.parameter_stores import PARAMETER_STORES, ParameterStoreResult
 from weft.run.parameter_stores import Answers
@@ -139,5 +140,7 @@ def test_what_cannot_be_asked_is_refused(item: dict[str, Any], message: str) -> 
 
 
 def test_a_fabric_whose_switches_have_no_cache_says_what_has_one() -> None:
-    with pytest.raises(BadInputError, match=r"services: \[synchronisation, parameter_cache\] has them"):
+    with refused(
+        BadInputError, place="test: traffic[0].parameter_store", problem="services: [synchronisation"
+    ):
         run({"parameter_store": 5}, services=["synchronisation"])

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.refusals import refused
 from weft.errors import BadInputError
 from weft.paths import LABS_DIRECTORY
 from weft.run.traffic_kinds.collective import CollectiveTraffic
@@ -143,10 +144,10 @@ def test_what_is_no_mapping_in_yaml_is_refused(tmp_path, text):
 
 
 def test_a_missing_file_and_wrong_bytes_are_reported(tmp_path):
-    with pytest.raises(BadInputError, match="cannot be read"):
+    with refused(BadInputError, place="none.yaml", problem="cannot be read"):
         load_scenario(tmp_path / "none.yaml")
     (tmp_path / "bytes.yaml").write_bytes(b"name: \xff\xfe\n")
-    with pytest.raises(BadInputError, match="UTF-8"):
+    with refused(BadInputError, place="bytes.yaml", problem="UTF-8"):
         load_scenario(tmp_path / "bytes.yaml")
 
 

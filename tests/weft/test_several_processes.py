@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.refusals import refused
 from tests.weft.process_threads import in_processes
 from weft.clocks.virtual.processes import Alone, Processes
 from weft.errors import CheckFailedError, EnvironmentLacksError, WeftError
@@ -210,23 +211,27 @@ def test_processes_of_different_versions_are_refused(tmp_path):
         load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
     )
     require_served_by(Two(), spec, has_captures=False)
-    with pytest.raises(EnvironmentLacksError, match=r"0 .* and 1 \(on there\) differ in: Weft, scenario"):
+    with refused(
+        EnvironmentLacksError,
+        valid="the same Weft, and the same files at the same places, on all machines",
+        problem="and 1 (on there) differ in",
+    ):
         require_served_by(Two(host="there", Weft="1", scenario="2"), spec, has_captures=False)
 
 
 @pytest.mark.parametrize(
     ("text", "captures", "said"),
     [
-        ("observe: {captures: [h0:0]}", False, "observe.captures"),
-        ("observe: {state_at: [1us]}", False, "observe.state_at"),
-        ("observe: {state_series: [ipv4_lpm]}", False, "observe.state_series"),
-        ("mtu: 1024\nfidelity: {segment: 16K}", False, "fidelity.segment"),
-        ("", True, "--pcap"),
+        ("observe: {captures: [h0:0]}", False, {"place": "observe.captures", "problem": "captures"}),
+        ("observe: {state_at: [1us]}", False, {"place": "observe.state_at", "problem": "state"}),
+        ("observe: {state_series: [ipv4_lpm]}", False, {"place": "observe.state_series", "problem": "state"}),
+        ("mtu: 1024\nfidelity: {segment: 16K}", False, {"place": "fidelity.segment", "problem": "segment"}),
+        ("", True, {"place": "--pcap", "problem": "cap"}),
     ],
 )
 def test_what_several_processes_do_not_support_is_refused(tmp_path, text, captures, said):
     scenario = written(tmp_path, f"{FABRIC}\n{text}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]")
-    with pytest.raises(WeftError, match=said):
+    with refused(WeftError, **said):
         require_served_by(Two(), run_spec(load_scenario(scenario)), captures)
 
 
@@ -234,7 +239,7 @@ def test_several_processes_run_the_virtual_clock(tmp_path):
     spec = run_spec(
         load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
     )
-    with pytest.raises(EnvironmentLacksError, match="--clock virtual"):
+    with refused(EnvironmentLacksError, problem="--clock virtual"):
         require_served_by(
             Two(), replace(spec, options=spec.options.changed(clock="real")), has_captures=False
         )

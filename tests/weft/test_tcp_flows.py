@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.refusals import refused
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.paths import ROOT
 from weft.results.flows import FLOWS
@@ -202,7 +203,9 @@ def test_hosts_of_network_files_have_their_own_names() -> None:
     (item,) = scenario.traffic
     assert isinstance(item, TcpTraffic)
     assert [(flow.source, flow.destination) for flow in item.flows(scenario.fabric.network())] == [(1, 0)]
-    with pytest.raises(BadInputError, match="no host 'h0'; valid: h1, h2"):
+    with refused(
+        BadInputError, place="scenario: traffic[0].tcp[0].flow", problem="no host 'h0'; valid: h1, h2"
+    ):
         parse_scenario(
             {"clock": "virtual", "fabric": network, "traffic": [{"tcp": [{"flow": "h0->h1", "size": 1}]}]}
         )

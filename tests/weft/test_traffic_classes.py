@@ -7,6 +7,7 @@ import pytest
 import yaml
 from rich.console import Console
 
+from tests.refusals import refused
 from weft import topologies
 from weft.errors import BadInputError
 from weft.jobs.traffic_bytes import TRAINING_TRAFFIC
@@ -65,21 +66,46 @@ def test_the_page_shows_what_classes_buy():
         (
             {"pipeline": 2},
             {},
-            r"classes.pipeline.*class 2 of data apart \(valid: 3, 4, 5; scheduling.classes: \[2, 4, 5\]",
+            {
+                "place": "scenario: traffic[0].together[0].classes.pipeline",
+                "valid": "3, 4, 5; scheduling.classes: [2, 4, 5] has them do so",
+            },
         ),
-        ({"pipeline": 5}, {"scheduling": {}}, r"class 5 of data apart \(valid: 3; scheduling.classes: \[5\]"),
-        ({"pipelines": 5}, {}, "did you mean 'pipeline'"),
-        ({"pipeline": 6}, {}, "0 to 5"),
-        ({}, {"transport": {"classes": {2: {}}}}, r"transport.classes.2.*class 2 of data apart"),
+        (
+            {"pipeline": 5},
+            {"scheduling": {}},
+            {
+                "place": "scenario: traffic[0].together[0].classes.pipeline",
+                "valid": "3; scheduling.classes: [5] has them do so",
+            },
+        ),
+        (
+            {"pipelines": 5},
+            {},
+            {"place": "scenario: traffic[0].together[0].classes", "problem": "did you mean 'pipeline'"},
+        ),
+        (
+            {"pipeline": 6},
+            {},
+            {"place": "scenario: traffic[0].together[0].classes.pipeline", "problem": "0 to 5"},
+        ),
+        (
+            {},
+            {"transport": {"classes": {2: {}}}},
+            {
+                "place": "scenario: transport.classes.2",
+                "valid": "3, 4, 5; scheduling.classes: [2, 4, 5] has them do so",
+            },
+        ),
         (
             {},
             {"transport": {"classes": {4: {"congestion_control": "hpcc"}}}, "int": False},
-            "hpcc.*needs int",
+            {"place": "scenario: transport.congestion_control", "problem": "needs int"},
         ),
     ],
 )
 def test_classes_that_cannot_be_are_refused(classes, options, what):
-    with pytest.raises(BadInputError, match=what):
+    with refused(BadInputError, **what):
         variant(classes, **options)
 
 
@@ -93,7 +119,9 @@ def test_lanes_of_routes_are_no_classes_of_data():
             "traffic": [{"incast": "h0"}],
         }
     )
-    with pytest.raises(BadInputError, match=r"scheduling.classes.*class 4 is one of the 2 lanes"):
+    with refused(
+        BadInputError, place="scenario: scheduling.classes", problem="class 4 is one of the 2 lanes"
+    ):
         run_scenario(scenario)
 
 

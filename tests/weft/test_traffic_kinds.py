@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+from tests.refusals import refused
 from weft import BadInputError
 from weft.cli import weft
 from weft.paths import ROOT
@@ -92,18 +93,27 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("item", "words"),
     [
-        ({"neighbours": "64KiB", "distance": 4}, "distance: 4 of 4 hosts"),
+        (
+            {"neighbours": "64KiB", "distance": 4},
+            {"place": "scenario: traffic[0].distance", "problem": "4 of 4 hosts"},
+        ),
         (
             {"neighbours": "64KiB", "distances": 2},
-            "unknown key 'traffic\\[0\\].distances'; did you mean 'distance'",
+            {"place": "scenario", "problem": "distances'; did you mean"},
         ),
-        ({"neighbour": "64KiB"}, r"neighbour: is no kind of traffic; did you mean 'neighbours'"),
-        ({"flood": "64KiB"}, "needs exactly one of .*collective, .*incast, .*neighbours, .*pattern"),
-        ({"neighbours": "64KiB", "incast": "h0"}, "needs exactly one of"),
+        (
+            {"neighbour": "64KiB"},
+            {"place": "scenario: traffic[0].neighbour", "problem": "is no kind of traffic; did you"},
+        ),
+        ({"flood": "64KiB"}, {"place": "scenario: traffic[0]", "problem": "needs exactly one of"}),
+        (
+            {"neighbours": "64KiB", "incast": "h0"},
+            {"place": "scenario: traffic[0]", "problem": "needs exactly one of"},
+        ),
     ],
 )
-def test_its_items_are_checked(item: dict[str, object], words: str) -> None:
-    with pytest.raises(BadInputError, match=words):
+def test_its_items_are_checked(item: dict[str, object], words: dict[str, str]) -> None:
+    with refused(BadInputError, **words):
         parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": [item]})
 
 
@@ -117,7 +127,7 @@ def test_its_results_are_read_back_and_checked(tmp_path: Path) -> None:
     tree = json.loads(path.read_text())
     tree["neighbours"][0]["distance"] = "far"
     path.write_text(json.dumps(tree))
-    with pytest.raises(BadInputError, match=r"neighbours\[0\].distance: must be a whole number"):
+    with refused(BadInputError, problem="distance: must be a whole number"):
         read_results(path)
 
 

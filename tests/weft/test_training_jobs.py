@@ -8,6 +8,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+from tests.refusals import refused
 from weft.cli import weft
 from weft.errors import BadInputError
 from weft.jobs.compute_times import ComputeTimes
@@ -340,17 +341,29 @@ def test_groups_of_every_kind_reduce_in_the_network_beside_each_other(item):
 @pytest.mark.parametrize(
     ("keys", "what"),
     [
-        ({"algorithms": {"dat": "ring"}}, "traffic.0..algorithms: no kind of traffic 'dat'"),
-        ({"algorithms": {"data": "in-netwrk"}}, "algorithms.data: allreduce has no algorithm 'in-netwrk'"),
+        (
+            {"algorithms": {"dat": "ring"}},
+            {"place": "scenario: traffic[0].algorithms", "problem": "no kind of traffic 'dat'"},
+        ),
+        (
+            {"algorithms": {"data": "in-netwrk"}},
+            {"place": "scenario: traffic[0].algorithms.data", "problem": "allreduce has no algorithm"},
+        ),
         (
             {"algorithms": {"data": "tree"}, "parallel": {"data": 8, "zero": 1}},
-            "allgather has no algorithm 'tree'",
+            {"place": "scenario: traffic[0].algorithms.data", "problem": "allgather has no algorithm"},
         ),
-        ({"algorithms": {"data": "hierarchical"}}, "algorithms.data: hosts of 1 rank"),
-        ({"algorithms": {"data": "ring"}, "tenant": "red"}, "tenants have quotas"),
+        (
+            {"algorithms": {"data": "hierarchical"}},
+            {"place": "scenario: traffic[0].algorithms.data", "problem": "hosts of 1 rank"},
+        ),
+        (
+            {"algorithms": {"data": "ring"}, "tenant": "red"},
+            {"place": "scenario: traffic[0].tenant", "valid": "leave it out"},
+        ),
     ],
 )
 def test_algorithms_that_cannot_be_are_refused(keys, what):
     scenario_keys = {"tenants": {"red": {"slots": 512}}}
-    with pytest.raises(BadInputError, match=what):
+    with refused(BadInputError, **what):
         steps({"model": MODEL, "parallel": {"data": 8}} | keys, **FLAT, options=scenario_keys)

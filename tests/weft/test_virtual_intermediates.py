@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import Fabric
 from weft.errors import BadInputError
 from weft.run.collectives import CollectiveRequest
@@ -88,12 +89,19 @@ def test_links_that_fail_are_passed() -> None:
 
 def test_too_few_lossless_classes_and_hpcc_are_refused() -> None:
     with (
-        pytest.raises(BadInputError, match="routes need 3 lanes"),
+        refused(BadInputError, place="pfc.classes", problem="routes need 3 lanes"),
         running(DRAGONFLY, "dragonfly_valiant", pfc=PfcSection(classes=[3, 4])),
     ):
         pass
     with (
-        pytest.raises(BadInputError, match=r"routing\.kind.*hpcc.*one path"),
+        refused(
+            BadInputError,
+            place="options: routing.kind",
+            valid=(
+                "dimension_order, dimension_order_one_lane, dragonfly_minimal, layered, "
+                "shortest_paths, up_down"
+            ),
+        ),
         running(
             DRAGONFLY,
             "dragonfly_ugal",

@@ -3,6 +3,7 @@
 import pytest
 from scapy.utils import rdpcap
 
+from tests.refusals import refused
 from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.run.runner import Captures, run_scenario
@@ -80,6 +81,6 @@ def test_unknown_data_is_refused():
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
     with (
         Fabric(topology, clock="virtual") as fabric,
-        pytest.raises(BadInputError, match=r"unknown data 'length'.*did you mean 'lengths'"),
+        refused(BadInputError, problem="did you mean 'lengths'"),
     ):
         fabric.permutation(100, data="length")

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import BadInputError, Fabric, topologies
 from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
@@ -64,7 +65,7 @@ def test_gradients_may_be_given_and_must_fit():
     with Fabric(topology, clock="virtual") as fabric:
         given = [np.arange(10, dtype=np.int32) + rank for rank in range(2)]
         assert fabric.training_step(step, "ring", given).ok
-        with pytest.raises(BadInputError, match="buffers of 9 gradients for a step of 10"):
+        with refused(BadInputError, problem="buffers of 9 gradients for a"):
             fabric.training_step(step, "ring", [each[:9] for each in given])
 
 

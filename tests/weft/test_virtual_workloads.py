@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import BadInputError, Fabric, topologies
 from weft.recording.ideal_times import Framing, IdealTimes
 from weft.run.runner import run_scenario
@@ -145,5 +146,5 @@ def test_notifications_of_flows_that_are_over_are_not_sent(preset):
 
 def test_a_workload_without_a_flow_says_so():
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
-    with Fabric(topology, clock="virtual") as fabric, pytest.raises(BadInputError, match="no flow starts"):
+    with Fabric(topology, clock="virtual") as fabric, refused(BadInputError, problem="no flow starts"):
         fabric.workload("websearch", 0.001, 1000)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import BadInputError, Fabric, topologies
 from weft.traffic.header_sizes import IMMEDIATE, RETH, largest_frame_bytes, overhead_bytes
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
@@ -111,7 +112,7 @@ def test_weighted_classes_share_a_link_by_their_quanta():
 
 
 def test_both_ends_must_agree_on_a_class(fabric):
-    with pytest.raises(BadInputError, match="sent in traffic class 5, received in class 3"):
+    with refused(BadInputError, problem="sent in traffic class 5"):
         fabric.run_job(step(classes=URGENT, received_as="other"))
 
 
@@ -120,14 +121,17 @@ def test_both_ends_must_agree_on_a_class(fabric):
     [
         (
             {"pipeline": 2},
-            r"class 2 of 'pipeline' \(valid on this fabric: 3, 4, 5; scheduling.classes: \[2, 3, 4, 5\]",
+            {"problem": "class 2 of 'pipeline' (valid on"},
         ),
-        ({"pipelin": 5}, r"\(valid: all, allreduce, data, messages, pipeline\)"),
-        ({"forward": 5}, "forward"),
+        ({"pipelin": 5}, {"valid": "all, allreduce, data, messages, pipeline", "problem": "pipelin"}),
+        (
+            {{"valid": "all, allreduce, data, messages, pipeline", "problem": "forward"}: 5},
+            {"valid": "all, allreduce, data, messages, pipeline", "problem": "forward"},
+        ),
     ],
 )
 def test_classes_and_names_that_are_not_there_are_refused(fabric, classes, what):
-    with pytest.raises(BadInputError, match=what):
+    with refused(BadInputError, **what):
         fabric.run_job(step(classes=classes))
 
 
