@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 
 class Refusal(Exception):
@@ -31,30 +32,18 @@ class Refusal(Exception):
         super().__init__(f"{prefix}{self.problem}{suffix}")
 
 
-class translated:
-    """In a `with` statement: raise an error of `kinds` as `to(*arguments, error, **keywords)`.
-
-    A Refusal keeps the place and the valid values of the old error.
-    """
-
-    # A class, because contextlib's generators are slower, and readers translate errors line by line.
-    __slots__ = ("_arguments", "_keywords", "_kinds", "_to")
-
-    def __init__(
-        self,
-        kinds: type[Exception] | tuple[type[Exception], ...],
-        to: Callable[..., Exception],
-        *arguments: object,
-        **keywords: object,
-    ) -> None:
-        self._kinds, self._to, self._arguments, self._keywords = kinds, to, arguments, keywords
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _kind: object, error: BaseException | None, _traceback: object) -> None:
-        if isinstance(error, self._kinds):
-            raise self._to(*self._arguments, error, **self._keywords) from None
+@contextmanager
+def translated(
+    kinds: type[Exception] | tuple[type[Exception], ...],
+    to: Callable[..., Exception],
+    *arguments: object,
+    **keywords: object,
+) -> Iterator[None]:
+    """Raise an error of `kinds` as `to(*arguments, error, **keywords)`; a Refusal keeps its place and valid values."""
+    try:
+        yield
+    except kinds as error:
+        raise to(*arguments, error, **keywords) from None
 
 
 class InvalidValueError(Refusal, ValueError):

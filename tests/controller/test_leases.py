@@ -82,7 +82,7 @@ def test_a_refused_admission_leaves_no_trace() -> None:
     async def busy() -> dict[tuple[int, int], int]:
         return {(job.job_id, job.epoch): 1 for job in jobs.jobs}
 
-    async def refused(slots: int) -> None:
+    async def expect_refusal(slots: int) -> None:
         leases = Leases()
         with pytest.raises(NoSlotsError, match=f"job 5 wants {slots} "):
             await leases.make_room(
@@ -90,8 +90,8 @@ def test_a_refused_admission_leaves_no_trace() -> None:
             )
 
     # Others would make room for the first if they were idle, and for the second never.
-    asyncio.run(refused(50))
-    asyncio.run(refused(61))
+    asyncio.run(expect_refusal(50))
+    asyncio.run(expect_refusal(61))
     assert state(jobs) == before
     assert jobs.was_evicted(5)
     assert jobs.add(6, HOSTS, 1).epoch == 6
@@ -111,7 +111,7 @@ def test_a_job_that_has_got_the_id_of_an_idle_one_stays() -> None:
         jobs.add(1, HOSTS, 60)
         return {(1, 1): 5}
 
-    async def refused() -> None:
+    async def expect_refusal() -> None:
         with refused(
             NoSlotsError,
             valid="at most 0, the largest free range of 60; taken: 60 by job 1",
@@ -121,7 +121,7 @@ def test_a_job_that_has_got_the_id_of_an_idle_one_stays() -> None:
                 lambda: jobs, lambda table: table.add(2, HOSTS, 60), replaced, lambda _: 0.0, wait=False
             )
 
-    asyncio.run(refused())
+    asyncio.run(expect_refusal())
     assert [(job.job_id, job.epoch) for job in jobs.jobs] == [(1, 2)]
 
 

@@ -208,7 +208,9 @@ def test_more_than_the_most_connections_start_no_more_threads() -> None:
 def test_a_taken_port_and_another_machines_address_are_refused() -> None:
     with LabServer(("127.0.0.1", 0), "--web", lambda _: Answer("")) as running:
         port = running.place[1]
-        with refused(EnvironmentLacksError, problem="1:34385: Address already in use"):
+        with refused(
+            EnvironmentLacksError, problem=f"--web {port}: 127.0.0.1:{port}: Address already in use"
+        ):
             LabServer(("127.0.0.1", port), "--web", lambda _: Answer(""))
     with refused(EnvironmentLacksError, problem="Cannot assign requested address"):
         LabServer(("192.0.2.1", 0), "--web", lambda _: Answer(""))

@@ -151,7 +151,7 @@ def test_the_server_answers_on_loopback_and_reads_the_lab_at_most_once_a_second(
         assert ask(server, "/")[0] == 404
         assert ask(server, method="POST")[0] == 501
         port = int(server.url.split(":")[2].partition("/")[0])
-        with refused(EnvironmentLacksError, problem="1:36323: Address already in use"):
+        with refused(EnvironmentLacksError, problem=f"127.0.0.1:{port}: Address already in use"):
             MetricsServer(port, read)
         # Who breaks off, or speaks no HTTP, disturbs no one else.
         with socket.create_connection(("127.0.0.1", port), timeout=10) as broken:

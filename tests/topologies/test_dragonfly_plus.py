@@ -134,7 +134,7 @@ def test_equal_parameters_build_equal_fabrics() -> None:
             {"valid": "absolute, relative, circulant", "problem": "arrangement='random' is unknown"},
         ),
         (
-            {{"valid": "1000000 to 100000000000000", "problem": "global_rate_bps"}: -1},
+            {"global_rate_bps": -1},
             {"valid": "1000000 to 100000000000000", "problem": "global_rate_bps"},
         ),
     ],

@@ -103,7 +103,7 @@ def test_bmv2_that_is_missing_names_what_to_install(machine, program):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({{"problem": "faults"}: FaultsSection(loss=0.01)}, {"problem": "faults"}),
+        ({"faults": FaultsSection(loss=0.01)}, {"problem": "faults"}),
         ({"links": "internal"}, {"problem": "links: internal"}),
         ({"dilation": 10.0}, {"problem": "a dilation of 10"}),
     ],

@@ -240,7 +240,7 @@ def test_what_travelled_is_read_back(tmp_path):
         ),
         (
             {
-                {"place": "scenario: fidelity.segment", "problem": "routing"}: {"load_balancing": "random"},
+                "routing": {"load_balancing": "random"},
                 "transport": {"retransmission": "selective-repeat"},
             },
             {"place": "scenario: fidelity.segment", "problem": "routing"},

@@ -60,7 +60,7 @@ def test_a_running_lab_is_neither_claimed_nor_cleaned(state_file):
     owner = sleeper()
     try:
         lab_state.LabState(ProcessId.of(owner.pid)).save(state_file)
-        with refused(EnvironmentLacksError, problem="process 32304"):
+        with refused(EnvironmentLacksError, problem=f"process {owner.pid}"):
             lab_state.claim(state_file)
         with refused(EnvironmentLacksError, problem="--force"):
             lab_state.clean(state_file)

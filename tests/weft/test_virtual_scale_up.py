@@ -122,7 +122,7 @@ def test_workers_share_out_hosts_and_switches_alike():
             {"valid": "0 to 1000000000000", "problem": "latency_ps=-1"},
         ),
         (
-            {"ranks_per_host": 2, {"valid": "1000000 to 100000000000000", "problem": "rate_bps"}: 0},
+            {"ranks_per_host": 2, "rate_bps": 0},
             {"valid": "1000000 to 100000000000000", "problem": "rate_bps"},
         ),
     ],

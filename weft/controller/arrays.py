@@ -82,7 +82,7 @@ def _selected(objects: Mapping[str, Any], patterns: Iterable[str], what: str) ->
             names = list(objects)
             more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
             valid = ", ".join(names[:_SHOWN]) + more if names else f"none: the program has no {what}"
-            raise SettingError(f"the program has no {what} '{pattern}'", valid=f"{valid}")
+            raise SettingError(f"the program has no {what} '{pattern}'", valid=valid)
         chosen.update(dict.fromkeys(found))
     return list(chosen)
 

@@ -101,7 +101,7 @@ class JobTable:
         """Return a job; JobError lists the known ids."""
         if job_id not in self._jobs:
             known = ", ".join(map(str, sorted(self._jobs))) or "there is none"
-            raise JobError(f"unknown job {job_id}", valid=f"{known}")
+            raise JobError(f"unknown job {job_id}", valid=known)
         return self._jobs[job_id]
 
     def pool(self, switch: str) -> SlotPool:

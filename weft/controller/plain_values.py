@@ -76,7 +76,7 @@ def _pair(value: Any, kind: p4i.MatchField.MatchType.ValueType, bits: int) -> tu
     if isinstance(value, list | tuple) and len(value) == 2:
         return value[0], value[1]
     if isinstance(value, list | tuple):
-        raise SettingError(f"{_shown(value)} is not a match of this key", valid=f"{_PAIRS[kind]}")
+        raise SettingError(f"{_shown(value)} is not a match of this key", valid=_PAIRS[kind])
     if kind == p4i.MatchField.LPM:
         return value, bits
     return (value, (1 << bits) - 1) if kind == p4i.MatchField.TERNARY else (value, value)

@@ -95,7 +95,7 @@ class TenantSettings:
             if tenant.name == name:
                 return tenant
         valid = ", ".join(tenant.name for tenant in self.tenants) or "there is none"
-        raise JobError(f"unknown tenant {name!r}", valid=f"{valid}")
+        raise JobError(f"unknown tenant {name!r}", valid=valid)
 
     @property
     def slots(self) -> dict[str, int]:

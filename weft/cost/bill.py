@@ -212,7 +212,7 @@ def _add_circuits(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _L
             raise BadInputError(
                 f"{switch.name} is an optical circuit switch of {len(switch.ports)} ports; the table of prices has "
                 "none",
-                valid=f"{valid}",
+                valid=valid,
             )
         box = min(boxes, key=lambda each: (each.price, each.watts))
         lines.add("circuit switch", f"circuit switch {box.ports} ports", 1, box.price, box.watts)

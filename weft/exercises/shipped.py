@@ -27,7 +27,7 @@ def exercise_of(lab: ShippedLab) -> Exercise:
     path = lab.folder / CHECK_FILE
     if not path.is_file():
         valid = ", ".join(each.name for each in shipped_labs() if (each.folder / CHECK_FILE).is_file())
-        raise BadInputError(f"lab '{lab.name}' has no exercise", valid=f"{valid}")
+        raise BadInputError(f"lab '{lab.name}' has no exercise", valid=valid)
     # Loaded by path: labs are not a package, and a student's folder may have modules with any name.
     spec = importlib.util.spec_from_file_location(f"weft_exercise_{lab.name.replace('-', '_')}", path)
     assert spec is not None

@@ -99,7 +99,7 @@ class Quantity:
     def __call__(self, value: float) -> float:
         """Return a value of a message, in `unit`. Raises ValueError if it is out of range."""
         if not self.holds(value):
-            raise InvalidValueError(f"is {shown(value)}", valid=f"{self.range_text}")
+            raise InvalidValueError(f"is {shown(value)}", valid=self.range_text)
         return value
 
     def check(self, value: float, what: str) -> None:

@@ -141,7 +141,7 @@ class Device:
         """Send a message out of band. VerbsError: no program runs on such a host, or JSON cannot hold the value."""
         if peer not in self.hosts or peer == self.name:
             others = ", ".join(host for host in self.hosts if host != self.name) or "none"
-            raise VerbsError(f"no other program runs on {peer!r}", valid=f"{others}")
+            raise VerbsError(f"no other program runs on {peer!r}", valid=others)
         self._out_of_band.send(OutOfBandMessage(self.name, peer, topic, checked_value(value)))
 
     def deliver(self, message: OutOfBandMessage) -> None:

@@ -351,8 +351,7 @@ def _only(sg: Any) -> SGE | None:
 def _checked_length(request: SendWR) -> int:
     """Return the bytes of a request. Raises VerbsError for one that is malformed."""
     if not isinstance(request.opcode, WROpcode):
-        valid = ", ".join(each.name for each in WROpcode)
-        raise VerbsError(f"opcode {request.opcode!r}", valid=f"{valid}")
+        raise VerbsError(f"opcode {request.opcode!r}", valid=(each.name for each in WROpcode))
     if int(request.send_flags) & ~int(SendFlags.IBV_SEND_SIGNALED):
         raise VerbsError(f"send_flags {int(request.send_flags)}", valid="0, IBV_SEND_SIGNALED")
     if not 0 <= request.imm_data < 1 << 32:

@@ -56,7 +56,7 @@ def lease_s(chosen_ps: int | None, hosts: EndpointGroup) -> float:
     least_ps = 2 * hosts.longest_repetition_ps()
     if chosen_ps is not None and chosen_ps < least_ps:
         least = f"{format_time(least_ps)} or more, twice the longest time after which a worker repeats itself"
-        raise BadInputError(f"{format_time(chosen_ps)}", place="aggregation.lease", valid=f"{least}")
+        raise BadInputError(f"{format_time(chosen_ps)}", place="aggregation.lease", valid=least)
     return (chosen_ps or least_ps) * hosts.dilation / PS_PER_S
 
 

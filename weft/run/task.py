@@ -49,7 +49,7 @@ def require_all(found: Sequence[object], kind: type, where: str, valid: str) -> 
         raise BadInputError(f"a {type(found).__name__}", place=where, valid=f"a list, each {valid}")
     for place, each in enumerate(found):
         if not isinstance(each, kind):
-            raise BadInputError(f"item {place} is a {type(each).__name__}", place=where, valid=f"{valid}")
+            raise BadInputError(f"item {place} is a {type(each).__name__}", place=where, valid=valid)
 
 
 @dataclass(frozen=True)

@@ -389,8 +389,7 @@ class TaskMaker:
                 valid=f"1 to {flow.size_bytes}",
             )
         if flow.plane not in in_use and flow.plane < self._topology.nics_per_host:
-            valid = ", ".join(map(str, in_use))
-            raise BadInputError(f"a flow over {flow.plane}, on a plane that is out of use", valid=f"{valid}")
+            raise BadInputError(f"a flow over {flow.plane}, on a plane that is out of use", valid=in_use)
 
     @raised_as_weft_errors()
     def workload(self, flow_sizes: str | FlowSizes, load: float, duration_ps: int) -> Task[WorkloadResult]:

@@ -182,4 +182,4 @@ def require_link(fabric: FabricSpec, name: str, key: str) -> None:
         return
     links = [fabric.link_name(link) for link in fabric.links]
     examples = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
-    raise KeyProblem(key, f"the fabric has no link '{name}'", valid=f"{examples}")
+    raise KeyProblem(key, f"the fabric has no link '{name}'", valid=examples)

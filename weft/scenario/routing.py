@@ -69,15 +69,13 @@ class RoutingSection(FeatureSection):
         compares_queues = _compares_queues(self.kind)
         if "ugal_threshold" in self.model_fields_set and not compares_queues:
             valid = ", ".join(kind for kind in ROUTING_KINDS if _compares_queues(kind))
-            raise SectionKeyError("ugal_threshold", f"kind: {self.kind} has none", valid=f"{valid}")
+            raise SectionKeyError("ugal_threshold", f"kind: {self.kind} has none", valid=valid)
         for name, modes in _OF_MODES.items():
             if name == "depth_lifetime" and compares_queues:
                 continue
             if name in self.model_fields_set and self.load_balancing not in modes:
                 valid = " or ".join(modes)
-                raise SectionKeyError(
-                    name, f"load_balancing: {self.load_balancing} has none", valid=f"{valid}"
-                )
+                raise SectionKeyError(name, f"load_balancing: {self.load_balancing} has none", valid=valid)
         return self
 
     @property

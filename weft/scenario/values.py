@@ -67,7 +67,7 @@ class Name:
             return value
         if isinstance(value, str):
             raise ValueError(f"no {self.what} {shown(value)}; {did_you_mean(value, self.known())}")
-        raise InvalidValueError(f"{shown(value)} is no {self.what}", valid=f"{self.valid(repr)}")
+        raise InvalidValueError(f"{shown(value)} is no {self.what}", valid=self.valid(repr))
 
     def valid(self, written: Callable[[str], str]) -> str:
         """Return all names, each as `written`."""

@@ -64,7 +64,7 @@ def lab_file(name: str) -> Path:
     if file not in scenarios:
         valid = ", ".join(f"{LAB_PREFIX}{lab.name}/{each}" for each in scenarios)
         wrong = f"has no scenario '{file}'" if slash else "has several scenarios"
-        raise BadInputError(f"lab '{lab.name}' {wrong}", valid=f"{valid}")
+        raise BadInputError(f"lab '{lab.name}' {wrong}", valid=valid)
     return lab.folder / file
 
 

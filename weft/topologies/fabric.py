@@ -200,9 +200,8 @@ class FabricSpec:
         if len(named) == 1:
             return named[0]
         if named or between:
-            shown = ", ".join(f"{link.a}<->{link.b}" for link in between)
             problem = "names several links" if named else "names no link"
-            raise TopologyError(f"{a}<->{b} {problem}", valid=f"{shown}")
+            raise TopologyError(f"{a}<->{b} {problem}", valid=(f"{link.a}<->{link.b}" for link in between))
         return _lookup("link", self._links_by_nodes, frozenset((a, b)), shown=f"{a}-{b}")[0]
 
     def link_at(self, end: Endpoint) -> FabricLink:
@@ -299,7 +298,7 @@ def _lookup(what: str, items: Mapping[_Key, _Item], key: _Key, shown: object = N
         return items[key]
     except KeyError:
         raise TopologyError(
-            f"unknown {what} {shown if shown is not None else key!r}", valid=f"{_choices(items)}"
+            f"unknown {what} {shown if shown is not None else key!r}", valid=_choices(items)
         ) from None
 
 

@@ -83,7 +83,7 @@ def _matching(pattern: str, names: Sequence[str], place: str) -> list[str]:
     found = [name for name in names if fnmatchcase(name, pattern)]
     if not found:
         shown = ", ".join(names[:_MOST_SHOWN]) + (f", … {names[-1]}" if len(names) > _MOST_SHOWN else "")
-        raise TopologyError(f"no switch is named {pattern!r}", place=place, valid=f"{shown}")
+        raise TopologyError(f"no switch is named {pattern!r}", place=place, valid=shown)
     return found
 
 

@@ -51,12 +51,12 @@ def with_scale_up(
     if rail_optimised and len(leaves) % ranks_per_host:
         raise TopologyError(
             f"{len(leaves)} leaves are not whole blocks of {ranks_per_host} rails",
-            valid=f"{nearest_multiples(len(leaves), ranks_per_host)}",
+            valid=nearest_multiples(len(leaves), ranks_per_host),
         )
     if not rail_optimised and per_leaf % ranks_per_host:
         raise TopologyError(
             f"{per_leaf} ranks on a leaf do not fill hosts of {ranks_per_host} ranks",
-            valid=f"{nearest_multiples(per_leaf, ranks_per_host)}",
+            valid=nearest_multiples(per_leaf, ranks_per_host),
         )
     scale_up = ScaleUpSpec(
         ranks_per_host=ranks_per_host,

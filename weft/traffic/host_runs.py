@@ -329,8 +329,7 @@ class HostRuns:
 
     def _run(self, number: int) -> _Run:
         if number not in self._runs:
-            known = ", ".join(map(str, sorted(self._runs))) or "none"
-            raise InvalidValueError(f"no run {number}", valid=f"{known}")
+            raise InvalidValueError(f"no run {number}", valid=sorted(self._runs))
         return self._runs[number]
 
 

@@ -264,7 +264,7 @@ def _missing(place: str, name: str, given: Mapping[Any, object]) -> MessageError
 
 def _wrong(place: str, value: object, valid: str) -> MessageError:
     what = f"field '{place}' is" if place else "a message is"
-    return MessageError(f"{what} {_shown(value)}", valid=f"{valid}")
+    return MessageError(f"{what} {_shown(value)}", valid=valid)
 
 
 def _shown(value: object) -> str:

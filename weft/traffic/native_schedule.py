@@ -153,5 +153,4 @@ def look_up(table: Mapping[Any, Any], key: object, what: str) -> Any:
     try:
         return table[key]
     except KeyError:
-        valid = ", ".join(str(known) for known in table) or "none"
-        raise InvalidValueError(f"no {what} {key}", valid=f"{valid}") from None
+        raise InvalidValueError(f"no {what} {key}", valid=(str(known) for known in table)) from None

@@ -263,7 +263,7 @@ def test_groups_over_hosts_of_several_ranks(algorithm):
     [
         (CollectiveCall("allreduce", 1024, "hierarchical"), {"problem": "no links inside"}),
         (CollectiveCall("allreduce", 1024, "zigzag"), {"problem": "no algorithm 'zigzag'"}),
-        (CollectiveCall({"problem": "allmight"}, 1024), {"problem": "allmight"}),
+        (CollectiveCall("allmight", 1024), {"problem": "allmight"}),
         (CollectiveCall("broadcast", 1024, root=9), {"problem": "root 9"}),
     ],
 )

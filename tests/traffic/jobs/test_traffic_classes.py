@@ -125,7 +125,7 @@ def test_both_ends_must_agree_on_a_class(fabric):
         ),
         ({"pipelin": 5}, {"valid": "all, allreduce, data, messages, pipeline", "problem": "pipelin"}),
         (
-            {{"valid": "all, allreduce, data, messages, pipeline", "problem": "forward"}: 5},
+            {"forward": 5},
             {"valid": "all, allreduce, data, messages, pipeline", "problem": "forward"},
         ),
     ],

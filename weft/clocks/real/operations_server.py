@@ -87,7 +87,7 @@ class RequestAnswers:
             raise ControllerError(CIRCUITS_STAY)
         if do not in ("cordon", "drain", "restore"):
             valid = "cordon, drain, restore, change circuits, events, avoided, faulty"
-            raise SettingError(f"{do!r} cannot be done", valid=f"{valid}")
+            raise SettingError(f"{do!r} cannot be done", valid=valid)
         return {"done": self._operate(do, message)}
 
     def _operate(self, do: str, message: dict[str, Any]) -> str:

@@ -42,7 +42,7 @@ async def groups_of(session: CommandSession, profile: p4i.ActionProfile) -> dict
 def _one(found: dict[int, _Held], handle: int, what: str) -> _Held:
     if handle not in found:
         choices = ", ".join(map(str, list(found)[:8])) or "none; there are none yet"
-        raise CommandError(f"no {what} has the handle {handle}", valid=f"{choices}")
+        raise CommandError(f"no {what} has the handle {handle}", valid=choices)
     return found[handle]
 
 
@@ -155,7 +155,7 @@ async def remove_member_from_group(session: CommandSession, words: Sequence[str]
     kept = [each for each in group.members if each.member_id != member + 1]
     if len(kept) == len(group.members):
         choices = ", ".join(str(each.member_id - 1) for each in kept) or "none; the group is empty"
-        raise CommandError(f"member {member} is not in group {handle}", valid=f"{choices}")
+        raise CommandError(f"member {member} is not in group {handle}", valid=choices)
     del group.members[:]
     group.members.extend(kept)
     await session.write(p4r.Update.MODIFY, action_profile_group=group)

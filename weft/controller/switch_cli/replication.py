@@ -32,7 +32,7 @@ def _node(session: CommandSession, word: str) -> int:
     handle = parse_whole(word, 0, 2**32 - 1, "node")
     if handle not in session.nodes:
         choices = ", ".join(map(str, list(session.nodes)[:8])) or "none; mc_node_create makes one"
-        raise CommandError(f"no node has the handle {handle}", valid=f"{choices}")
+        raise CommandError(f"no node has the handle {handle}", valid=choices)
     return handle
 
 
@@ -78,7 +78,7 @@ async def existing_group(session: CommandSession, group_id: int) -> p4r.Multicas
     groups = await _groups(session)
     if group_id not in groups:
         choices = ", ".join(map(str, list(groups)[:8])) or "none; mc_mgrp_create makes one"
-        raise CommandError(f"there is no multicast group {group_id}", valid=f"{choices}")
+        raise CommandError(f"there is no multicast group {group_id}", valid=choices)
     return groups[group_id]
 
 

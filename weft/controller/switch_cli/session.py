@@ -146,7 +146,7 @@ class CommandSession:
             if self.handle_of(each) == handle:
                 return each
         choices = ", ".join(str(self.handle_of(each)) for each in entries[:8]) or "none; the table is empty"
-        raise CommandError(f"no entry of {table.preamble.name} has the handle {handle}", valid=f"{choices}")
+        raise CommandError(f"no entry of {table.preamble.name} has the handle {handle}", valid=choices)
 
 
 def key_of(entry: p4r.TableEntry) -> bytes:

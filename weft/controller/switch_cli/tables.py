@@ -54,10 +54,9 @@ def action_of(session: CommandSession, table: p4i.Table, name: str, words: Seque
 def with_parameters(info: p4i.Action, words: Sequence[str]) -> p4r.Action:
     """Return an action with its parameters. Raises CommandError: there are too many or too few, or one is invalid."""
     if len(words) != len(info.params):
-        wanted = ", ".join(f"{each.name}({each.bitwidth})" for each in info.params) or "none"
         raise CommandError(
             f"action {info.preamble.name} has {len(info.params)} parameters, {len(words)} are given",
-            valid=f"{wanted}",
+            valid=(f"{each.name}({each.bitwidth})" for each in info.params),
         )
     action = p4r.Action(action_id=info.preamble.id)
     for parameter, word in zip(info.params, words, strict=True):

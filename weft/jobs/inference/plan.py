@@ -58,7 +58,7 @@ class InferencePlan:
             if self.precision not in instances.accelerator.peak_tflops:
                 valid = ", ".join(instances.accelerator.peak_tflops)
                 raise PlanError(
-                    "precision", f"{self.precision}, which the accelerator of {key} lacks", valid=f"{valid}"
+                    "precision", f"{self.precision}, which the accelerator of {key} lacks", valid=valid
                 )
         for key, name in (
             ("prefill_assignment", self.prefill_assignment),

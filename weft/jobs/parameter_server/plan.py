@@ -87,7 +87,7 @@ class ParameterServerPlan:
         if transfers > MAX_TRANSFERS:
             most = MAX_TRANSFERS * self.steps // transfers
             advice = f"up to {most}" if most else "fewer workers or servers"
-            raise PlanError("steps", f"{self.steps}, which send {transfers} gradients", valid=f"{advice}")
+            raise PlanError("steps", f"{self.steps}, which send {transfers} gradients", valid=advice)
 
     @property
     def has_servers(self) -> bool:

@@ -62,9 +62,7 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
 def _check_options(path: Path, chosen: TraceFormat, options: ReadOptions) -> None:
     for field in sorted(options.given() - chosen.options):
         valid = ", ".join(_OPTION_NAMES[each] for each in sorted(chosen.options)) or "none"
-        raise TraceError(
-            f"{_OPTION_NAMES[field]}: means nothing for {chosen.title}", place=path, valid=f"{valid}"
-        )
+        raise TraceError(f"{_OPTION_NAMES[field]}: means nothing for {chosen.title}", place=path, valid=valid)
 
 
 def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
@@ -72,7 +70,7 @@ def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
     chosen = TRACE_FORMATS.named(format_name)
     if not chosen.is_written:
         valid = ", ".join(name for name, each in TRACE_FORMATS.items() if each.is_written)
-        raise TraceError(f"{chosen.title} is not written", valid=f"{valid}")
+        raise TraceError(f"{chosen.title} is not written", valid=valid)
     _refuse_reads(job, chosen.title)
     return chosen.write(job, path)
 
@@ -80,10 +78,9 @@ def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
 def _refuse_reads(job: Job, title: str) -> None:
     for rank, part in enumerate(job.parts):
         for operation in part.operations.of_kind(Kind.READ)[:1].tolist():
-            valid = ", ".join(kind.name.lower() for kind in Kind if kind != Kind.READ)
             raise TraceError(
                 f"rank {rank}, operation {operation}: {title} has no READs of a peer's memory",
-                valid=f"{valid}",
+                valid=(kind.name.lower() for kind in Kind if kind != Kind.READ),
             )
 
 

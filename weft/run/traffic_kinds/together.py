@@ -39,7 +39,7 @@ class TogetherTraffic(TrafficItem):
             own = f"{key}.together[{number}]"
             if not isinstance(item, JoinableItem):
                 valid = ", ".join(kind for kind, section in TRAFFIC_KINDS.items() if section.joins_others)
-                raise KeyProblem(own, f"{item.kind} only runs alone", valid=f"{valid}")
+                raise KeyProblem(own, f"{item.kind} only runs alone", valid=valid)
             item.check(fabric, own)
             item.check_single(own)
 

@@ -84,7 +84,7 @@ class TrainingStepTraffic(JoinableItem):
             raise KeyProblem(
                 f"{key}.layers",
                 f"the step computes for {shortest_time(compute_ps)} in all",
-                valid=f"{TIME.range_text}",
+                valid=TIME.range_text,
             )
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 

@@ -67,7 +67,7 @@ def type_field(header_type: model_headers.HeaderType, node: Node) -> model_heade
         return header_type.field(name)
     except KeyError:
         valid = choices(each.name for each in header_type.fields)
-        node.fail(f"unknown field {name!r} of header type {header_type.name!r}", valid=f"{valid}")
+        node.fail(f"unknown field {name!r} of header type {header_type.name!r}", valid=valid)
 
 
 def frozen(mapping: dict[str, ValueT]) -> Mapping[str, ValueT]:

@@ -80,8 +80,7 @@ class Daemon:
     def _run(self, command: Any) -> dict[str, Any]:
         name = command.get("command") if isinstance(command, dict) else None
         if not isinstance(name, str) or name not in self._commands:
-            valid = ", ".join(map(repr, self._commands))
-            raise CommandError(f"unknown command {name!r}", valid=f"{valid}")
+            raise CommandError(f"unknown command {name!r}", valid=map(repr, self._commands))
         failure = self.wiring.engine.failure
         if failure is not None:
             raise CommandError(f"the engine has stopped: {failure}")
@@ -126,7 +125,7 @@ class Daemon:
         device_id = command.get("device_id")
         wired = self.wiring.switches.get(device_id) if isinstance(device_id, int) else None
         if wired is None:
-            raise CommandError(f"unknown device_id {device_id!r}", valid=f"{_listed(self.wiring.switches)}")
+            raise CommandError(f"unknown device_id {device_id!r}", valid=_listed(self.wiring.switches))
         return wired
 
     def _port(self, command: dict[str, Any]) -> tuple[WiredSwitch, int, WiredPort]:
@@ -134,7 +133,7 @@ class Daemon:
         wired, number = self._switch(command), command.get("port")
         port = wired.ports.get(number) if isinstance(number, int) else None
         if port is None:
-            raise CommandError(f"unknown port {number!r}", valid=f"{_listed(wired.ports)}")
+            raise CommandError(f"unknown port {number!r}", valid=_listed(wired.ports))
         return wired, port.config.port, port
 
 

@@ -17,7 +17,7 @@ def bound_action(actions: Mapping[int, BoundAction], number: int) -> BoundAction
     action = actions.get(number)
     if action is None:
         valid = choices(f"{each.id:#010x} ({each.name})" for each in actions.values())
-        raise invalid(f"unknown action id {number:#010x}", valid=f"{valid}")
+        raise invalid(f"unknown action id {number:#010x}", valid=valid)
     return action
 
 
@@ -40,7 +40,7 @@ def decode_action(
             parameter = known.get(number)
             if parameter is None:
                 valid = choices(f"{each.id} ({each.name})" for each in action.parameters)
-                raise invalid(f"unknown parameter id {number}", valid=f"{valid}")
+                raise invalid(f"unknown parameter id {number}", valid=valid)
             if number in values:
                 raise invalid(f"parameter {parameter.name!r} is given twice")
             try:

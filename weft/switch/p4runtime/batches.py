@@ -35,8 +35,7 @@ def apply_batch(session: Session, encoded: Sequence[bytes], atomicity: int, role
             _check_atomic(session, updates)
             with session.backend.atomically():
                 return _all_or_none(session, updates, role)
-    valid = ", ".join(p4r.WriteRequest.Atomicity.keys())
-    raise invalid(f"atomicity {atomicity} is unknown", valid=f"{valid}")
+    raise invalid(f"atomicity {atomicity} is unknown", valid=p4r.WriteRequest.Atomicity.keys())
 
 
 def _each_by_itself(session: Session, encoded: Sequence[bytes], role: Role) -> Outcome:

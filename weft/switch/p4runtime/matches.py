@@ -44,7 +44,7 @@ class KeyDecoder:
             index = self._places.get(match.field_id, -1)
             if index < 0:
                 valid = choices(f"{field.id} ({field.name})" for field in self._fields)
-                raise invalid(f"unknown match field id {match.field_id}", valid=f"{valid}")
+                raise invalid(f"unknown match field id {match.field_id}", valid=valid)
             field = self._fields[index]
             if given >> index & 1:
                 raise invalid(f"match field {field.name!r} is given twice")

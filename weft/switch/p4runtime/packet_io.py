@@ -22,7 +22,7 @@ def encode_packet_out(fields: Sequence[BoundMetadata], message: p4r.PacketOut) -
         field = known.get(metadata.metadata_id)
         if field is None:
             valid = choices(f"{each.id} ({each.name})" for each in fields)
-            raise invalid(f"unknown metadata id {metadata.metadata_id}", valid=f"{valid}")
+            raise invalid(f"unknown metadata id {metadata.metadata_id}", valid=valid)
         if metadata.metadata_id in given:
             raise invalid(f"metadata {field.name!r} is given twice")
         with place(f"metadata {field.name!r}"):

@@ -70,7 +70,7 @@ def _switches(place: str, fields: list[str], node_count: int, switch_count: int)
 
 def _edge(place: str, fields: list[str], node_count: int, parallel: Counter[frozenset[str]]) -> ListedEdge:
     if len(fields) != 5:
-        raise TopologyError(f"{shown(' '.join(fields))} is not a link", place=place, valid=f"{_LINK}")
+        raise TopologyError(f"{shown(' '.join(fields))} is not a link", place=place, valid=_LINK)
     a, b = (str(_whole(field, node_count - 1, place)) for field in fields[:2])
     try:
         error_rate = float(fields[4])

@@ -231,7 +231,7 @@ def _optional(
 
 def _refused(node: ListedNode, name: str, value: object, valid: str) -> TopologyError:
     return TopologyError(
-        f"node {shown(node.name)}: {name}: {shown(value)} is not valid", place=node.place, valid=f"{valid}"
+        f"node {shown(node.name)}: {name}: {shown(value)} is not valid", place=node.place, valid=valid
     )
 
 

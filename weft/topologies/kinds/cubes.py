@@ -207,7 +207,7 @@ def cube_grids(edge: int, shapes: Mapping[str, Sequence[int]]) -> dict[str, Coor
                 raise TopologyError(
                     f"{length} of {list(shape)} is not whole cubes of {edge}",
                     place=name,
-                    valid=f"{nearest_multiples(length, edge)}",
+                    valid=nearest_multiples(length, edge),
                 )
         grids[name] = tuple(length // edge for length in shape)
     first, *others = ((name, prod(grid)) for name, grid in grids.items())

@@ -70,7 +70,7 @@ class FatTreeSection(TopologySection):
                 raise TopologyKeyError(
                     "ranks_per_host",
                     f"{ranks} do not fill the {self.k // 2} ports of a leaf",
-                    valid=f"{nearest}",
+                    valid=nearest,
                 )
         super().check()
 

@@ -135,7 +135,7 @@ class Collective(abc.ABC):
             if each.name == name:
                 return each
         valid = ", ".join(each.name for each in self.algorithms)
-        raise InvalidValueError(f"{self.name} has no algorithm {name!r}", valid=f"{valid}")
+        raise InvalidValueError(f"{self.name} has no algorithm {name!r}", valid=valid)
 
     def check(self, algorithm: str, spec: CollectiveSpec) -> Algorithm:
         """Return an algorithm by name. Raises ValueError if there is none such, or it cannot do what the spec asks."""

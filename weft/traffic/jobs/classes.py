@@ -97,8 +97,7 @@ class JobClasses:
         """Raise JobError for a name of nothing that the job sends, or a class that switches do not keep apart."""
         for name, number in self._named.items():
             if name not in self.names:
-                valid = ", ".join(sorted(self.names)[:_MOST_SHOWN])
-                raise JobError(f"traffic class {number} of {name!r}", valid=f"{valid}")
+                raise JobError(f"traffic class {number} of {name!r}", valid=sorted(self.names)[:_MOST_SHOWN])
             if number not in of_fabric:
                 raise JobError(
                     f"traffic class {number} of {name!r} (valid on this fabric: {', '.join(map(str, of_fabric))}; "

@@ -34,7 +34,7 @@ def call_of(number: int, input_bytes: int, members: int, place: str) -> Collecti
     except (ValueError, KeyError):
         named = CollectiveType(number).name if number in list(CollectiveType) else str(number)
         valid = ", ".join(f"{each.name} {each.value}" for each in _COLLECTIVES)
-        raise TraceError(f"comm_type {named} cannot be run", place=place, valid=f"{valid}") from None
+        raise TraceError(f"comm_type {named} cannot be run", place=place, valid=valid) from None
     if kind == CollectiveType.BARRIER:
         input_bytes = CollectiveCall.dtype.element_bytes
     with translated(ValueError, TraceError, place=place):

@@ -86,7 +86,7 @@ class ProcessGroups:
                 ", ".join(map(repr, list(self._numbers)[:20]))
                 or "none, as there is no file of process groups"
             )
-            raise TraceError(f"no process group {name!r}", place=place, valid=f"{valid}")
+            raise TraceError(f"no process group {name!r}", place=place, valid=valid)
         if rank not in self._members[number]:
             raise TraceError(f"rank {rank} is not in process group {name!r}", place=place)
         return number

@@ -114,7 +114,7 @@ class RankReader:
             add = self._adders[NodeType(node.type)]
         except ValueError:
             valid = ", ".join(f"{each.name} {each.value}" for each in NodeType)
-            raise TraceError(f"type {node.type}", place=place, valid=f"{valid}") from None
+            raise TraceError(f"type {node.type}", place=place, valid=valid) from None
         attributes = Attributes(node)
         if node.type in _COMMUNICATION:
             if _is_launch(attributes, place):

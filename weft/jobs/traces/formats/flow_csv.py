@@ -25,7 +25,7 @@ def checked_flow(flow: Flow, place: str) -> Flow:
     if not 1 <= flow.size_bytes <= MAX_FLOW_BYTES:
         raise TraceError(f"a flow of {flow.size_bytes} B", place=place, valid=f"1 to {MAX_FLOW_BYTES}")
     if not TIME.holds(flow.start_ps):
-        raise TraceError(f"a start at {format_time(flow.start_ps)}", place=place, valid=f"{TIME.range_text}")
+        raise TraceError(f"a start at {format_time(flow.start_ps)}", place=place, valid=TIME.range_text)
     if flow.queue_pairs > flow.size_bytes:
         raise TraceError(
             f"{flow.queue_pairs} queue pairs", place=place, valid=f"1 to {flow.size_bytes}, its bytes"

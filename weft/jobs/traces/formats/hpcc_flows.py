@@ -59,7 +59,7 @@ def _number(text: str, place: str, least: int, most: int) -> int:
 
 def _flow(fields: list[str], place: str) -> Flow:
     if len(fields) != len(_FIELDS.split()):
-        raise TraceError(f"{len(fields)} words", place=place, valid=f"{_FIELDS}")
+        raise TraceError(f"{len(fields)} words", place=place, valid=_FIELDS)
     source, destination, _, _, size, start = fields
     if not _SECONDS.fullmatch(start):
         raise TraceError(f"{shown(start)} is no time in seconds", place=place, valid="0.000123, say")

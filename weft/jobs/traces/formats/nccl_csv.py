@@ -117,8 +117,10 @@ def _read(path: Path, job: JobAssembler) -> list[_Rank]:
     for row in rows:
         number = row.read("rank", rank)
         own = ranks[number]
-        with translated((OperationsError, ValueError), TraceError, place=row.place):
+        try:
             _add_call(job, calls, own, number, row)
+        except (OperationsError, ValueError) as error:
+            raise TraceError(error, place=row.place) from None
         own.lines.extend([row.line] * (len(own.assembler.operations) - len(own.lines)))
     return ranks
 

@@ -62,7 +62,7 @@ def statements(lines: Iterable[str], source: str) -> Iterator[Statement]:
         if match is None:
             shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
             raise TraceError(
-                f"{shown!r} is not a GOAL statement", place=f"{source}, line {line}", valid=f"{VALID}"
+                f"{shown!r} is not a GOAL statement", place=f"{source}, line {line}", valid=VALID
             )
         yield Statement(line, {name: value for name, value in match.groupdict().items() if value is not None})
     if opened:

@@ -128,9 +128,7 @@ class GoalReader:
         """Return the job. Raises TraceError, with file and line, for invalid text."""
         rank, text = -1, None
         for statement in statements(lines, self._source):
-            with translated(
-                (OperationsError, _WrongStatement), TraceError, place=f"{self._source}, line {statement.line}"
-            ):
+            try:
                 if "num_ranks" in statement.said:
                     self._set_rank_count(statement.number("num_ranks"))
                 elif "rank" in statement.said:
@@ -149,6 +147,8 @@ class GoalReader:
                     if statement.line % STATEMENTS_BETWEEN_CHECKS == 0:
                         operations = self._job.operation_count + len(text.assembler.operations)
                         check_memory(operations, f"{self._source}, line {statement.line}: rank {rank}")
+            except (OperationsError, _WrongStatement) as error:
+                raise TraceError(error, place=f"{self._source}, line {statement.line}") from None
         if text is not None:
             raise TraceError(f"rank {rank} does not end", place=self._source, valid="} at its end")
         return self._joined()

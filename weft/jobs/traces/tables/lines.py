@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from weft.cache import read_bytes
-from weft.errors import InvalidValueError, translated
+from weft.errors import InvalidValueError
 from weft.jobs.traces.errors import TraceError
 from weft.quantities.units import shown
 
@@ -53,8 +53,10 @@ class Row:
             if default is None:
                 raise TraceError(f"{column} is empty", place=self.place)
             return default
-        with translated(ValueError, TraceError, place=f"{self.place}: {column}"):
+        try:
             return reader(text)
+        except ValueError as error:
+            raise TraceError(error, place=f"{self.place}: {column}") from None
 
 
 def whole(least: int, most: int) -> Callable[[str], int]:
