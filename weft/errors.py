@@ -7,16 +7,22 @@ from contextlib import contextmanager
 
 
 class Refusal(Exception):
-    """An error about a value: `PLACE: PROBLEM (valid: VALID)`, each part also an attribute.
+    """An error about a value: `PLACE: PROBLEM (valid: VALID); HINT`, each part also an attribute.
 
     Attributes:
         place: the key, `file:line` or option that holds the value; "" if the error names none.
         problem: the rest of the message.
         valid: the valid values; "" if the error lists none.
+        hint: a likely correction; "" if there is none.
     """
 
     def __init__(
-        self, problem: str | Exception, *, place: object = "", valid: str | Iterable[object] = ""
+        self,
+        problem: str | Exception,
+        *,
+        place: object = "",
+        valid: str | Iterable[object] = "",
+        hint: str = "",
     ) -> None:
         """Compose the message, the only place that does so.
 
@@ -24,12 +30,17 @@ class Refusal(Exception):
         """
         if isinstance(problem, Refusal) and not valid:
             place = f"{place}: {problem.place}" if place and problem.place else place or problem.place
-            valid, problem = problem.valid, problem.problem
+            valid, hint, problem = problem.valid, problem.hint, problem.problem
         self.place: str = str(place)
         self.problem: str = str(problem)
         self.valid: str = valid if isinstance(valid, str) else ", ".join(map(str, valid)) or "none"
-        prefix, suffix = self.place and f"{self.place}: ", self.valid and f" (valid: {self.valid})"
-        super().__init__(f"{prefix}{self.problem}{suffix}")
+        self.hint: str = hint
+        before, after = self.place and f"{self.place}: ", self.valid and f" (valid: {self.valid})"
+        super().__init__(f"{before}{self.problem}{after}{hint and f'; {hint}'}")
+
+    def moved(self, place: str) -> Refusal:
+        """Return the refusal with another place."""
+        return Refusal(self.problem, place=place, valid=self.valid, hint=self.hint)
 
 
 @contextmanager

@@ -146,7 +146,7 @@ def test_a_fabric_changes_circuits_from_python() -> None:
         assert change.joined_ps - change.dark_ps == 5 * US
         with refused(BadInputError, place="configuration", valid="long, wide"):
             running.change_circuits("no")
-        with refused(BadInputError, place="dark_time_ps", problem="valid: 0 to 10s"):
+        with refused(BadInputError, place="dark_time_ps", valid="0 to 10s"):
             running.change_circuits("long", dark_time_ps=-1)
         with refused(BadInputError, valid="True, False, None", problem="drain: 'x'"):
             running.change_circuits("long", drain="x")  # type: ignore[arg-type]

@@ -227,8 +227,8 @@ def test_a_capture_is_replayed_with_its_times(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("speed", "problem"),
     [
-        (1e-300, {"place": "test: traffic[0].speed", "problem": "1e-06 to"}),
-        (0, {"place": "test: traffic[0].speed", "problem": "1e-06 to"}),
+        (1e-300, {"place": "test: traffic[0].speed", "valid": "1e-06 to 1,000,000"}),
+        (0, {"place": "test: traffic[0].speed", "valid": "1e-06 to 1,000,000"}),
         (
             1e-6,
             {

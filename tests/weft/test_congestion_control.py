@@ -239,7 +239,10 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
         ),
         (
             {"congestion_control": "dcqcn", "parameters": {"increase_timer": "5 KB"}},
-            {"place": "s.yaml: transport.parameters: increase_timer", "problem": "'5 KB' is not a time"},
+            {
+                "place": "s.yaml: transport.parameters: increase_timer",
+                "valid": "a number with ps, ns, us, ms or s",
+            },
         ),
         (
             {"parameters": {"window": 0}},

@@ -337,7 +337,7 @@ def test_requests_of_a_file_stand_beside_the_scenario(tmp_path):
         ),
         (
             {"slo": {"first_token": "0s", "per_token": "1ms"}},
-            {"place": "scenario: traffic[0].inference.slo.first_token", "problem": "'0s' is out of range"},
+            {"place": "scenario: traffic[0].inference.slo.first_token", "valid": "1ps to 1000s"},
         ),
     ],
 )

@@ -198,10 +198,10 @@ def test_reads_travel_in_a_class_of_their_own():
             {"load": 0.5, "outstanding": 4},
             {"place": "scenario: traffic[0].outstanding", "valid": "one of them"},
         ),
-        ({"load": 0}, {"place": "scenario: traffic[0].load", "problem": "valid: above 0 to 1"}),
+        ({"load": 0}, {"place": "scenario: traffic[0].load", "valid": "above 0 to 1"}),
         ({"clients": [3]}, {"place": "scenario: traffic[0].clients", "valid": "other ranks"}),
         ({"clients": [4]}, {"place": "scenario: traffic[0].clients", "valid": "0 to 3"}),
-        ({"size": "2MiB"}, {"place": "scenario: traffic[0].size", "problem": "valid: 1B to 1MiB"}),
+        ({"size": "2MiB"}, {"place": "scenario: traffic[0].size", "valid": "1B to 1MiB"}),
     ],
 )
 def test_what_cannot_be_is_refused_with_its_key(given, message):

@@ -198,11 +198,11 @@ def test_the_python_api_has_the_same_bounds():
         topologies.leaf_spine(host_rate_bps=RATE.highest * 2)
     topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual") as fabric:
-        with refused(BadInputError, place="h0-p0l0 is to be down after", problem="valid: 0 to 1000s"):
+        with refused(BadInputError, place="h0-p0l0 is to be down after", valid="0 to 1000s"):
             fabric.schedule_link("h0", "p0l0", "down", after_ps=10**30)
-        with refused(BadInputError, place="a workload's duration", problem="valid: 1ps to 1000s"):
+        with refused(BadInputError, place="a workload's duration", valid="1ps to 1000s"):
             fabric.workload("websearch", 0.5, 10**30)
-        with refused(BadInputError, place="the step's compute times", problem="valid: 0 to 1000s"):
+        with refused(BadInputError, place="the step's compute times", valid="0 to 1000s"):
             fabric.training_step(TrainingStep((Layer(4, TIME.highest, TIME.highest),), 64))
-        with refused(BadInputError, place="a collective's size", problem="valid: 1B to 64GiB"):
+        with refused(BadInputError, place="a collective's size", valid="1B to 64GiB"):
             fabric.run(CollectiveRequest("allreduce", 10**30))

@@ -87,7 +87,7 @@ def test_the_page_shows_what_classes_buy():
         (
             {"pipeline": 6},
             {},
-            {"place": "scenario: traffic[0].together[0].classes.pipeline", "problem": "0 to 5"},
+            {"place": "scenario: traffic[0].together[0].classes.pipeline", "valid": "0 to 5"},
         ),
         (
             {},

@@ -102,7 +102,7 @@ def test_workers_are_an_option_of_the_command_and_not_in_the_results(tmp_path):
 
 
 def test_an_impossible_number_of_workers_is_reported_with_its_bounds():
-    with refused(BadInputError, place="options: workers", problem="valid: 1 to 256"):
+    with refused(BadInputError, place="options: workers", valid="1 to 256"):
         Fabric(topologies.leaf_spine(), workers=0)
 
 

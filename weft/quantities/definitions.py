@@ -92,8 +92,8 @@ class Quantity:
             raise ValueError(f"{shown(value)} has no unit; {self._likely_meaning(value)}")
         number = self.parse(value)
         if not self.holds(number):
-            likely = f"; {self._likely_meaning(value)}" if bare and self.unit == "b/s" else ""
-            raise ValueError(f"{shown(value)} is out of range (valid: {self.range_text}){likely}")
+            likely = self._likely_meaning(value) if bare and self.unit == "b/s" else ""
+            raise InvalidValueError(f"{shown(value)} is out of range", valid=self.range_text, hint=likely)
         return number
 
     def __call__(self, value: float) -> float:

@@ -63,7 +63,8 @@ def _parse(
         return 0  # in any unit
     if match is None or unit not in units:
         hint = _hint(match.group(1), unit, units) if match else ""
-        raise ValueError(f"{shown(text)} is not a {what} (valid: a number with {_listed(choices)}){hint}")
+        valid = f"a number with {_listed(choices)}"
+        raise InvalidValueError(f"{shown(text)} is not a {what}", valid=valid, hint=hint)
     value = Fraction(match.group(1)) * units[unit]
     if value.denominator != 1:
         raise ValueError(
@@ -77,19 +78,19 @@ def _listed(choices: Sequence[str]) -> str:
 
 
 def _hint(number: str, unit: str, units: dict[str, int]) -> str:
-    """Return a suggestion for a quantity with an unknown unit, including the leading separator."""
+    """Return a suggestion for a quantity with an unknown unit."""
     if units is RATE_UNITS:
         if unit in ("", *_PREFIXES):
-            return f"; did you mean {number}{unit or 'G'}b/s?"
+            return f"did you mean {number}{unit or 'G'}b/s?"
         if unit.rstrip("/sp") in {f"{prefix}B" for prefix in _PREFIXES}:
             bits = Fraction(number) * 8
             value = str(bits.numerator) if bits.denominator == 1 else f"{float(bits):g}"
-            return f"; B is bytes: did you mean {value}{unit[: unit.index('B')]}b/s?"
+            return f"B is bytes: did you mean {value}{unit[: unit.index('B')]}b/s?"
     if units is TIME_UNITS and unit == "":
-        return f"; did you mean {number}us?"
+        return f"did you mean {number}us?"
     # A unit in the wrong case; the hint uses lower case if it is ambiguous (kb/s, not Kb/s).
     near = {known.lower(): known for known in units}.get(unit.lower())
-    return f"; did you mean {number}{near}?" if near else ""
+    return f"did you mean {number}{near}?" if near else ""
 
 
 def parse_rate_bps(text: str | int) -> int:

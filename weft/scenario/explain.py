@@ -73,11 +73,9 @@ def _describe(problems: list[Any], model: type[BaseModel], path: Path, above: Pa
     if len(problems) == 1 and problem["type"] == "value_error":
         wrong = problem["ctx"]["error"]
         # A SectionKeyError's own place is the last part of the key.
-        own = Refusal(wrong, place="" if isinstance(wrong, SectionKeyError) else key)
+        own = wrong.moved(key) if isinstance(wrong, SectionKeyError) else Refusal(wrong, place=key)
         shortened = _LONG.sub(lambda word: f"{word.group()[:_SHOWN_CHARACTERS]}…", own.problem)
-        return Refusal(
-            shortened, place=key if isinstance(wrong, SectionKeyError) else own.place, valid=own.valid
-        )
+        return Refusal(shortened, place=own.place, valid=own.valid, hint=own.hint)
     text = f"{shown(problem['input'])} is not valid; valid: {_valid_at(model, path)}"
     return Refusal(text, place=key or "the scenario")
 

@@ -63,7 +63,7 @@ class Places:
         place, key = self.of(path), key_of(path)
         if self.options.get(key) == place:
             within = f"{problem.place}: ".removeprefix(f"{key}: ").removesuffix(": ")
-            problem = Refusal(problem.problem, place=within, valid=problem.valid)
+            problem = problem.moved(within)
         return BadInputError(problem, place=place)
 
 

@@ -18,8 +18,9 @@ def nearest_multiples(value: int, step: int) -> str:
 
 def in_file(path: object, error: TopologyError) -> TopologyError:
     """Return the error with its file's path in front of its place."""
-    problem = error.problem if error.place else f"{path}, {error.problem}"
-    return TopologyError(problem, place=error.place and f"{path}, {error.place}", valid=error.valid)
+    if not error.place:
+        return TopologyError(f"{path}, {error.problem}", valid=error.valid, hint=error.hint)
+    return TopologyError(error.moved(f"{path}, {error.place}"))
 
 
 def require_range(name: str, value: float, low: int, high: int, why: str = "") -> int:
