@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
+from weft.errors import translated
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_US
@@ -173,14 +174,12 @@ class CircuitsSection(FabricRateSection):
 
     def check_configurations(self, key: str, read: Callable[[], object]) -> None:
         """Check that the configurations below a key are valid, as `read` finds, and `configuration` is one of them."""
-        try:
+        with translated(TopologyError, TopologyKeyError, key):
             read()
-        except TopologyError as error:
-            raise TopologyKeyError(key, str(error)) from None
         names = getattr(self, key)
         if self.configuration is not None and self.configuration not in names:
             raise TopologyKeyError(
-                "configuration", f"{self.configuration!r} is not one of {key} (valid: {', '.join(names)})"
+                "configuration", f"{self.configuration!r} is not one of {key}", valid=names
             )
 
 

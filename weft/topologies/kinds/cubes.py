@@ -13,7 +13,6 @@ from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
-from weft.errors import translated
 from weft.quantities.definitions import whole
 from weft.topologies.builder import FabricBuilder, NewCircuitSwitch, NewSwitch, require_configurations
 from weft.topologies.circuits import (

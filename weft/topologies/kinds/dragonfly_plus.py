@@ -108,7 +108,7 @@ def dragonfly_plus(
         ("spine", leaves + ports, f"{leaves} leaves and {ports} global links"),
     ):
         if taken > MAX_PORTS:
-            raise TopologyError(f"a {what} would have {taken} ports: {of} (valid: at most {MAX_PORTS})")
+            raise TopologyError(f"a {what} would have {taken} ports: {of}", valid=f"at most {MAX_PORTS}")
     require_links(planes * groups * (leaves * (hosts + spines) + spines * ports // 2), f"groups={groups}")
     builder = FabricBuilder()
     leaves_of, spines_of = (

@@ -12,7 +12,6 @@ from typing import Annotated, Final, Literal, Unpack
 
 from pydantic import Field
 
-from weft.errors import translated
 from weft.quantities.definitions import Rate, whole
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, require_configurations

@@ -96,7 +96,7 @@ def rail_only(
     spines_per_rail = require_range("spines_per_rail", spines_per_rail, int(blocks > 1), MAX_PORTS, several)
     of_planes = PlaneLinks.checked(**links)
     if blocks * hosts_per_leaf < 2:
-        raise TopologyError("a rail of one host leads nowhere (valid: at least 2 hosts)")
+        raise TopologyError("a rail of one host leads nowhere", valid="at least 2 hosts")
     require_links(
         planes * rails * blocks * (hosts_per_leaf + spines_per_rail),
         f"planes={planes} of blocks={blocks} with rails={rails}, "

@@ -44,7 +44,7 @@ class GridSection(FabricRateSection):
         """Check that a key has a value for each dimension."""
         if len(values) != len(self.shape):
             raise TopologyKeyError(
-                key, f"has {len(values)} values for {len(self.shape)} dimensions (valid: one for each)"
+                key, f"has {len(values)} values for {len(self.shape)} dimensions", valid="one for each"
             )
 
 

@@ -8,6 +8,7 @@ from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet
 
+from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import CLASSES
 
 
@@ -19,7 +20,7 @@ def pfc_frame(source_mac: str, pause_quanta: Mapping[int, int]) -> Packet:
     pause = MACControlClassBasedFlowControl()
     for priority_class, quanta in pause_quanta.items():
         if not 0 <= priority_class < CLASSES:
-            raise ValueError(f"priority class {priority_class} (valid: 0 to {CLASSES - 1})")
+            raise InvalidValueError(f"priority class {priority_class}", valid=f"0 to {CLASSES - 1}")
         if not 0 <= quanta <= 0xFFFF:
             raise InvalidValueError(f"{quanta} pause quanta for class {priority_class}", valid="0 to 65535")
         pause.setfieldval(f"c{priority_class}_enabled", 1)
