@@ -95,9 +95,7 @@ class BuildWithShippedFolders(build_py):
 
 def shipped_folders() -> list[str]:
     """Not imported: the build's interpreter need not have what the package imports."""
-    (names,) = re.findall(
-        r"^SHIPPED = \((.*)\)$", Path("weft/paths.py").read_text(encoding="utf-8"), re.MULTILINE
-    )
+    (names,) = re.findall(r"^SHIPPED = \((.*)\)$", Path("weft/paths.py").read_text(encoding="utf-8"), re.MULTILINE)
     return re.findall(r'"(\w+)"', names)
 
 

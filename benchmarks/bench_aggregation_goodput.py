@@ -24,9 +24,7 @@ GOAL_FROM_LANES, GOAL_SHARE = 256, 0.95
 
 def time_s(rate_gbps: float, lanes: int, size_bytes: int) -> float:
     """Of an all-reduce, emulated."""
-    fabric = topologies.leaf_spine(
-        planes=1, leaves=4, spines=2, hosts_per_leaf=4, host_rate_bps=rate_gbps * 1e9
-    )
+    fabric = topologies.leaf_spine(planes=1, leaves=4, spines=2, hosts_per_leaf=4, host_rate_bps=rate_gbps * 1e9)
     with Fabric(fabric, clock="virtual", aggregation=AggregationSection(lanes=lanes)) as shared:
         result = shared.run(CollectiveRequest("allreduce", size_bytes, "in-network", dtype="int32")).result
     return result.time_ps * 1e-12

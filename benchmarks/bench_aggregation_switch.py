@@ -206,9 +206,7 @@ def main() -> None:
     """Print the figures."""
     parser = argument_parser(__doc__)
     parser.add_argument("--lanes", type=int, default=LANE_COUNT, choices=LANE_COUNTS[1:], help="of a packet")
-    parser.add_argument(
-        "--type", default="int32", choices=[each.name.lower() for each in LaneType], help="of integers"
-    )
+    parser.add_argument("--type", default="int32", choices=[each.name.lower() for each in LaneType], help="of integers")
     parser.add_argument("--operation", default="sum", choices=[each.name.lower() for each in IN_PACKETS])
     parser.add_argument("--packets", type=int, default=400_000, help="of each round")
     options = parser.parse_args()

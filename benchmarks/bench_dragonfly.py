@@ -144,9 +144,7 @@ def run(shape: Shape, pattern: str, routes: str, load: float, options: argparse.
         mtu_bytes=MTU_BYTES,
         int_telemetry=False,
         routing=RoutingSection(kind=kind, load_balancing=balancing, **threshold),
-        credits=CreditsSection(
-            classes=list(lanes), buffer=options.buffer_frames * -(-FRAME_BYTES // 64) * 64
-        ),
+        credits=CreditsSection(classes=list(lanes), buffer=options.buffer_frames * -(-FRAME_BYTES // 64) * 64),
         transport=TransportSection(
             congestion_control="fixed-window",
             retransmission="selective-repeat",

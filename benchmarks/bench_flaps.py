@@ -96,9 +96,7 @@ def busiest_uplink(result: RunResult) -> str:
     ports = result.observations.tables["ports"]
     names, peers = ports["port"].texts(), ports["peer"].texts()
     sent = ports["transmitted_packets"]
-    rows = [
-        row for row, name in enumerate(names) if name.startswith("p0l0:") and peers[row].startswith("p0s")
-    ]
+    rows = [row for row, name in enumerate(names) if name.startswith("p0l0:") and peers[row].startswith("p0s")]
     peer = peers[max(rows, key=lambda row: int(sent[row]))].partition(":")[0]
     return f"p0l0<->{peer}"
 
@@ -121,9 +119,7 @@ def measure(flaps: int, period_ps: int) -> list[Outcome]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--flaps", type=int, default=1000, help="failures of the link")
     parser.add_argument("--period-us", type=int, default=20, help="from one failure to the next")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -136,9 +132,7 @@ def main() -> None:
     for number, column in enumerate(asdict(outcomes[0])):
         table.add_column(column.replace("_", " "), justify="left" if number < 2 else "right")
     for each in outcomes:
-        table.add_row(
-            *(f"{value:,.2f}" if isinstance(value, float) else str(value) for value in asdict(each).values())
-        )
+        table.add_row(*(f"{value:,.2f}" if isinstance(value, float) else str(value) for value in asdict(each).values()))
     Console(width=150).print(table)
 
 

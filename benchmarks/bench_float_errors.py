@@ -36,9 +36,7 @@ def main() -> None:
     print("| type | ranks | 32 bits | 16 bits | ring |\n|---|---|---|---|---|")
     for dtype in (DataType.FLOAT16, DataType.BFLOAT16):
         for ranks in RANKS:
-            inputs = [
-                elements_of(generator.standard_normal(BLOCKS * BLOCK_ELEMENTS), dtype) for _ in range(ranks)
-            ]
+            inputs = [elements_of(generator.standard_normal(BLOCKS * BLOCK_ELEMENTS), dtype) for _ in range(ranks)]
             values = [numbers(each, dtype).astype(np.float64) for each in inputs]
             exact = np.sum(values, axis=0)
             once = numbers(elements_of(exact, dtype), dtype)

@@ -238,9 +238,7 @@ def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) 
     if size > LINEAR_FROM:
         beside = f"{LINEAR_FROM**2} endpoints"
         figures.append(
-            Figure(
-                "  beside a small fabric", small_rate, "hops/s", beside, rate / small_rate, GOAL_TIMES_SMALLER
-            )
+            Figure("  beside a small fabric", small_rate, "hops/s", beside, rate / small_rate, GOAL_TIMES_SMALLER)
         )
     return figures
 
@@ -274,9 +272,7 @@ def measure(sizes: list[int], rounds: int, workers: int) -> list[Figure]:
         program = compiled_fabric(Path(folder))
         small = fabric_of(LINEAR_FROM, planes=1)
         small_runner = Runner([fabric_rig(small, program)], frames(small))
-        figures = [
-            figure for size in sizes for figure in one_worker_figures(program, size, rounds, small_runner)
-        ]
+        figures = [figure for size in sizes for figure in one_worker_figures(program, size, rounds, small_runner)]
         if workers > 1:
             for size in (size for size in sizes if size <= LARGEST_WITH_GOALS):
                 for planes in PLANES:

@@ -109,9 +109,7 @@ def main() -> None:
     parser.add_argument("--megabytes", type=int, default=500, help="that each host writes")
     options: Any = parser.parse_args()
     pin_this_process(1, realtime=options.realtime)
-    report(
-        "hosts on a cable, one core", measure(options.queue_pairs, options.megabytes), as_json=options.json
-    )
+    report("hosts on a cable, one core", measure(options.queue_pairs, options.megabytes), as_json=options.json)
 
 
 if __name__ == "__main__":

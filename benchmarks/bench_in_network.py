@@ -157,9 +157,7 @@ def by_size(options: argparse.Namespace) -> Iterator[Row]:
         for rate in options.rates:
             cases = [(name, size) for size in options.sizes for name in options.algorithms]
             runs = [each for each in cases if ranks * each[1] <= MOST_BYTES]
-            yield from rows_of(
-                "sizes", fabric_of(ranks, rate), runs, dtype=options.dtype, lanes=options.lanes
-            )
+            yield from rows_of("sizes", fabric_of(ranks, rate), runs, dtype=options.dtype, lanes=options.lanes)
 
 
 def by_ranks(options: argparse.Namespace) -> Iterator[Row]:
@@ -187,9 +185,7 @@ def beside_sharp(options: argparse.Namespace) -> Iterator[Row]:
     topology = fabric_of(128, 100, delay_ps=50_000)
     for name, nic in (("sharp, no host costs", NicSection()), ("sharp", SHARP_NIC)):
         cases = [(each, size) for size in SHARP_2016 for each in ("in-network", "tree", "halving-doubling")]
-        yield from rows_of(
-            name, topology, cases, lanes=64, nic=nic, switching=SwitchingSection(latency=90_000)
-        )
+        yield from rows_of(name, topology, cases, lanes=64, nic=nic, switching=SwitchingSection(latency=90_000))
 
 
 def by_servers(options: argparse.Namespace) -> Iterator[Row]:
@@ -286,24 +282,18 @@ def picture(rows: Sequence[Row]) -> str:
     lossy = [each for each in rows if each.part == "loss" and each.loss]
     if lossy:
         curves = _curves(lossy, lambda each: (each.loss, each.time_us))
-        panels.append(
-            Panel("1 MiB, 8 ranks", "loss of each link", "µs", powers(-5, -1), powers(1, 5), curves)
-        )
+        panels.append(Panel("1 MiB, 8 ranks", "loss of each link", "µs", powers(-5, -1), powers(1, 5), curves))
     return svg_of(panels)
 
 
-def _curves(
-    rows: Sequence[Row], point: Callable[[Row], tuple[float, float]]
-) -> dict[str, list[tuple[float, float]]]:
+def _curves(rows: Sequence[Row], point: Callable[[Row], tuple[float, float]]) -> dict[str, list[tuple[float, float]]]:
     names = dict.fromkeys(each.algorithm for each in rows)
     return {name: [point(each) for each in rows if each.algorithm == name] for name in names}
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", metavar="PART", help=f"of {', '.join(PARTS)}; default: all")
     parser.add_argument("--ranks", type=int, nargs="+", choices=HOSTS_PER_LEAF)
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), help="bytes")

@@ -201,9 +201,7 @@ def lossy_runs(count: int, seed: int) -> list[Lossy]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--healthy", type=int, default=1000, help="runs without a fault")
     parser.add_argument("--lossy", type=int, default=16, help="runs with a lossy link")
     parser.add_argument("--seed", type=int, default=1, help="of what is drawn")

@@ -161,9 +161,7 @@ def cases_of(options: argparse.Namespace) -> Iterator[Case]:
                     yield from (Case(mode, retransmission, window_bytes, count, depth) for depth in depths)
 
 
-def rows(
-    case: Case, sizes_bytes: Sequence[int], outcomes: Sequence[Outcome], ages: DepthAges
-) -> list[Figure]:
+def rows(case: Case, sizes_bytes: Sequence[int], outcomes: Sequence[Outcome], ages: DepthAges) -> list[Figure]:
     """What the table shows of a case."""
     goal = GOAL_SHARE if case.has_goal else None
     found = [Figure(case.name, case.window_bytes, "B window")]
@@ -195,9 +193,7 @@ def parser() -> argparse.ArgumentParser:
     """Its options."""
     made: argparse.ArgumentParser = argument_parser(__doc__)
     made.add_argument("--hosts", type=int, choices=PORTS, default=16, help="of the fat tree")
-    made.add_argument(
-        "--bytes", type=int, nargs="+", default=[2_000_000, 16_000_000], help="that each host writes"
-    )
+    made.add_argument("--bytes", type=int, nargs="+", default=[2_000_000, 16_000_000], help="that each host writes")
     made.add_argument(
         "--window",
         type=int,
@@ -218,9 +214,7 @@ def parser() -> argparse.ArgumentParser:
     )
     modes = get_args(LoadBalancingMode)
     made.add_argument("--modes", nargs="+", choices=modes, default=modes, help="of the switches")
-    made.add_argument(
-        "--queue-pairs", type=int, nargs="+", default=[4, 16], help="of a flow, with flow_and_queue_pair"
-    )
+    made.add_argument("--queue-pairs", type=int, nargs="+", default=[4, 16], help="of a flow, with flow_and_queue_pair")
     return made
 
 

@@ -78,9 +78,7 @@ def measured_figures(options: argparse.Namespace, folder: Path) -> list[Figure]:
     for name, of_way in runs.items():
         traffic_s = min(each.traffic_s for each in of_way)
         beside = "" if of_way is alone else "one thread's rate"
-        figures.append(
-            Figure(f"traffic, {name}", traffic_s, "s", beside, alone_s / traffic_s if beside else None)
-        )
+        figures.append(Figure(f"traffic, {name}", traffic_s, "s", beside, alone_s / traffic_s if beside else None))
         memory_mib = min(each.memory_mib for each in of_way)
         figures.append(Figure(f"memory of a process, {name}", memory_mib, "MiB"))
     return figures

@@ -45,9 +45,7 @@ def measured_figures(options: argparse.Namespace) -> list[Figure]:
             found[name] = weft_times(fabric, asked, name)
         lateness = fabric.summary().lateness
     first = next(iter(MPI_PARAMETERS))
-    medians_s = {
-        name: {size: statistics.median(each) for size, each in times.items()} for name, times in found.items()
-    }
+    medians_s = {name: {size: statistics.median(each) for size, each in times.items()} for name, times in found.items()}
     figures = [
         Figure(
             f"{format_size(size)}, {name}",

@@ -99,11 +99,7 @@ def of_halving(place: Place) -> Fraction:
     n = place.ranks
     distances = [1 << bit for bit in range(n.bit_length() - 1)]
     return sum(
-        (
-            Fraction(place.hops(rank, rank ^ distance), distance)
-            for rank in range(n)
-            for distance in distances
-        ),
+        (Fraction(place.hops(rank, rank ^ distance), distance) for rank in range(n) for distance in distances),
         Fraction(0),
     )
 
@@ -116,9 +112,7 @@ CLOSED_FORMS: dict[str, Callable[[Place], Fraction]] = {
 }
 
 
-def rows_of(
-    ranks: int, size_bytes: int = SIZE_BYTES, algorithms: Sequence[str] = ALGORITHMS
-) -> Iterator[Row]:
+def rows_of(ranks: int, size_bytes: int = SIZE_BYTES, algorithms: Sequence[str] = ALGORITHMS) -> Iterator[Row]:
     """All-reduces of int32 on one fabric, one after the other."""
     place = Place(ranks, HOSTS_PER_LEAF[ranks])
     with Fabric(
@@ -139,9 +133,7 @@ def rows_of(
             data = CLOSED_FORMS[name](place)
             acknowledgements = Fraction(0) if name == "in-network" else data / ACK_INTERVAL
             worth = size_bytes // PAYLOAD_BYTES
-            yield Row(
-                ranks, name, float(data), float(acknowledgements), packets / worth, wire_bytes / size_bytes
-            )
+            yield Row(ranks, name, float(data), float(acknowledgements), packets / worth, wire_bytes / size_bytes)
 
 
 def _sent(fabric: Fabric) -> tuple[int, int]:
@@ -178,20 +170,14 @@ def cells(row: Row, in_network: float | None) -> tuple[str, ...]:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", type=int, nargs="+", choices=HOSTS_PER_LEAF, default=list(RANKS))
-    parser.add_argument(
-        "--size", type=int, default=SIZE_BYTES, help="bytes, a multiple of 8 packets for each rank"
-    )
+    parser.add_argument("--size", type=int, default=SIZE_BYTES, help="bytes, a multiple of 8 packets for each rank")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()
     for ranks in options.ranks:
         if options.size < 1 or options.size % (ranks * ACK_INTERVAL * PAYLOAD_BYTES):
-            parser.error(
-                f"--size {options.size}: not a multiple of {ranks * ACK_INTERVAL * PAYLOAD_BYTES:,} bytes"
-            )
+            parser.error(f"--size {options.size}: not a multiple of {ranks * ACK_INTERVAL * PAYLOAD_BYTES:,} bytes")
     rows = []
     for ranks in options.ranks:
         for row in rows_of(ranks, options.size):

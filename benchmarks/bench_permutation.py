@@ -169,13 +169,9 @@ def main() -> None:
     parser.add_argument(
         "--congestion-control", choices=congestion_control_names(), default="swift", help="of all hosts"
     )
-    parser.add_argument(
-        "--path", choices=["spray", "flow"], default="spray", help="of a queue pair's packets"
-    )
+    parser.add_argument("--path", choices=["spray", "flow"], default="spray", help="of a queue pair's packets")
     parser.add_argument("--bytes", type=int, default=2_000_000, help="of each flow")
-    parser.add_argument(
-        "--mtu", type=int, choices=[1024, 2048, 4096], default=4096, help="payload of a packet"
-    )
+    parser.add_argument("--mtu", type=int, choices=[1024, 2048, 4096], default=4096, help="payload of a packet")
     parser.add_argument("--rounds", type=int, default=2, help="of which the best counts")
     options = parser.parse_args()
     pin_this_process(1, realtime=options.realtime)

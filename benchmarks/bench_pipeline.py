@@ -59,9 +59,7 @@ def best_rate(run: Callable[[int], int], packets: int) -> float:
 
 def native_rate(switch: NativeSwitch, frames: list[bytes], packets: int) -> float:
     """Of the compiled pipeline."""
-    return best_rate(
-        lambda count: switch.native.process_repeatedly([(1, frame) for frame in frames], count), packets
-    )
+    return best_rate(lambda count: switch.native.process_repeatedly([(1, frame) for frame in frames], count), packets)
 
 
 def oracle_rate(switch: OracleSwitch, frames: list[bytes]) -> float:

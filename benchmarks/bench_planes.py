@@ -112,9 +112,7 @@ def throughput(result: RunResult) -> tuple[npt.NDArray[np.int64], npt.NDArray[np
     table = result.observations.tables["queues"]
     sampled_ps = np.asarray(table["time_ps"])
     classes = np.asarray(table["priority_class"])
-    queues = np.asarray(
-        [f"{port} {number}" for port, number in zip(table["port"].texts(), classes, strict=True)]
-    )
+    queues = np.asarray([f"{port} {number}" for port, number in zip(table["port"].texts(), classes, strict=True)])
     sent_bytes = np.asarray(table["transmitted_bytes"])
     times = np.unique(sampled_ps)
     total = np.zeros(len(times))
@@ -212,20 +210,14 @@ def show(found: Outcome) -> None:
         )
     console = Console(width=100)
     console.print(table)
-    console.print(
-        f"the loss was known after {found.known_after_us:.1f} µs; {found.packets_lost} packets were lost"
-    )
+    console.print(f"the loss was known after {found.known_after_us:.1f} µs; {found.packets_lost} packets were lost")
     console.print(f"bandwidth afterwards: {found.bandwidth_after:.3f} of that before")
-    console.print(
-        f"the all-reduce took {found.beyond_ideal_us:.1f} µs longer than with so much from the moment on"
-    )
+    console.print(f"the all-reduce took {found.beyond_ideal_us:.1f} µs longer than with so much from the moment on")
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--planes", type=int, default=8)
     parser.add_argument("--leaves", type=int, default=4, help="and spines, of a plane")
     parser.add_argument("--hosts-per-leaf", type=int, default=8)

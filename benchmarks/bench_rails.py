@@ -152,9 +152,7 @@ def bytes_through_spines(fabric: Fabric) -> int:
     return int(ports["transmitted_bytes"][rows].sum())
 
 
-def run(
-    name: str, gpus: int, pattern: Pattern, algorithm: str, path: Literal["spray", "flow"] = "spray"
-) -> Outcome:
+def run(name: str, gpus: int, pattern: Pattern, algorithm: str, path: Literal["spray", "flow"] = "spray") -> Outcome:
     """One collective on a fabric of its own."""
     with Fabric(
         FABRICS[name](gpus),
@@ -216,9 +214,7 @@ def picture(found: list[Outcome]) -> str:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--gpus", type=int, default=256, help="a multiple of 256")
     parser.add_argument("--fabrics", nargs="+", choices=FABRICS, default=list(FABRICS))
     names = [pattern.collective for pattern in PATTERNS]

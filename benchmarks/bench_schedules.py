@@ -44,9 +44,7 @@ def measure(ranks: int, size_bytes: int, kind: str) -> dict[str, float]:
         queue_capacity_bytes=QUEUE_CAPACITY_BYTES,
     )
     random = np.random.default_rng(1)
-    buffers = [
-        random.integers(-1000, 1000, size_bytes // 4, np.int32) for _ in range(ranks if kind == RANDOM else 0)
-    ]
+    buffers = [random.integers(-1000, 1000, size_bytes // 4, np.int32) for _ in range(ranks if kind == RANDOM else 0)]
     with Fabric(topology, clock="virtual", mtu_bytes=MTU_BYTES) as fabric:
         began = time.process_time()
         with engine_time() as spent:
@@ -86,9 +84,7 @@ def figures_of(ranks: int, kind: str, found: dict[str, float]) -> list[Figure]:
 def main() -> None:
     """Measure each number of ranks with each kind of data, and print."""
     parser: argparse.ArgumentParser = argument_parser(__doc__)
-    parser.add_argument(
-        "--ranks", nargs="*", type=int, choices=sorted(HOSTS_PER_LEAF), default=[64, 256, 1024]
-    )
+    parser.add_argument("--ranks", nargs="*", type=int, choices=sorted(HOSTS_PER_LEAF), default=[64, 256, 1024])
     parser.add_argument("--bytes", type=int, default=4 << 20, help="of each rank")
     parser.add_argument("--data", nargs="*", choices=KINDS, default=[LENGTHS, RANDOM])
     arguments = parser.parse_args()

@@ -178,9 +178,7 @@ class _Runs:
         events = self._fabric.lab.link_events.results if failed else []
         samples = self._fabric.observations().tables["queues"]
         jobs = [
-            self._job(
-                run, root, bool(failed) and root != roots_before[number], _Sampled.of(samples, number, run)
-            )
+            self._job(run, root, bool(failed) and root != roots_before[number], _Sampled.of(samples, number, run))
             for number, (run, root) in enumerate(zip(runs, roots, strict=True))
         ]
         return Outcome(
@@ -188,9 +186,7 @@ class _Runs:
             self._placement,
             tuple(jobs),
             dict(Counter(sorted(roots))),
-            max(
-                (sent[port] - sent_before[port]) * 8e12 / duration_ps / rate for port, rate in self._uplinks()
-            ),
+            max((sent[port] - sent_before[port]) * 8e12 / duration_ps / rate for port, rate in self._uplinks()),
             failed,
             (events[0].happened_ps - runs[0].started_ps) / 1e6 if events else 0.0,
             max((each.repeated_messages for each in events), default=0),
@@ -251,10 +247,7 @@ class _Sampled:
         ends = np.arange(0, self.times_ps[-1] + RATE_PS, RATE_PS)
         latest = np.searchsorted(self.times_ps, ends, side="right") - 1
         rates = np.diff(self.sent_bytes[np.maximum(latest, 0)]) * 8e3 / RATE_PS
-        return [
-            ((end - RATE_PS / 2) / 1e6, rate)
-            for end, rate in zip(ends[1:].tolist(), rates.tolist(), strict=True)
-        ]
+        return [((end - RATE_PS / 2) / 1e6, rate) for end, rate in zip(ends[1:].tolist(), rates.tolist(), strict=True)]
 
 
 TOP_GBPS = 600
@@ -266,9 +259,7 @@ def picture(outcomes: Sequence[Outcome]) -> str:
     """Draw the jobs' goodputs by placement, and for each placement what jobs receive while a spine dies."""
     undisturbed = [each for each in outcomes if each.case == "undisturbed"]
     goodputs = {
-        each.placement: list(
-            enumerate(sorted((job.goodput_gbps for job in each.jobs), reverse=True), start=1)
-        )
+        each.placement: list(enumerate(sorted((job.goodput_gbps for job in each.jobs), reverse=True), start=1))
         for each in undisturbed
     }
     most = max(len(each.jobs) for each in undisturbed)
@@ -278,9 +269,7 @@ def picture(outcomes: Sequence[Outcome]) -> str:
             title = f"{each.failed} dies, placement: {each.placement}"
             curves = _curves_of(each)
             end = max(time for points in curves.values() for time, _ in points)
-            panels.append(
-                Panel(title, "µs", "to the first worker, Gb/s", ceil(end / 250) * 250, TOP_GBPS, curves)
-            )
+            panels.append(Panel(title, "µs", "to the first worker, Gb/s", ceil(end / 250) * 250, TOP_GBPS, curves))
     return svg_of(panels)
 
 
@@ -340,15 +329,11 @@ def span(values: Iterable[float]) -> str:
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, choices=range(1, MAX_CHILDREN + 1), default=JOBS, metavar="N")
     parser.add_argument("--size", type=int, default=SIZE_BYTES, help="bytes of each job")
     parser.add_argument("--placements", nargs="+", choices=list(PLACEMENTS), default=list(PLACEMENTS))
-    parser.add_argument(
-        "--default-ecn", action="store_true", help="mark as switches do by default, for DCQCN"
-    )
+    parser.add_argument("--default-ecn", action="store_true", help="mark as switches do by default, for DCQCN")
     parser.add_argument("--picture", type=Path, help="draw what was run into an SVG file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     options = parser.parse_args()

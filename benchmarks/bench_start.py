@@ -90,9 +90,7 @@ def two_processes(program: Path, cache: Path) -> float:
     return compiled + phases(output, cache)[0]
 
 
-def cold_and_cached(
-    measure: Callable[[Path, Path], float], program: Path, repetitions: int
-) -> tuple[float, float]:
+def cold_and_cached(measure: Callable[[Path, Path], float], program: Path, repetitions: int) -> tuple[float, float]:
     """Medians with an empty cache and with one that holds all."""
     cold, cached = [], []
     for _ in range(repetitions):

@@ -41,9 +41,7 @@ LOSSLESS = [3, 4, 6, 7]
 
 def fabric_of(shape: list[int]) -> FabricSpec:
     """The torus."""
-    return torus(
-        shape=shape, host_rate_bps=2 * len(shape) * RATE_BPS, fabric_rate_bps=RATE_BPS, delay_ps=DELAY_PS
-    )
+    return torus(shape=shape, host_rate_bps=2 * len(shape) * RATE_BPS, fabric_rate_bps=RATE_BPS, delay_ps=DELAY_PS)
 
 
 def exchange(shape: list[int], size_bytes: int) -> list[Flow]:
@@ -83,9 +81,7 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--shape", type=int, nargs="+", default=[4, 4])
     parser.add_argument("--bytes", type=int, default=4 << 20)
-    parser.add_argument(
-        "--congestion-control", default="fixed-window", help="a window that nothing changes by default"
-    )
+    parser.add_argument("--congestion-control", default="fixed-window", help="a window that nothing changes by default")
     options = parser.parse_args()
     shape = "x".join(map(str, options.shape))
     report(f"torus {shape}, {options.bytes} bytes, credits", measured(options), as_json=options.json)

@@ -193,9 +193,7 @@ def main() -> None:
     parser.add_argument("--zero", type=int, choices=(0, 1), default=1)
     parser.add_argument("--shrink", type=int, choices=(1, 2, 4, 8, 16), default=1)
     parser.add_argument("--workers", type=int, default=1, help="threads of the engine")
-    parser.add_argument(
-        "--fidelity", type=parse_size_bytes, metavar="SIZE", help="of segments; packets by default"
-    )
+    parser.add_argument("--fidelity", type=parse_size_bytes, metavar="SIZE", help="of segments; packets by default")
     arguments = parser.parse_args()
     shape = Shape(
         arguments.pipeline,

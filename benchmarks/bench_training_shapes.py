@@ -46,12 +46,8 @@ from weft.jobs.models import MODELS, Transformer
 from weft.recording.tables import integers_of
 
 SCALE = 64
-REPLICA = Transformer(
-    layers=4, hidden=2048, heads=16, feed_forward=8192, vocabulary=2048, sequence=2048, family="gpt"
-)
-SHARDED = Transformer(
-    layers=24, hidden=1024, heads=16, feed_forward=4096, vocabulary=1024, sequence=512, family="gpt"
-)
+REPLICA = Transformer(layers=4, hidden=2048, heads=16, feed_forward=8192, vocabulary=2048, sequence=2048, family="gpt")
+SHARDED = Transformer(layers=24, hidden=1024, heads=16, feed_forward=4096, vocabulary=1024, sequence=512, family="gpt")
 FSDP_HOSTS = Cluster("A100", 250e9, 2.4e12)
 """Zhao et al. 2023, section 5.1: 2 Tb/s of RoCE a host."""
 GPT_162B = Transformer(
@@ -68,9 +64,7 @@ def data_points(degrees: Sequence[int] = (2, 4, 8, 16), model: Transformer = REP
         yield DataPoint(data, step.ms, exposed, exposed / (1 - 1 / data))
 
 
-def sharded_points(
-    ranks: Sequence[int] = (8, 16, 32, 64, 128), model: Transformer = SHARDED
-) -> Iterator[ShardedPoint]:
+def sharded_points(ranks: Sequence[int] = (8, 16, 32, 64, 128), model: Transformer = SHARDED) -> Iterator[ShardedPoint]:
     """4,096 tokens a rank, all of a layer computed again, gradients of BF16."""
     for count in ranks:
         step = run_step(
@@ -119,9 +113,7 @@ def tensor_points(
     for tensor in degrees:
         parallel = {"tensor": tensor, "sequence": True, "pipeline": ranks // tensor}
         step = run_step(DGX_A100, model, parallel, SCALE, micro_batches=batch, recomputation="full")
-        yield TensorPoint(
-            tensor, ranks // tensor, step.tflops, step.exposed_ms("tensor"), step.result.bubble_ps / 1e9
-        )
+        yield TensorPoint(tensor, ranks // tensor, step.tflops, step.exposed_ms("tensor"), step.result.bubble_ps / 1e9)
 
 
 def experts_points(
@@ -195,17 +187,13 @@ def show(name: str, points: Sequence[Any]) -> None:
     for heading in rows[0]:
         table.add_column(heading.replace("_", " "), justify="right")
     for row in rows:
-        table.add_row(
-            *(f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" for value in row.values())
-        )
+        table.add_row(*(f"{value:,.3f}" if isinstance(value, float) else f"{value:,}" for value in row.values()))
     Console(width=120).print(table)
 
 
 def main() -> None:
     """Print the figures."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=list(SHAPES))
     parser.add_argument("--pictures", type=Path, help="draw each shape into an SVG file of this folder")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -220,9 +208,7 @@ def main() -> None:
         if options.pictures is not None:
             (options.pictures / f"training-{name}.svg").write_text(svg_of([panel(found[name])]))
     if options.json:
-        print(
-            json.dumps({name: [asdict(each) for each in points] for name, points in found.items()}, indent=1)
-        )
+        print(json.dumps({name: [asdict(each) for each in points] for name, points in found.items()}, indent=1))
         return
     for name, points in found.items():
         show(name, points)

@@ -106,9 +106,7 @@ def main() -> None:
     parser.add_argument("--flow-sizes", default="websearch", help="distribution of the flows' sizes")
     options = parser.parse_args()
     pin_this_process(1, realtime=options.realtime)
-    figures = measure(
-        options.duration_us * 10**6, options.congestion_control, options.preset, options.flow_sizes
-    )
+    figures = measure(options.duration_us * 10**6, options.congestion_control, options.preset, options.flow_sizes)
     report("HPCC's 320 hosts in virtual time, one core", figures, as_json=options.json)
 
 

@@ -50,10 +50,7 @@ def powers(first: int, last: int, base: int = 10) -> LogAxis:
     """Return an axis with a tick at each power of a base, labelled with the number itself from 1 to a million."""
     exponents = range(first, last + 1)
     return LogAxis(
-        {
-            float(base) ** each: f"{base**each:,}" if 0 <= each <= 6 else _power(base, each)
-            for each in exponents
-        }
+        {float(base) ** each: f"{base**each:,}" if 0 <= each <= 6 else _power(base, each) for each in exponents}
     )
 
 
@@ -138,6 +135,4 @@ def _y(panel: Panel, value: float) -> float:
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "middle", weight: str = "normal") -> str:
-    return (
-        f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}">{escape(text)}</text>'
-    )
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" font-weight="{weight}">{escape(text)}</text>'

@@ -47,9 +47,7 @@ def programmed(
         yield controller
 
 
-def program_over_p4runtime(
-    fabric: FabricSpec, program: Program, switches: Mapping[str, SwitchBackend]
-) -> None:
+def program_over_p4runtime(fabric: FabricSpec, program: Program, switches: Mapping[str, SwitchBackend]) -> None:
     """Have the controller write all entries into these switches (by name), through a P4Runtime server."""
     with controlled(fabric, program, switches):
         pass
@@ -60,9 +58,7 @@ def controlled(
     fabric: FabricSpec, program: Program, switches: Mapping[str, SwitchBackend]
 ) -> Iterator[BlockingFabricController]:
     """The controller of these switches (by name), through a P4Runtime server. They keep what it has written."""
-    devices = {
-        spec.device_id: Device(spec.device_id, switches[spec.name], CPU_PORT) for spec in fabric.switches
-    }
+    devices = {spec.device_id: Device(spec.device_id, switches[spec.name], CPU_PORT) for spec in fabric.switches}
     server = Server(devices, "127.0.0.1:0")
     server.start()
     try:
@@ -85,9 +81,7 @@ def roce_frames(
     return [write_frame(a, b, flow, payload, telemetry=telemetry) for flow in range(FLOWS)]
 
 
-def write_frame(
-    source: NicSpec, destination: NicSpec, flow: int, payload: bytes, *, telemetry: bool = True
-) -> bytes:
+def write_frame(source: NicSpec, destination: NicSpec, flow: int, payload: bytes, *, telemetry: bool = True) -> bytes:
     """An RDMA WRITE frame of a queue pair of its own for each flow, with or without space for INT."""
     frame = rdma_write_frame(
         source_mac=source.mac,

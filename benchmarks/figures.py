@@ -41,9 +41,7 @@ class Figure:
 
 def argument_parser(description: str | None) -> argparse.ArgumentParser:
     """A parser with the options that all benchmarks share."""
-    parser = argparse.ArgumentParser(
-        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument(
         "--realtime",

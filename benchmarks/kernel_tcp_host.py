@@ -60,9 +60,7 @@ class Samples:
         self.rows.append((now_ns, segment_bytes * window, round_trip_us))
 
 
-def send(
-    address: str, port: int, control: str, dscp: int, begin_ns: int, duration_ns: int, sample_ns: int
-) -> None:
+def send(address: str, port: int, control: str, dscp: int, begin_ns: int, duration_ns: int, sample_ns: int) -> None:
     """Send as much as goes from a time on, for so long."""
     with socket.socket(_ADDRESS_FAMILY, socket.SOCK_STREAM) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, control.encode())

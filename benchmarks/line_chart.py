@@ -29,9 +29,7 @@ def line_chart(
         )
         parts.append(f'<text x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value:.2f}</text>')
         time = first + (last - first) * tick / _TICKS
-        parts.append(
-            f'<text x="{x(time):.1f}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle">{time:,.0f}</text>'
-        )
+        parts.append(f'<text x="{x(time):.1f}" y="{_TOP + _HEIGHT + 18}" text-anchor="middle">{time:,.0f}</text>')
     points = " ".join(f"{x(time):.1f},{y(value):.1f}" for time, value in zip(times, values, strict=True))
     parts.append(f'<polyline points="{points}" fill="none" stroke="#4c78a8" stroke-width="2"/>')
     for number, (name, time) in enumerate(moments.items()):

@@ -38,9 +38,7 @@ def against_time(title: str, results: Sequence[TrainingRunResult]) -> Panel:
     curves = {}
     for each in results:
         times = accumulate(each.steps_ps, initial=0)
-        curves[each.algorithm] = [
-            (time / PS_PER_MS, loss) for time, loss in zip(times, each.losses, strict=True)
-        ]
+        curves[each.algorithm] = [(time / PS_PER_MS, loss) for time, loss in zip(times, each.losses, strict=True)]
     latest = max(points[-1][0] for points in curves.values())
     return Panel(title, "emulated time (ms)", "loss", _TICKS * math.ceil(latest / _TICKS), _LOSS, curves)
 

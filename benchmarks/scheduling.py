@@ -33,9 +33,7 @@ def realtime_this_process() -> None:
     os.sched_setscheduler(0, os.SCHED_RR, os.sched_param(REALTIME_PRIORITY))
 
 
-def measured_apart(
-    measure: Callable[..., dict[str, float]], *arguments: Any, realtime: bool
-) -> dict[str, float]:
+def measured_apart(measure: Callable[..., dict[str, float]], *arguments: Any, realtime: bool) -> dict[str, float]:
     """`measure(*arguments)` in a new process, whose peak of memory is its own. RuntimeError if it fails."""
     context = multiprocessing.get_context("spawn")
     here, there = context.Pipe(duplex=False)

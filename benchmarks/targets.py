@@ -123,11 +123,7 @@ def router(fabric: FabricSpec, program: Program, *, bmv2: bool, realtime: bool) 
     (spec,) = fabric.switches
     address = f"127.0.0.1:{FIRST_GRPC_PORT}"
     loaded = [str(program.json)]
-    command = (
-        bmv2_command(spec, address, loaded, FIRST_THRIFT_PORT)
-        if bmv2
-        else weft_command(spec, address, loaded)
-    )
+    command = bmv2_command(spec, address, loaded, FIRST_THRIFT_PORT) if bmv2 else weft_command(spec, address, loaded)
     with _servers([command], realtime=realtime, many_threads=bmv2):
         yield
 
@@ -163,9 +159,7 @@ def _wait_until_serving(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def weft_daemon(
-    fabric: FabricSpec, program: Program, folder: Path, *, realtime: bool
-) -> Iterator[JsonLinesChild]:
+def weft_daemon(fabric: FabricSpec, program: Program, folder: Path, *, realtime: bool) -> Iterator[JsonLinesChild]:
     """The process that runs all switches of a lab, programmed and with internal links; it reports counters."""
     config_path, log_path = folder / "switches.json", folder / "switches.log"
     config_path.write_text(json.dumps(_daemon_config(fabric)))

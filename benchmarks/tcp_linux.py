@@ -203,12 +203,9 @@ def _linux_item(lab: MininetLab, item: TcpTraffic) -> Found:
             time.sleep(item.sample / PS_PER_S)
         results = [_line(sender) for sender in senders]
     counted = [
-        _kernels_counters(lab, host.name) - earlier
-        for host, earlier in zip(lab.fabric.hosts, before, strict=True)
+        _kernels_counters(lab, host.name) - earlier for host, earlier in zip(lab.fabric.hosts, before, strict=True)
     ]
-    found = [
-        _of_kernel(each, counted[flow.source], begin_ns) for each, flow in zip(results, flows, strict=True)
-    ]
+    found = [_of_kernel(each, counted[flow.source], begin_ns) for each, flow in zip(results, flows, strict=True)]
     return Found(found, queue, sum(each["InCEPkts"] for each in counted))
 
 

@@ -144,8 +144,6 @@ def experts_panel(points: Sequence[ExpertsPoint]) -> Panel:
         _above(most, 500),
         {
             "between hosts": [(each.hosts_per_token, each.between_hosts_us) for each in limited],
-            "and within": [
-                (each.hosts_per_token, each.between_hosts_us + each.within_hosts_us) for each in limited
-            ],
+            "and within": [(each.hosts_per_token, each.between_hosts_us + each.within_hosts_us) for each in limited],
         },
     )

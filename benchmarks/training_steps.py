@@ -40,9 +40,7 @@ class Cluster:
             host_rate_bps=self.nic_bps,
             oversubscription=1.0,
         )
-        return with_scale_up(
-            rails, RANKS_PER_HOST, self.scale_up_bps, latency_ps=500_000 // scale, rail_optimised=True
-        )
+        return with_scale_up(rails, RANKS_PER_HOST, self.scale_up_bps, latency_ps=500_000 // scale, rail_optimised=True)
 
 
 DGX_A100 = Cluster("A100", 200e9, 2.4e12)
@@ -82,14 +80,10 @@ def shorter(model: Transformer, scale: int) -> Transformer:
 
     Computation, activations and what they send shrink alike; so does the output. Weights stay as they are.
     """
-    return model.model_copy(
-        update={"sequence": model.sequence // scale, "vocabulary": model.vocabulary // scale}
-    )
+    return model.model_copy(update={"sequence": model.sequence // scale, "vocabulary": model.vocabulary // scale})
 
 
-def run_step(
-    cluster: Cluster, model: Transformer, parallel: Mapping[str, Any], scale: int = 1, **item: Any
-) -> Step:
+def run_step(cluster: Cluster, model: Transformer, parallel: Mapping[str, Any], scale: int = 1, **item: Any) -> Step:
     """Run one step. With `scale`, of a model that is `shorter`, the optimizer is as many times faster."""
     preset = ACCELERATORS[cluster.accelerator]
     step = TrainingJobTraffic.model_validate(

@@ -24,9 +24,7 @@ class Plb(weft.PathChoice):
         """Stay on the path."""
         return self.current
 
-    def on_delivered(
-        self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool
-    ) -> None:
+    def on_delivered(self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool) -> None:
         """Count marks; at the end of a round trip, see whether there were too many."""
         if entropy != self.current:
             return
@@ -34,9 +32,7 @@ class Plb(weft.PathChoice):
         self.marked += congestion_experienced
         if now_ps < self.round_ends_ps:
             return
-        self.congested_rounds = (
-            self.congested_rounds + 1 if self.marked > self.threshold * self.delivered else 0
-        )
+        self.congested_rounds = self.congested_rounds + 1 if self.marked > self.threshold * self.delivered else 0
         if self.congested_rounds >= self.rounds:
             self._take_another(now_ps)
         else:

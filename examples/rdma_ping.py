@@ -13,10 +13,7 @@ async def server(device: rdma.Device) -> None:
     """Offer memory to whoever connects, and wait for the last message."""
     pd = rdma.PD(device)
     access = (
-        e.IBV_ACCESS_LOCAL_WRITE
-        | e.IBV_ACCESS_REMOTE_WRITE
-        | e.IBV_ACCESS_REMOTE_READ
-        | e.IBV_ACCESS_REMOTE_ATOMIC
+        e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ | e.IBV_ACCESS_REMOTE_ATOMIC
     )
     memory = np.zeros(1 << 20, np.uint8)
     mr = rdma.MR(pd, memory, access)
@@ -31,9 +28,7 @@ async def server(device: rdma.Device) -> None:
     device.report("sum of the memory", int(memory.sum()))
 
 
-async def client(
-    device: rdma.Device, server: str = "h0", sizes: tuple[int, ...] = (64, 4096, 1 << 20)
-) -> None:
+async def client(device: rdma.Device, server: str = "h0", sizes: tuple[int, ...] = (64, 4096, 1 << 20)) -> None:
     """Write and read each size once, add to a counter, and say goodbye."""
     pd = rdma.PD(device)
     mr = rdma.MR(pd, np.ones(1 << 20, np.uint8), e.IBV_ACCESS_LOCAL_WRITE)

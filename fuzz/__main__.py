@@ -14,9 +14,7 @@ from fuzz.targets import TARGETS
 @click.command()
 @click.argument("target", type=click.Choice(sorted(TARGETS)))
 @click.argument("cases", nargs=-1, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option(
-    "--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0), help="How long to run."
-)
+@click.option("--minutes", default=1.0, show_default=True, type=click.FloatRange(min=0), help="How long to run.")
 @click.option("--seed", default=1, show_default=True, help="Of all choices.")
 @click.option(
     "--output",

@@ -41,12 +41,9 @@ class EntityGenerator:
 
     def packet_out(self, rng: random.Random) -> p4r.PacketOut:
         """A packet with its metadata."""
-        header = next(
-            each for each in self._info.controller_packet_metadata if each.preamble.name == "packet_out"
-        )
+        header = next(each for each in self._info.controller_packet_metadata if each.preamble.name == "packet_out")
         metadata = [
-            p4r.PacketMetadata(metadata_id=each.id, value=value_bytes(rng, each.bitwidth))
-            for each in header.metadata
+            p4r.PacketMetadata(metadata_id=each.id, value=value_bytes(rng, each.bitwidth)) for each in header.metadata
         ]
         return p4r.PacketOut(payload=rng.randbytes(rng.choice((0, 1, 30, 1500))), metadata=metadata)
 
@@ -141,9 +138,7 @@ class EntityGenerator:
         return made
 
     def _direct_meter(self, rng: random.Random) -> p4r.DirectMeterEntry:
-        return p4r.DirectMeterEntry(
-            table_entry=self._table_entry(rng, key_only=True), config=_meter_config(rng)
-        )
+        return p4r.DirectMeterEntry(table_entry=self._table_entry(rng, key_only=True), config=_meter_config(rng))
 
     def _register(self, rng: random.Random) -> p4r.RegisterEntry:
         register = rng.choice(self._info.registers)
@@ -197,9 +192,7 @@ def _needs_priority(field: p4i.MatchField) -> bool:
 
 def value_bytes(rng: random.Random, width_bits: int) -> bytes:
     """A number of so many bits as P4Runtime's byte string; now and then too wide, not canonical, or empty."""
-    number = rng.choice((0, 1, 2, 3, rng.getrandbits(width_bits), (1 << width_bits) - 1)) & (
-        (1 << width_bits) - 1
-    )
+    number = rng.choice((0, 1, 2, 3, rng.getrandbits(width_bits), (1 << width_bits) - 1)) & ((1 << width_bits) - 1)
     if rng.random() < 0.03:
         return rng.choice(
             (

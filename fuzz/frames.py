@@ -119,9 +119,7 @@ def _resolution(rng: random.Random) -> Packet:
 
 
 def _other(rng: random.Random) -> Packet:
-    below = Ether(
-        src=_HOST_MAC, dst=rng.choice((SWITCH_MAC, _HOST_MAC, "01:00:5e:57:01:02", "ff:ff:ff:ff:ff:ff"))
-    )
+    below = Ether(src=_HOST_MAC, dst=rng.choice((SWITCH_MAC, _HOST_MAC, "01:00:5e:57:01:02", "ff:ff:ff:ff:ff:ff")))
     if rng.random() < 0.2:
         below = below / Dot1Q(vlan=rng.randrange(4096))
     if rng.random() < 0.3:

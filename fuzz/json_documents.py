@@ -192,9 +192,7 @@ def _value(rng: random.Random, other: Any) -> Any:
     if kind == 2:
         return rng.choice(_STRINGS)
     if kind == 3:
-        return rng.choice(
-            ([], {}, [[]], [None], {"type": rng.choice(_STRINGS), "value": rng.choice(_STRINGS)})
-        )
+        return rng.choice(([], {}, [[]], [None], {"type": rng.choice(_STRINGS), "value": rng.choice(_STRINGS)}))
     places = _places(other)
     if not places:
         return None

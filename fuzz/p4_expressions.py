@@ -40,9 +40,7 @@ class Expressions:
         if choice == 2:
             return f"!({self.condition(depth - 1)})"
         if choice == 3:
-            return (
-                f"({self.condition(depth - 1)}) {self.rng.choice(('&&', '||'))} ({self.condition(depth - 1)})"
-            )
+            return f"({self.condition(depth - 1)}) {self.rng.choice(('&&', '||'))} ({self.condition(depth - 1)})"
         width, signed = self.rng.choice(WIDTHS[1:]), self.rng.random() < 0.3
         left, right = (self.expression(width, signed, max(depth - 1, 0)) for _ in range(2))
         return f"{left} {self.rng.choice(('==', '!=', '<', '<=', '>', '>='))} {right}"

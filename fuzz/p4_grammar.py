@@ -279,8 +279,7 @@ class _Generator:
         width = self._rng.choice((3, 8, 16, 32))
         values = sorted({self._rng.getrandbits(3) for _ in range(3)})
         cases = "".join(
-            f"{width}w{value}: {{\n{self._block(depth - 1, in_ingress=in_ingress)}\n        }} "
-            for value in values
+            f"{width}w{value}: {{\n{self._block(depth - 1, in_ingress=in_ingress)}\n        }} " for value in values
         )
         value = f"{self._scope.expression(width, False, 1)} & {width}w3"
         return f"switch ({value}) {{ {cases}default: {{ {self._scope.assignment()} }} }}"

@@ -55,9 +55,7 @@ class Tables:
                 rest = f"implementation = {name}_selector;"
             case _:
                 pass
-        return (
-            f"{declared}    table {name} {{ key = {{ {key} }} actions = {{ {actions} NoAction; }} {rest} }}"
-        )
+        return f"{declared}    table {name} {{ key = {{ {key} }} actions = {{ {actions} NoAction; }} {rest} }}"
 
     def applied(self) -> str:
         """A statement that applies a table, if one is left."""
@@ -79,9 +77,7 @@ class Tables:
     def _entries(self, keys: list[tuple[str, int, bool]], kinds: list[str]) -> str:
         entries: dict[str, str] = {}
         for _ in range(self._rng.randrange(1, _MOST_ENTRIES + 1)):
-            matches = [
-                self._match(width, signed, kind) for (_, width, signed), kind in zip(keys, kinds, strict=True)
-            ]
+            matches = [self._match(width, signed, kind) for (_, width, signed), kind in zip(keys, kinds, strict=True)]
             entries.setdefault(", ".join(matches), self.call())
         return " ".join(f"({key}): {call};" for key, call in entries.items())
 

@@ -105,9 +105,7 @@ class P4RuntimeTarget:
         if choice <= 6:
             request = p4r.WriteRequest(device_id=1, election_id=U128.encode(1))
             for _ in range(rng.choice((1, 1, 2, 5))):
-                kind = rng.choice(
-                    (p4r.Update.INSERT, p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE)
-                )
+                kind = rng.choice((p4r.Update.INSERT, p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE))
                 request.updates.add(type=kind).entity.CopyFrom(self._generator.entity(rng))
             return "Write", request
         if choice <= 8:
@@ -154,9 +152,7 @@ def _mutated(rng: random.Random, method: str, request: Message) -> tuple[str, Me
 
 
 def _text(requests: Sequence[tuple[str, Message]]) -> bytes:
-    return "".join(
-        f"# {method}\n{text_format.MessageToString(request)}" for method, request in requests
-    ).encode()
+    return "".join(f"# {method}\n{text_format.MessageToString(request)}" for method, request in requests).encode()
 
 
 def _parse(case: bytes) -> list[tuple[str, Message]] | None:

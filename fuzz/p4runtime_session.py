@@ -63,9 +63,7 @@ class ServerUnderTest:
         weakref.finalize(self, _end, self._channel, self._server)
         self._stub: Any = p4r_grpc.P4RuntimeStub(self._channel)
 
-    def run(
-        self, config: p4r.ForwardingPipelineConfig, requests: Sequence[tuple[str, Message]]
-    ) -> list[Answer]:
+    def run(self, config: p4r.ForwardingPipelineConfig, requests: Sequence[tuple[str, Message]]) -> list[Answer]:
         """Send all requests as the primary controller. Raises Finding."""
         self._devices[1] = Device(1, self._backend, CPU_PORT)
         stream = _Stream(self._stub)

@@ -73,16 +73,13 @@ class PacketsTarget:
         """The scripts of Weft's conformance cases, and one that sets up a leaf of the fabric."""
         scripts = {path: path.with_suffix(".stf") for path in case_programs()} | {FABRIC: _FABRIC_SCRIPT}
         return [
-            f"{_HEADING}{path.name}\n{script.read_text(encoding='utf-8')}".encode()
-            for path, script in scripts.items()
+            f"{_HEADING}{path.name}\n{script.read_text(encoding='utf-8')}".encode() for path, script in scripts.items()
         ]
 
     def mutate(self, rng: random.Random, parents: Sequence[bytes]) -> bytes:
         """A script with packets changed, added and removed, and now and then with another set-up."""
         heading, *lines = parents[0].decode(errors="replace").split("\n")
-        others = [
-            line for line in parents[-1].decode(errors="replace").split("\n") if _PACKET.match(line.strip())
-        ]
+        others = [line for line in parents[-1].decode(errors="replace").split("\n") if _PACKET.match(line.strip())]
         for _ in range(rng.choice((1, 2, 4, 8))):
             _mutate_lines(rng, lines, others, fabric=FABRIC.name in heading)
         return "\n".join([heading, *lines[:_MOST_LINES]]).encode()
@@ -103,9 +100,7 @@ class PacketsTarget:
         twin = Twin(loaded)
         target = ScriptTarget(cast(SwitchBackend, _Both(twin)), twin.process)
         run = [each for each in statements if not isinstance(each, Expect | NoPacket | CheckCounter)]
-        failures = [
-            each for each in run_script(run, target, loaded) if "nothing more was expected" not in each
-        ]
+        failures = [each for each in run_script(run, target, loaded) if "nothing more was expected" not in each]
         twin.compare_state()
         return f"{path.stem}: {'run' if not failures else 'a statement is refused'}"
 
@@ -152,12 +147,7 @@ def _after(rng: random.Random, places: list[int], lines: list[str]) -> int:
 
 def _change_statement(rng: random.Random, lines: list[str]) -> None:
     """A number of some statement becomes another."""
-    found = [
-        (index, match)
-        for index, line in enumerate(lines)
-        for match in _NUMBER.finditer(line)
-        if len(line) < 300
-    ]
+    found = [(index, match) for index, line in enumerate(lines) for match in _NUMBER.finditer(line) if len(line) < 300]
     if not found:
         return
     index, match = rng.choice(found)
@@ -189,9 +179,9 @@ def _damage(rng: random.Random, data: bytearray) -> None:
             data[at] = rng.choice((0, 1, 0x7F, 0x80, 0xFF, rng.randrange(256)))
         case 3:
             width = rng.choice((2, 4))
-            data[at : at + width] = rng.choice(
-                (0, 1, 0x0800, 0x86DD, 0x88B5, 0xFFFF, rng.getrandbits(16))
-            ).to_bytes(width, "big")
+            data[at : at + width] = rng.choice((0, 1, 0x0800, 0x86DD, 0x88B5, 0xFFFF, rng.getrandbits(16))).to_bytes(
+                width, "big"
+            )
         case 4:
             del data[rng.randrange(len(data) + 1) :]
         case 5:

@@ -156,8 +156,7 @@ def _training_step(fabric: Fabric, draw: random.Random) -> bool:
     layers = [Layer(size, forward_ps=5 * US, backward_ps=10 * US)] * draw.choice([2, 5])
     numbers = np.random.default_rng(draw.getrandbits(32))
     gradients = [
-        numbers.standard_normal(size * len(layers)).astype(np.float32)
-        for _ in range(fabric.topology.rank_count)
+        numbers.standard_normal(size * len(layers)).astype(np.float32) for _ in range(fabric.topology.rank_count)
     ]
     step = TrainingStep(tuple(layers), bucket_bytes=4 * size)
     return fabric.training_step(step, "in-network", gradients, timeout_s=_TIMEOUT_S).ok
@@ -180,9 +179,7 @@ def episode(seed: int, number: int, collectives: int = COLLECTIVES_PER_EPISODE) 
     try:
         # With one of all slots, hosts reduce in a ring where two streams would need the same switches.
         trees, slots = draw.choice([(1, None), (1, None), (2, None), (1, 4096)])
-        with Fabric(
-            _topology(draw), clock="virtual", seed=number, control=control, trees=trees, slots=slots
-        ) as fabric:
+        with Fabric(_topology(draw), clock="virtual", seed=number, control=control, trees=trees, slots=slots) as fabric:
             ended_ps = fabric.hosts.now_ps()
             for done in range(collectives):
                 _schedule_flaps(fabric, draw)
@@ -210,15 +207,11 @@ def episode(seed: int, number: int, collectives: int = COLLECTIVES_PER_EPISODE) 
 
 def main() -> None:
     """Run episodes, and print how their collectives ended. Exit code 1 if one ended wrongly."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collectives", type=int, default=1000, help="how many to run")
     parser.add_argument("--minutes", type=float, default=60.0, help="after which no episode begins")
     parser.add_argument("--seed", type=int, default=1, help="of all choices")
-    parser.add_argument(
-        "--episodes", type=lambda text: [int(each) for each in text.split(",")], help="run these alone"
-    )
+    parser.add_argument("--episodes", type=lambda text: [int(each) for each in text.split(",")], help="run these alone")
     options = parser.parse_args()
     until_s = time.monotonic() + 60 * options.minutes
     counts = Counts()

@@ -53,9 +53,7 @@ class ProgramsTarget:
         left = sum(
             map(
                 len,
-                run(
-                    _twin(program, checked=bool(digest[0] & _CHECKED)), rng, traced=bool(digest[0] & _TRACED)
-                ),
+                run(_twin(program, checked=bool(digest[0] & _CHECKED)), rng, traced=bool(digest[0] & _TRACED)),
             )
         )
         return "packets left" if left else "nothing left"

@@ -107,9 +107,7 @@ def _action(rng: random.Random, table: Table) -> TableAction:
 
 
 def _call(rng: random.Random, action: Action) -> ActionCall:
-    return ActionCall(
-        action.name, tuple(rng.getrandbits(parameter.width_bits) for parameter in action.parameters)
-    )
+    return ActionCall(action.name, tuple(rng.getrandbits(parameter.width_bits) for parameter in action.parameters))
 
 
 def _match(rng: random.Random, key: KeyField) -> Match:

@@ -31,9 +31,7 @@ class Twin:
         self.native = NativeSwitch(name="fuzz", cpu_port=CPU_PORT)
         self.native.load(program)
         self._comparable = not any(
-            primitive.name in _CHANCE
-            for action in program.actions.values()
-            for primitive in action.primitives
+            primitive.name in _CHANCE for action in program.actions.values() for primitive in action.primitives
         )
 
     def both(self, act: Callable[[SwitchBackend], Any]) -> Any:
@@ -50,15 +48,11 @@ class Twin:
         before = Counter(self.native.drops()), Counter(self.oracle.drops)
         expected = CopyTrace()
         native = sorted(self.native.process(port, data))
-        oracle = sorted(
-            (output.port, output.data) for output in self.oracle.process(port, data, trace=expected)
-        )
+        oracle = sorted((output.port, output.data) for output in self.oracle.process(port, data, trace=expected))
         for trace in self.native.trace.take():
             _require_same("traces", [trace.root], [expected])
         native_events, oracle_events = _events(self.native), _events(self.oracle)
-        oracle = sorted(
-            oracle + [(CPU_PORT, event.data) for event in oracle_events if isinstance(event, PacketIn)]
-        )
+        oracle = sorted(oracle + [(CPU_PORT, event.data) for event in oracle_events if isinstance(event, PacketIn)])
         if self._comparable:
             _require_same("packets", native, oracle)
             fresh = [
@@ -123,9 +117,7 @@ def _require_same(what: str, native: list[Any], oracle: list[Any]) -> None:
 
 def _shown(values: list[Any]) -> str:
     listed = [
-        f"{value[0]}:{value[1][:_SHOWN_BYTES].hex()}({len(value[1])})"
-        if isinstance(value, tuple)
-        else repr(value)
+        f"{value[0]}:{value[1][:_SHOWN_BYTES].hex()}({len(value[1])})" if isinstance(value, tuple) else repr(value)
         for value in values[:8]
     ]
     return f"{len(values)} [{', '.join(listed)}]"

@@ -87,8 +87,4 @@ def programs_compiled_once_are_not_cached(request: pytest.FixtureRequest) -> Ite
 
 def begun_since(before: set[threading.Thread]) -> list[threading.Thread]:
     """Threads of Python that are there now and were not before."""
-    return [
-        each
-        for each in threading.enumerate()
-        if each not in before and not each.name.startswith(KEPT_THREADS)
-    ]
+    return [each for each in threading.enumerate() if each not in before and not each.name.startswith(KEPT_THREADS)]

@@ -53,9 +53,7 @@ def part_of(text: str, root: Path) -> tuple[int, int]:
 def part_of_commit(root: Path, count: int) -> int:
     """Return the part of the commit that is checked out; without Git, as in an unpacked archive, the first."""
     try:
-        done = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return 1
     return int(done.stdout, 16) % count + 1

@@ -100,9 +100,7 @@ def main(arguments: Sequence[str]) -> int:
     for habit in HABITS:
         measured = amount(habit, found)
         unit = "" if habit.is_opening else " per 10,000 words"
-        print(
-            f"{habit.name}: {measured:.4g}{unit} (at most {habit.limit:g}); {len(places(habit, found))} in all"
-        )
+        print(f"{habit.name}: {measured:.4g}{unit} (at most {habit.limit:g}); {len(places(habit, found))} in all")
         too_many |= measured > habit.limit
         if arguments:
             for each in places(habit, found):

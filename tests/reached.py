@@ -96,9 +96,7 @@ def source_of(path: str, text: str) -> Source:
             commands |= set(_run_by(node.args))
             called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
             if called == "import_module" and not (node.args and isinstance(node.args[0], ast.Constant)):
-                imports_siblings |= (
-                    path.count("/") > 1
-                )  # at the top, files or their callers name modules in full
+                imports_siblings |= path.count("/") > 1  # at the top, files or their callers name modules in full
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
                 if isinstance(key, ast.Constant) and isinstance(value, ast.Constant):
@@ -149,9 +147,7 @@ def _constants(tree: ast.Module) -> dict[str, frozenset[str]]:
                 for each in ast.walk(node.value)
                 if isinstance(each, ast.Constant) and isinstance(each.value, str)
             }
-            used = [
-                found.get(each.id, frozenset()) for each in ast.walk(node.value) if isinstance(each, ast.Name)
-            ]
+            used = [found.get(each.id, frozenset()) for each in ast.walk(node.value) if isinstance(each, ast.Name)]
             found[node.targets[0].id] = _names_in(strings).union(*used)
     return found
 
@@ -239,9 +235,7 @@ class Graph:
 
     def _parents(self, paths: Iterable[str]) -> set[str]:
         """The packages that are imported on the way; what those import late is none of this."""
-        found = {
-            f"{parent}/__init__.py" for path in paths for parent in PurePosixPath(path).parents if parent.name
-        }
+        found = {f"{parent}/__init__.py" for path in paths for parent in PurePosixPath(path).parents if parent.name}
         return found & self.sources.keys()
 
     def _modules_in(self, path: str) -> set[str]:
@@ -271,9 +265,7 @@ class Graph:
             elif len(parts) > 1:
                 reads = parts[0] in names
             else:
-                reads = path in names or any(
-                    fnmatch(path, name) for name in names if _PATTERN.fullmatch(name)
-                )
+                reads = path in names or any(fnmatch(path, name) for name in names if _PATTERN.fullmatch(name))
             if reads:
                 found.add(each)
         return found

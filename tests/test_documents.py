@@ -38,10 +38,7 @@ def page_name(page: Path) -> str:
 @pytest.mark.parametrize("page", PAGES, ids=page_name)
 def test_named_files_exist(page: Path) -> None:
     named = set(NAMED_PATH.findall(page.read_text(encoding="utf-8")))
-    assert (
-        sorted(name for name in named if not NOT_OURS.search(name) and not list(ROOT.glob(name.rstrip("/"))))
-        == []
-    )
+    assert sorted(name for name in named if not NOT_OURS.search(name) and not list(ROOT.glob(name.rstrip("/")))) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_name)

@@ -41,9 +41,7 @@ def test_python_is_formatted():
 def test_factors_between_units_of_time_have_one_set_of_names():
     defined = re.compile(r"^_?(PS|NS)_PER_[A-Z]+ = [0-9]", re.MULTILINE)
     files = [*(ROOT / "weft").rglob("*.py"), *(ROOT / "benchmarks").glob("*.py")]
-    found = [
-        str(path.relative_to(ROOT)) for path in files if defined.search(path.read_text(encoding="utf-8"))
-    ]
+    found = [str(path.relative_to(ROOT)) for path in files if defined.search(path.read_text(encoding="utf-8"))]
     assert found == ["weft/quantities/units.py"]
 
 
@@ -59,9 +57,7 @@ def messages_with_valid_values(source: str) -> list[int]:
         if isinstance(node, ast.Raise)
         and isinstance(node.exc, ast.Call)
         and ast.unparse(node.exc.func).split(".")[-1] not in NO_REFUSALS
-        and any(
-            isinstance(part, ast.Constant) and "(valid: " in str(part.value) for part in ast.walk(node.exc)
-        )
+        and any(isinstance(part, ast.Constant) and "(valid: " in str(part.value) for part in ast.walk(node.exc))
     ]
 
 

@@ -63,9 +63,7 @@ def imported(path: Path) -> set[str]:
         elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
             # "from weft import topologies" imports a module, too.
             found |= {node.module, *(f"weft.{alias.name}" for alias in node.names if node.module == "weft")}
-    return {".".join(name.split(".")[:2]) for name in found if name.split(".")[0] in ("weft", "fuzz")} - {
-        "weft"
-    }
+    return {".".join(name.split(".")[:2]) for name in found if name.split(".")[0] in ("weft", "fuzz")} - {"weft"}
 
 
 @pytest.mark.parametrize("package", sorted(ALLOWED))
@@ -99,17 +97,13 @@ def test_a_process_of_a_host_starts_without_pydantic() -> None:
 
 def test_dir_lists_the_public_names_before_any_is_imported() -> None:
     program = "import sys, weft; print(*dir(weft)); sys.exit('weft.run' in sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == sorted(weft.__all__)
     assert [name for name in dir(weft) if not hasattr(weft, name)] == []
 
 
 def test_weft_does_not_import_its_fuzzer() -> None:
-    wrong = [
-        str(path) for path in (ROOT / "weft").rglob("*.py") if any("fuzz" in name for name in imported(path))
-    ]
+    wrong = [str(path) for path in (ROOT / "weft").rglob("*.py") if any("fuzz" in name for name in imported(path))]
     assert wrong == []
 
 

@@ -55,10 +55,7 @@ SHARED = [
     ("p4/include/services/parameter_cache.p4", "CACHE_ENTRIES", parameter_cache.MAX_CACHED_BLOCKS),
     ("p4/include/services/parameter_cache.p4", "PARAMETER_VERSION", parameter.HEADER_VERSION),
     ("p4/include/services/parameter_cache.p4", "PARAMETER_CACHED", parameter.PARAMETER_CACHED),
-    *(
-        ("p4/include/services/parameter_cache.p4", f"PARAMETER_{each.name}", each)
-        for each in parameter.ParameterKind
-    ),
+    *(("p4/include/services/parameter_cache.p4", f"PARAMETER_{each.name}", each) for each in parameter.ParameterKind),
     ("p4/include/services/synchronisation.p4", "SERVICE_CELLS", services.MAX_CELLS),
     ("p4/include/services/synchronisation.p4", "SERVICE_CLIENT_ENTRIES", services.MAX_CLIENT_ENTRIES),
     ("p4/include/services/synchronisation.p4", "SERVICE_VERSION", service.HEADER_VERSION),
@@ -105,9 +102,7 @@ def declared(path: str, name: str) -> int:
     expression = re.sub(r"//.*", "", found[1] or found[2])
     expression = re.sub(r"(?:uint64_t|int64_t)\{(\w+)\}", r"\1", expression).replace("'", "")
     expression = re.sub(r"\b(0[xX][0-9a-fA-F]+|\d+)(?:u|U|l|L|ll|ull|ULL)+\b", r"\1", expression)
-    of = {
-        each: str(declared(where, each)) for where, each, _ in SHARED if each in expression and each != name
-    }
+    of = {each: str(declared(where, each)) for where, each, _ in SHARED if each in expression and each != name}
     for each, value in of.items():
         expression = re.sub(rf"\b{each}\b", value, expression)
     assert re.fullmatch(r"[0-9a-fA-FxX+\-*/()<\s]+", expression), f"{path}: {name} is {expression!r}"

@@ -38,9 +38,7 @@ SECTIONS = {
     "Run": {
         "run": Entry("weft.commands.run", "run", "Run a scenario and check its results"),
         "sweep": Entry("weft.commands.sweep", "sweep", "Run a scenario with every combination of values"),
-        "collective": Entry(
-            "weft.commands.collective", "collective", "Time a collective over a range of sizes"
-        ),
+        "collective": Entry("weft.commands.collective", "collective", "Time a collective over a range of sizes"),
         "lab": Entry("weft.commands.lab", "lab", "Keep a scenario's fabric up for other terminals"),
         "exec": Entry("weft.commands.exec", "exec_command", "Run a command in a host of the running lab"),
         "clean": Entry("weft.commands.clean", "clean", "Remove what interrupted runs left behind"),
@@ -50,13 +48,9 @@ SECTIONS = {
         "compare": Entry("weft.commands.compare", "compare", "Compare the results of several runs"),
         "trace": Entry("weft.commands.trace", "trace", "Show what a packet meets on its way"),
         "diff": Entry("weft.commands.diff", "diff", "Show what changed in switches between two moments"),
-        "controller": Entry(
-            "weft.controller.cli", "controller", "Read and change the switches of the running lab"
-        ),
+        "controller": Entry("weft.controller.cli", "controller", "Read and change the switches of the running lab"),
         "shell": Entry("weft.commands.shell", "shell", "Open p4runtime-shell on a switch"),
-        "switch-cli": Entry(
-            "weft.commands.switch_cli", "switch_cli", "Run simple_switch_CLI's commands on a switch"
-        ),
+        "switch-cli": Entry("weft.commands.switch_cli", "switch_cli", "Run simple_switch_CLI's commands on a switch"),
     },
     "Design": {
         "topology": Entry("weft.commands.topology", "topology", "Show, draw or export a scenario's fabric"),
@@ -69,9 +63,7 @@ SECTIONS = {
     },
     "Program": {
         "new": Entry("weft.commands.new", "new", "Make a folder with a P4 program of your own"),
-        "compile": Entry(
-            "weft.compiler.cli", "compile_command", "Compile a P4_16 program to BMv2 JSON and P4Info"
-        ),
+        "compile": Entry("weft.compiler.cli", "compile_command", "Compile a P4_16 program to BMv2 JSON and P4Info"),
         "stf": Entry("weft.commands.stf", "stf", "Run STF test cases on a P4 program"),
         "switch": Entry("weft.switch.cli", "switch", "Run one switch on interfaces of this machine"),
     },

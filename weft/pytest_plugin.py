@@ -72,12 +72,8 @@ def fabric(request: pytest.FixtureRequest) -> Iterator[Fabric]:
     of_options = FabricOptions.model_fields
     for name in arguments:
         if name not in of_topology and name not in of_options:
-            raise pytest.UsageError(
-                f"mark fabric: unknown '{name}'; {did_you_mean(name, [*of_topology, *of_options])}"
-            )
-    topology = topologies.leaf_spine(
-        **{name: arguments.pop(name) for name in list(arguments) if name in of_topology}
-    )
+            raise pytest.UsageError(f"mark fabric: unknown '{name}'; {did_you_mean(name, [*of_topology, *of_options])}")
+    topology = topologies.leaf_spine(**{name: arguments.pop(name) for name in list(arguments) if name in of_topology})
     running = Fabric(topology, **arguments)
     try:
         require_for(topology, running.options)

@@ -21,9 +21,7 @@ class ForwardTest(BaseTest):
         self.dataplane.flush()
         parameter = testutils.test_param_get
         config = sh.FwdPipeConfig(parameter("p4info"), parameter("config"))
-        sh.setup(
-            device_id=1, grpc_addr=parameter("grpcaddr"), election_id=(0, 1), config=config, verbose=False
-        )
+        sh.setup(device_id=1, grpc_addr=parameter("grpcaddr"), election_id=(0, 1), config=config, verbose=False)
 
     def tearDown(self) -> None:
         """Leave the stream."""
@@ -47,9 +45,7 @@ class RoutedPacket(ForwardTest):
         self.add_route("10.1.0.0/16", 1)
         for destination, port in (("10.2.0.9", 2), ("10.1.0.9", 1)):
             sent = testutils.simple_tcp_packet(eth_dst=ROUTER, ip_dst=destination, ip_ttl=64)
-            expected = testutils.simple_tcp_packet(
-                eth_dst=NEXT_HOP, eth_src=ROUTER, ip_dst=destination, ip_ttl=63
-            )
+            expected = testutils.simple_tcp_packet(eth_dst=NEXT_HOP, eth_src=ROUTER, ip_dst=destination, ip_ttl=63)
             testutils.send_packet(self, 1, sent)
             testutils.verify_packets(self, expected, [port])
         counts = [entry.packet_count for entry in sh.DirectCounterEntry("MyIngress.routed").read()]

@@ -27,9 +27,7 @@ class BusyUplinks(weft.Controller):
         for host in self.fabric.hosts:
             nic = host.nics[0]
             port = ports.get(host.name if is_leaf else nic.switch, self.uplinks[switch.name][0])
-            switch.insert(
-                "destinations", {"address": str(nic.ipv4.ip)}, "forward", {"port": port, "mac": nic.mac}
-            )
+            switch.insert("destinations", {"address": str(nic.ipv4.ip)}, "forward", {"port": port, "mac": nic.mac})
         if is_leaf and self.interval_ps:
             self.after(self.first_ps, lambda: self.begin(switch))
 

@@ -35,10 +35,7 @@ def main() -> None:
     with (sweep / "table.csv").open(encoding="utf-8", newline="") as file:
         points = {row["transport.congestion_control"]: row["point"] for row in csv.DictReader(file)}
     for algorithm, point in points.items():
-        print(
-            f"{algorithm:20}"
-            + "".join(f"{depth / 1000:>11.0f}" for depth in depths(sweep / "points" / point))
-        )
+        print(f"{algorithm:20}" + "".join(f"{depth / 1000:>11.0f}" for depth in depths(sweep / "points" / point)))
 
 
 if __name__ == "__main__":

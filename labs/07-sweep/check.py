@@ -11,9 +11,7 @@ ALGORITHMS = ("ring", "in-network")
 def two_parameters(work: Work) -> None:
     rows = work.sweep(OWN)
     points = {row["point"] for row in rows}
-    varying = {
-        key for key in rows[0] if "." in key and len({str(row[key]) for row in rows if key in row}) > 1
-    }
+    varying = {key for key in rows[0] if "." in key and len({str(row[key]) for row in rows if key in row}) > 1}
     if len(points) < 4 or len([key for key in varying if not key.startswith("run.")]) < 2:
         raise Missing(f"{OWN} has {len(points)} points")
 

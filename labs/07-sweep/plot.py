@@ -80,9 +80,7 @@ def svg(drawn: dict[str, tuple[str, str, Curve]], title: str) -> Iterator[str]:
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in (at(*point) for point in curve))
         style = f'stroke="{colour}" stroke-width="2" stroke-dasharray="{dash}"'
         yield f'<polyline points="{path}" fill="none" {style}/>'
-        yield from (
-            f'<circle cx="{at(*p)[0]:.1f}" cy="{at(*p)[1]:.1f}" r="3" fill="{colour}"/>' for p in curve
-        )
+        yield from (f'<circle cx="{at(*p)[0]:.1f}" cy="{at(*p)[1]:.1f}" r="3" fill="{colour}"/>' for p in curve)
         x, y = WIDTH - RIGHT + 16, TOP + 20 + 22 * number
         yield f'<line x1="{x}" y1="{y}" x2="{x + 26}" y2="{y}" {style}/>'
         yield f'<text x="{x + 32}" y="{y + 4}" font-size="12">{escape(label)}</text>'

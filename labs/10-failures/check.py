@@ -65,9 +65,7 @@ EXERCISE = Exercise(
             "events: another link, or all links of a spine, p0s2<->*; a host's only link must come back",
             another_failure,
         ),
-        at_least(
-            Figure("packets lost", lost), LEAST_LOST, "a failure while hosts write, in the first millisecond"
-        ),
+        at_least(Figure("packets lost", lost), LEAST_LOST, "a failure while hosts write, in the first millisecond"),
         Goal(
             f"{ANSWERS} has lost_packets, by cause: {{link cut: …, queue down: …}}",
             "packet_conservation.dropped of results.json",

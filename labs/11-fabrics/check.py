@@ -13,9 +13,7 @@ LONG = {"fabric.shape": [4, 4, 8]}
 def ring_us(work: Work) -> float:
     """Return the time of the ring alone, without the other traffic."""
     SAME.check(work)
-    own = {
-        "traffic": [{"collective": "allreduce", "algorithms": ["ring"], "data": "lengths", "sizes": ["4MiB"]}]
-    }
+    own = {"traffic": [{"collective": "allreduce", "algorithms": ["ring"], "data": "lengths", "sizes": ["4MiB"]}]}
     return work.run(OWN, own).collectives[0].time_ps / 1e6
 
 

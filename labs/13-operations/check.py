@@ -37,9 +37,7 @@ def two_at_once(work: Work) -> None:
             begin, end = max(begin, periods[0][0]), min(end, periods[0][1])
     if len(spines) < SPINES:
         raise Missing(f"{len(spines)} of the spines are switched off and on again in {OWN}")
-    links = [
-        link for link in work.fabric(OWN).links if link.b.node in spines and not dark(result, name_of(link))
-    ]
+    links = [link for link in work.fabric(OWN).links if link.b.node in spines and not dark(result, name_of(link))]
     if links:
         raise Missing(f"{name_of(links[0])} stays up, which is a link of a spine that is switched off")
     if end - begin < LEAST_US * 10**6:

@@ -25,9 +25,7 @@ def another_fabric(work: Work) -> None:
     fabric = work.fabric(OWN)
     delays = {link.link.delay_ps for link in fabric.links}
     if len(fabric.hosts) < RANKS or len(fabric.hosts) == LAB_RANKS or delays == {LAB_DELAY_PS}:
-        raise Missing(
-            f"{OWN} has {len(fabric.hosts)} hosts, and delays of {', '.join(f'{d:,}' for d in delays)} ps"
-        )
+        raise Missing(f"{OWN} has {len(fabric.hosts)} hosts, and delays of {', '.join(f'{d:,}' for d in delays)} ps")
 
 
 def correct(work: Work) -> None:

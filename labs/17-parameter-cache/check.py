@@ -24,9 +24,7 @@ def same_requests(work: Work) -> None:
     items = work.scenario(OWN).traffic
     if len(items) != 1:
         raise Missing(f"{OWN} has {len(items)} items of traffic, where the exercise has one")
-    own, lab = (
-        each.model_dump(mode="json", by_alias=True) for each in (items[0], work.scenario(str(LAB)).traffic[0])
-    )
+    own, lab = (each.model_dump(mode="json", by_alias=True) for each in (items[0], work.scenario(str(LAB)).traffic[0]))
     for key in ALIKE:
         if own.get(key) != lab[key]:
             raise Missing(f"{OWN}: {key} is {own.get(key)}, in {LAB.name} {lab[key]}")

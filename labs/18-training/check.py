@@ -39,9 +39,7 @@ EXERCISE = Exercise(
     [
         SAME,
         Goal("hosts add up the gradients", "algorithms: one of ring, tree, halving-doubling", of_hosts),
-        Goal(
-            "the losses are those of one process", "data are the gradients: nothing to change", as_one_process
-        ),
+        Goal("the losses are those of one process", "data are the gradients: nothing to change", as_one_process),
         at_most(
             Figure("the exposed time of a step", lambda work: result(work).exposed_ps / 1e6, "µs"),
             110,

@@ -10,9 +10,7 @@ SIZE_BYTES, RATIO = 2**20, 2.0
 def pair(work: Work) -> tuple[CollectiveResult, CollectiveResult]:
     """Return the all-gathers of the largest size that both algorithms have."""
     found = {
-        (each.algorithm, each.size_bytes): each
-        for each in work.run(OWN).collectives
-        if each.collective == "allgather"
+        (each.algorithm, each.size_bytes): each for each in work.run(OWN).collectives if each.collective == "allgather"
     }
     sizes = [size for algorithm, size in found if algorithm == "ring" and ("in-network", size) in found]
     if not sizes:

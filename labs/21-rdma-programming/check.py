@@ -22,9 +22,7 @@ def result(work: Work) -> RdmaResult:
         raise Missing(f"{SCENARIO} has {len(found)} items 'rdma', where the exercise has one")
     hosts = [program.host for program in found[0].programs]
     if hosts != HOSTS:
-        raise Missing(
-            f"{SCENARIO} has programs on {', '.join(hosts)}, where the exercise has {', '.join(HOSTS)}"
-        )
+        raise Missing(f"{SCENARIO} has programs on {', '.join(hosts)}, where the exercise has {', '.join(HOSTS)}")
     return found[0]
 
 

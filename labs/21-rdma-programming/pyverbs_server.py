@@ -53,9 +53,7 @@ GID_INDEX_LIMIT = 16
 MOST_LINE_BYTES = 4096
 PATIENCE_S = 30.0
 RECEIVES = 2 * SLOTS
-NO_DEVICE = (
-    "no RDMA device{name}: run vagrant/soft-roce.sh --pyverbs, which makes them; docs/lab-vm.md ({reason})"
-)
+NO_DEVICE = "no RDMA device{name}: run vagrant/soft-roce.sh --pyverbs, which makes them; docs/lab-vm.md ({reason})"
 
 
 class Failed(Exception):
@@ -118,15 +116,11 @@ class Connection:
     def __init__(self, device: Device) -> None:
         self._device = device
         capabilities = QPCap(max_send_wr=4 * SLOTS, max_recv_wr=RECEIVES)
-        attributes = QPInitAttr(
-            qp_type=e.IBV_QPT_RC, scq=device.cq, rcq=device.cq, cap=capabilities, sq_sig_all=1
-        )
+        attributes = QPInitAttr(qp_type=e.IBV_QPT_RC, scq=device.cq, rcq=device.cq, cap=capabilities, sq_sig_all=1)
         self.qp = QP(device.pd, attributes)
         self.psn = secrets.randbits(24)
         state = QPAttr(port_num=1)
-        state.qp_access_flags = (
-            e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
-        )
+        state.qp_access_flags = e.IBV_ACCESS_LOCAL_WRITE | e.IBV_ACCESS_REMOTE_WRITE | e.IBV_ACCESS_REMOTE_READ
         self.qp.to_init(state)
         self._state = state
         for _ in range(RECEIVES):
@@ -201,9 +195,7 @@ class Server:
     def __init__(self, device: Device, workers: int) -> None:
         self._device = device
         self.weights = Memory(device.pd, np.zeros(ELEMENTS, np.int32), e.IBV_ACCESS_REMOTE_READ)
-        self.slots = Memory(
-            device.pd, np.zeros((workers, SLOTS, ELEMENTS), np.int32), e.IBV_ACCESS_REMOTE_WRITE
-        )
+        self.slots = Memory(device.pd, np.zeros((workers, SLOTS, ELEMENTS), np.int32), e.IBV_ACCESS_REMOTE_WRITE)
         self._workers: dict[int, tuple[int, Connection]] = {}
 
     def admit(self, stream: socket.socket) -> None:
@@ -313,17 +305,13 @@ class Worker:
 
     def measure(self) -> None:
         """Print latencies and bandwidths of each size: medians, and with one and with all slots under way."""
-        print(
-            f"{'size (B)':>10}{'push (µs)':>12}{'pull (µs)':>12}{'1 under way (Gb/s)':>20}{'16 (Gb/s)':>12}"
-        )
+        print(f"{'size (B)':>10}{'push (µs)':>12}{'pull (µs)':>12}{'1 under way (Gb/s)':>20}{'16 (Gb/s)':>12}")
         for size in SIZES:
             pushed, pulled = (
-                statistics.median(one(size) for _ in range(REPETITIONS))
-                for one in (self.pushed_us, self.pulled_us)
+                statistics.median(one(size) for _ in range(REPETITIONS)) for one in (self.pushed_us, self.pulled_us)
             )
             rates = [
-                8e-9 * size * REPETITIONS / self.push_many(size, REPETITIONS, under_way)
-                for under_way in (1, SLOTS)
+                8e-9 * size * REPETITIONS / self.push_many(size, REPETITIONS, under_way) for under_way in (1, SLOTS)
             ]
             print(f"{size:>10,}{pushed:>12.1f}{pulled:>12.1f}{rates[0]:>20.3f}{rates[1]:>12.3f}")
 
@@ -368,9 +356,7 @@ def work(options: argparse.Namespace) -> None:
 
 def main() -> None:
     """See above."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
     for name, run, device in (("serve", serve, "rxe_h0"), ("work", work, "rxe_h1")):
         command = commands.add_parser(name)

@@ -34,9 +34,7 @@ def fit(points: Points) -> tuple[float, float, float]:
 
 def main() -> None:
     """Print a row for each algorithm."""
-    print(
-        f"{'algorithm':18}{'latency (µs)':>14}{'bandwidth (GB/s)':>18}{'half at (KiB)':>15}{'deviation (%)':>15}"
-    )
+    print(f"{'algorithm':18}{'latency (µs)':>14}{'bandwidth (GB/s)':>18}{'half at (KiB)':>15}{'deviation (%)':>15}")
     for algorithm, points in points_of(Path(sys.argv[1])).items():
         latency_us, bandwidth, deviation = fit(points)
         half_kib = latency_us * bandwidth * 1000 / 1024

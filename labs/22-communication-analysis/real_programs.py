@@ -177,9 +177,7 @@ def write_table(found: Mapping[str, Times], path: Path) -> None:
 
 def main() -> None:
     """Measure, print and write."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=parse_size_bytes, nargs="+", default=[1024, 16384, 262144, 1 << 20])
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--dilation", type=float, default=300.0)

@@ -57,9 +57,7 @@ def port(labels: Port, queue_bytes: int, held: float, dilation: float) -> list[d
     ]
 
 
-def firing(
-    work: Work, ports: Sequence[list[dict[str, str]]], dilation: float, at: str = EVALUATED
-) -> set[str]:
+def firing(work: Work, ports: Sequence[list[dict[str, str]]], dilation: float, at: str = EVALUATED) -> set[str]:
     """Return at which ports of those that are exported the alert fires. Raises Missing where the file is not valid."""
     valid(work)
     tested: dict[str, Any] = {
@@ -117,9 +115,7 @@ def valid(work: Work) -> None:
 def at_the_root(work: Work) -> None:
     where = firing(work, [port(ROOT, 50_000, 0, 1000), port(SPINE, 0, 0, 1000)], 1000)
     if where != {"p0l0:1"}:
-        raise Missing(
-            f"50 KB wait at p0l0:1, which nobody holds, and nothing at p0s0:1: it fires at {names(where)}"
-        )
+        raise Missing(f"50 KB wait at p0l0:1, which nobody holds, and nothing at p0s0:1: it fires at {names(where)}")
 
 
 def not_where_held(work: Work) -> None:
@@ -140,8 +136,7 @@ def held_a_little(work: Work) -> None:
     for dilation in (1000.0, 10.0):
         if not firing(work, [port(ROOT, 50_000, 0.02, dilation)], dilation):
             raise Missing(
-                "50 KB wait at p0l0:1, held for a fiftieth of the time at a dilation of "
-                f"{dilation:g}: it does not fire"
+                f"50 KB wait at p0l0:1, held for a fiftieth of the time at a dilation of {dilation:g}: it does not fire"
             )
 
 

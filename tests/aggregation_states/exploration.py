@@ -141,9 +141,7 @@ class Exploration:
         if known not in self._contributions:
             here = self._lives[life]
             round_number, slot = divmod(message - base, here.slot_count)
-            packet = here.contribution(
-                self._workers[worker], slot, round_number, self._lanes(life, worker, message)
-            )
+            packet = here.contribution(self._workers[worker], slot, round_number, self._lanes(life, worker, message))
             self._contributions[known] = self._packet_bit(packet)
         return self._contributions[known]
 
@@ -162,9 +160,7 @@ class Exploration:
         if frame not in self._read:
             headers, payload = _core.parse_packet(frame)
             about = headers["aggregation"]
-            lanes = tuple(
-                int.from_bytes(payload[at : at + 4], "big", signed=True) for at in range(0, len(payload), 4)
-            )
+            lanes = tuple(int.from_bytes(payload[at : at + 4], "big", signed=True) for at in range(0, len(payload), 4))
             self._read[frame] = (about["epoch"], about["slot"], about["round"], lanes)
             assert (headers["deth"]["q_key"], about["epoch"]) in {
                 (life.memberships[each].q_key, life.memberships[each].epoch)

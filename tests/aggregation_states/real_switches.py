@@ -165,9 +165,7 @@ def _added(
     return control.add_job(job_id, list(workers), slot_count, [plane])
 
 
-def epochs_over_two_planes(
-    pipeline: Pipeline, slot_count: int, workers: Sequence[str], count: int
-) -> list[Epoch]:
+def epochs_over_two_planes(pipeline: Pipeline, slot_count: int, workers: Sequence[str], count: int) -> list[Epoch]:
     """Return lives of a stream whose plane is lost, goes over the other one, and comes home as that is lost, too."""
 
     def prepare(control: BlockingFabricController, life: int) -> Mapping[str, tuple[JobMembership, ...]]:

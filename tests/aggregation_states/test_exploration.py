@@ -24,13 +24,9 @@ MUTANTS = {
         "same_round = same_epoch && age == 0": "same_round = same_epoch",
         " || (age != 0 && age[31:31] == 0)": "",
     },
-    "a slot keeps the lanes of its last round": {
-        "bitmap = worker_bit;": "bitmap = worker_bit; combine = 0xFFFFFFFF;"
-    },
+    "a slot keeps the lanes of its last round": {"bitmap = worker_bit;": "bitmap = worker_bit; combine = 0xFFFFFFFF;"},
     "a contributor counts twice": {"(bitmap & worker_bit) == 0": "true"},
-    "a slot keeps the contributors of its last round": {
-        "bitmap = worker_bit;": "bitmap = bitmap | worker_bit;"
-    },
+    "a slot keeps the contributors of its last round": {"bitmap = worker_bit;": "bitmap = bitmap | worker_bit;"},
     "what was sent up is not sent up again": {
         "outcome = state == SLOT_SENT_UP ? Outcome.SEND_UP : Outcome.REPLY;": "outcome = Outcome.REPLY;"
     },
@@ -76,9 +72,7 @@ def test_a_stream_goes_to_the_other_plane_and_comes_home(pipeline: Pipeline) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("messages", "lives", "states"), [(2, 2, 16736), (1, 3, 196869)])
-def test_a_stream_changes_planes_of_two_levels(
-    pipeline: Pipeline, messages: int, lives: int, states: int
-) -> None:
+def test_a_stream_changes_planes_of_two_levels(pipeline: Pipeline, messages: int, lives: int, states: int) -> None:
     first, *later = epochs_over_two_planes(pipeline, 1, TWO_LEAVES, lives)
     assert Exploration(first, messages, *later).explore(LIMIT).states == states
 

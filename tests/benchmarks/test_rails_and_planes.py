@@ -26,9 +26,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("collective", PATTERNS)
 def test_along_rails_nothing_crosses_a_spine_and_nothing_takes_longer(collective: str) -> None:
-    found = {
-        name: bench_rails.run(name, 8, PATTERNS[collective], "hierarchical") for name in bench_rails.FABRICS
-    }
+    found = {name: bench_rails.run(name, 8, PATTERNS[collective], "hierarchical") for name in bench_rails.FABRICS}
     assert found["clos"].bytes_through_spines > 0
     assert found["rail-optimised"].bytes_through_spines == found["rail-only"].bytes_through_spines == 0
     assert found["rail-optimised"].time_us == found["rail-only"].time_us <= found["clos"].time_us

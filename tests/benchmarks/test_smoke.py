@@ -52,9 +52,7 @@ ELSEWHERE = {"bench_training_shapes.py": "test_training_shapes.py"}
 def test_every_benchmark_has_a_small_run() -> None:
     assert sorted([*SMALL, *ELSEWHERE]) == [path.name for path in BENCHMARKS]
     folder = Path(__file__).parent
-    assert all(
-        Path(name).stem in (folder / test).read_text(encoding="utf-8") for name, test in ELSEWHERE.items()
-    )
+    assert all(Path(name).stem in (folder / test).read_text(encoding="utf-8") for name, test in ELSEWHERE.items())
 
 
 REAL_CLOCK = ("bench_mpi_over_tcp.py", "bench_switch.py", "bench_tcp_linux.py")

@@ -69,21 +69,15 @@ class StateGenerator:
                         self._action(table),
                         self.rng.randrange(1, 100) if table.needs_priority else 0,
                     )
-                    self._same(
-                        switches, lambda switch, name=name, entry=entry: switch.table_insert(name, entry)
-                    )
+                    self._same(switches, lambda switch, name=name, entry=entry: switch.table_insert(name, entry))
             constant = table.default_entry is not None and table.default_entry.constant
             if table.key and not constant and table.action_profile is None and self.rng.random() < 0.5:
                 action = self._action(table)
-                self._same(
-                    switches, lambda switch, name=name, action=action: switch.table_set_default(name, action)
-                )
+                self._same(switches, lambda switch, name=name, action=action: switch.table_set_default(name, action))
         for name, value_set in sorted(self.program.value_sets.items()):
             full = (1 << value_set.width_bits) - 1
             members = [(number(self.rng, value_set.width_bits), full) for _ in range(2)]
-            self._same(
-                switches, lambda switch, name=name, members=members: switch.value_set_write(name, members)
-            )
+            self._same(switches, lambda switch, name=name, members=members: switch.value_set_write(name, members))
 
     def _same(self, switches: tuple[SwitchBackend, ...], act: Callable[[SwitchBackend], object]) -> None:
         """Do this to each; all refuse a key that is taken, for example."""
@@ -97,14 +91,10 @@ class StateGenerator:
         assert len({outcome == "" for outcome in outcomes}) == 1, outcomes
 
     def _fill_profile(self, name: str, has_groups: bool, switches: tuple[SwitchBackend, ...]) -> None:
-        actions = [
-            a for table in self.program.tables.values() if table.action_profile == name for a in table.actions
-        ]
+        actions = [a for table in self.program.tables.values() if table.action_profile == name for a in table.actions]
         for member in range(1, 5):
             call = self._call(self.rng.choice(actions))
-            self._same(
-                switches, lambda switch, member=member, call=call: switch.member_insert(name, member, call)
-            )
+            self._same(switches, lambda switch, member=member, call=call: switch.member_insert(name, member, call))
         if has_groups:
             for group in range(1, 3):
                 members = [GroupMember(each) for each in self.rng.sample(range(1, 5), 2)]

@@ -80,9 +80,7 @@ def command_lines(statements: list[Statement], program: Program) -> list[str] | 
     sent = False
     for statement in statements:
         sent = sent or isinstance(statement, Packet)
-        if isinstance(statement, Remove) or (
-            sent and isinstance(statement, Add | SetDefault | SwitchCommand)
-        ):
+        if isinstance(statement, Remove) or (sent and isinstance(statement, Add | SetDefault | SwitchCommand)):
             return None
         if isinstance(statement, Add):
             tables.add(statement)

@@ -42,9 +42,7 @@ def test_long_sums(tmp_path: Path, count: int) -> None:
 
 def test_long_concatenations(tmp_path: Path) -> None:
     terms = " ++ ".join(["hdr.data.a"] * 400)
-    assert changed(
-        tmp_path, locals="bit<3200> w;", apply=f"w = {terms}; hdr.data.b = w[3191:3184];"
-    ).startswith("0101")
+    assert changed(tmp_path, locals="bit<3200> w;", apply=f"w = {terms}; hdr.data.b = w[3191:3184];").startswith("0101")
 
 
 @pytest.mark.parametrize(("last", "result"), [(3, "09"), (4, "01")])
@@ -59,9 +57,7 @@ def test_long_choices(tmp_path: Path) -> None:
 
 
 def test_long_chains_of_branches(tmp_path: Path) -> None:
-    branches = " else ".join(
-        f"if (hdr.data.d == {number}) {{ hdr.data.c = {number}; }}" for number in range(1500)
-    )
+    branches = " else ".join(f"if (hdr.data.d == {number}) {{ hdr.data.c = {number}; }}" for number in range(1500))
     assert changed(tmp_path, apply=branches) == "0102000400000004aabb"
 
 
@@ -76,13 +72,9 @@ def test_comparisons_of_large_headers(tmp_path: Path) -> None:
     fields = " ".join(f"bit<8> f{number};" for number in range(500))
     parts = {"declarations": f"header large_t {{ {fields} }}", "headers": "large_t x; large_t y;"}
     both = "hdr.x.setValid(); hdr.y.setValid(); hdr.x = hdr.y;"
-    assert changed(tmp_path, apply=f"{both} if (hdr.x == hdr.y) {{ hdr.data.a = 9; }}", **parts).startswith(
-        "09"
-    )
+    assert changed(tmp_path, apply=f"{both} if (hdr.x == hdr.y) {{ hdr.data.a = 9; }}", **parts).startswith("09")
     both += " hdr.x.f499 = hdr.y.f499 + 1;"
-    assert changed(tmp_path, apply=f"{both} if (hdr.x == hdr.y) {{ hdr.data.a = 9; }}", **parts).startswith(
-        "01"
-    )
+    assert changed(tmp_path, apply=f"{both} if (hdr.x == hdr.y) {{ hdr.data.a = 9; }}", **parts).startswith("01")
 
 
 def test_a_long_key_is_computed_at_each_application(tmp_path: Path) -> None:

@@ -12,9 +12,7 @@ from weft.compiler.emit_json import document_text
 from weft.compiler.emit_json.document import INDENTED_DEPTH
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
-VALUES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=40
-)
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=40)
 
 
 @given(st.dictionaries(st.text(), VALUES))

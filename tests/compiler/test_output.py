@@ -19,9 +19,7 @@ FABRIC = Path(__file__).parents[2] / "p4" / "fabric.p4"
 
 
 def table(document: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(
-        entry for pipeline in document["pipelines"] for entry in pipeline["tables"] if entry["name"] == name
-    )
+    return next(entry for pipeline in document["pipelines"] for entry in pipeline["tables"] if entry["name"] == name)
 
 
 def test_fabric_compiles_and_loads() -> None:
@@ -71,9 +69,7 @@ def test_entries_and_priorities(tmp_path: Path) -> None:
                 (7, 9): set(3);
             }
         }"""
-    entries = table(compile_text(tmp_path, program_text(locals=locals_, apply="t.apply();")).json, "I.t")[
-        "entries"
-    ]
+    entries = table(compile_text(tmp_path, program_text(locals=locals_, apply="t.apply();")).json, "I.t")["entries"]
     assert [entry["priority"] for entry in entries] == [21, 1, 2]
     assert entries[0]["match_key"] == [
         {"match_type": "ternary", "key": "0x01", "mask": "0x0f"},
@@ -92,9 +88,7 @@ def test_field_lists_clone_and_digest(tmp_path: Path) -> None:
     )
     lists = {entry["name"]: entry for entry in result.json["field_lists"]}
     assert [len(lists[name]["elements"]) for name in ("field_list1", "field_list2")] == [1, 2]
-    primitives = {
-        primitive["op"]: primitive for action in result.json["actions"] for primitive in action["primitives"]
-    }
+    primitives = {primitive["op"]: primitive for action in result.json["actions"] for primitive in action["primitives"]}
     clone = primitives["clone_ingress_pkt_to_egress"]["parameters"]
     assert int(clone[1]["value"], 16) == lists["field_list2"]["id"]
     assert len(result.json["learn_lists"][0]["elements"]) == 2
@@ -102,9 +96,7 @@ def test_field_lists_clone_and_digest(tmp_path: Path) -> None:
 
 
 def test_aliases_name_the_intrinsic_metadata(tmp_path: Path) -> None:
-    aliases = {
-        alias: tuple(field) for alias, field in compile_text(tmp_path, program_text()).json["field_aliases"]
-    }
+    aliases = {alias: tuple(field) for alias, field in compile_text(tmp_path, program_text()).json["field_aliases"]}
     assert aliases["intrinsic_metadata.priority"] == ("standard_metadata", "priority")
     assert aliases["queueing_metadata.enq_qdepth"] == ("standard_metadata", "enq_qdepth")
 

@@ -35,9 +35,7 @@ def test_no_imports_form_a_cycle(name: str) -> None:
         for path in folder.rglob("*.py")
         if path.name != "__init__.py"
     }
-    graph = {
-        module: imports(path, f"weft.compiler.{name}") & modules.keys() for module, path in modules.items()
-    }
+    graph = {module: imports(path, f"weft.compiler.{name}") & modules.keys() for module, path in modules.items()}
     assert any(graph.values())
     TopologicalSorter(graph).prepare()  # raises CycleError, which names the cycle
 

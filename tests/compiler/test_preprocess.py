@@ -90,12 +90,8 @@ def test_an_unknown_directive_is_ignored_with_a_warning() -> None:
     assert "#inlcude" in diagnostics.messages[0].message
 
 
-@pytest.mark.parametrize(
-    ("file", "architecture"), [("psa.p4", "psa"), ("tna.p4", "tna"), ("bmv2/psa.p4", "psa")]
-)
-def test_an_include_of_another_architecture_says_that_only_v1model_is_there(
-    file: str, architecture: str
-) -> None:
+@pytest.mark.parametrize(("file", "architecture"), [("psa.p4", "psa"), ("tna.p4", "tna"), ("bmv2/psa.p4", "psa")])
+def test_an_include_of_another_architecture_says_that_only_v1model_is_there(file: str, architecture: str) -> None:
     diagnostics = Diagnostics()
     Preprocessor(diagnostics).run(SourceFile("main.p4", f"#include <{file}>"))
     (error,) = diagnostics.messages

@@ -128,10 +128,7 @@ def tables(document: dict[str, Any]) -> dict[str, Any]:
         for table in pipeline["tables"]:
             if table["key"]:
                 keys = [(key["match_type"], key["name"], key["mask"]) for key in table["key"]]
-                plain = [
-                    table[each]
-                    for each in ("match_type", "type", "max_size", "with_counters", "support_timeout")
-                ]
+                plain = [table[each] for each in ("match_type", "type", "max_size", "with_counters", "support_timeout")]
                 result[table["name"]] = (
                     keys,
                     plain,

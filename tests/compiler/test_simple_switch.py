@@ -63,9 +63,7 @@ P4C_DEVIATES = {"select_without_match": "p4c lets a packet that no case fits go 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", own_cases(), ids=lambda case: case.name)
-def test_own_script_passes_with_p4c(
-    case: Case, p4c: P4c, tmp_path: Path, request: pytest.FixtureRequest
-) -> None:
+def test_own_script_passes_with_p4c(case: Case, p4c: P4c, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """What our cases expect is what the reference compiler and switch do, too."""
     if case.name in P4C_DEVIATES:
         request.applymarker(pytest.mark.xfail(reason=P4C_DEVIATES[case.name], strict=True))

@@ -32,9 +32,7 @@ def test_entries_and_packets_fare_as_with_p4c(program: Path, p4c: P4c) -> None:
         assert behaviour_differences(ours.json_text(), document, seed, PACKETS) == []
 
 
-@pytest.mark.parametrize(
-    "name", ["switches", "calc", "more_passes", "varbits", "l2_learn", "meters", "basic"]
-)
+@pytest.mark.parametrize("name", ["switches", "calc", "more_passes", "varbits", "l2_learn", "meters", "basic"])
 def test_listed_entries_are_those_of_p4c(name: str, tmp_path: Path) -> None:
     program, theirs = Path(__file__).parent / "programs" / f"{name}.p4", tmp_path / "entries.bin"
     command = ["p4c-bm2-ss", "--Wdisable", "--p4runtime-entries-files", str(theirs), str(program)]

@@ -24,9 +24,7 @@ def behaviour_differences(ours: str, theirs: str, seed: int, packets: int) -> li
         port, data = rng.randrange(PORTS), generator.packet()
         outcomes = [outcome(switch, port, data) for switch in switches]
         if outcomes[0] != outcomes[1]:
-            found.append(
-                f"packet {turn} {data.hex()} into port {port}: {outcomes[0]} instead of {outcomes[1]}"
-            )
+            found.append(f"packet {turn} {data.hex()} into port {port}: {outcomes[0]} instead of {outcomes[1]}")
     for name in programs[0].register_arrays:
         if name in programs[1].register_arrays:
             cells = [list(switch.register_read_all(name)) for switch in switches]

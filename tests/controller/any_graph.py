@@ -23,9 +23,7 @@ def connected_fabrics(draw: st.DrawFn, largest: int = 9) -> FabricSpec:
     for each in range(1, count):
         builder.add_link(nodes[each], nodes[draw(st.integers(0, each - 1))], LINK)
     place = st.integers(0, count - 1)
-    for a, b in draw(
-        st.lists(st.tuples(place, place).filter(lambda ends: ends[0] != ends[1]), max_size=count)
-    ):
+    for a, b in draw(st.lists(st.tuples(place, place).filter(lambda ends: ends[0] != ends[1]), max_size=count)):
         builder.add_link(nodes[a], nodes[b], LINK)
     return builder.build({})
 

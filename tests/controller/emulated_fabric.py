@@ -73,12 +73,10 @@ class EmulatedFabric:
 def emulated(fabric: FabricSpec, native: bool = False) -> Iterator[EmulatedFabric]:
     """Run oracle or native switches and their P4Runtime server on a free loopback port."""
     switches: dict[str, Any] = {
-        switch.name: NativeSwitch(name=switch.name) if native else OracleSwitch()
-        for switch in fabric.switches
+        switch.name: NativeSwitch(name=switch.name) if native else OracleSwitch() for switch in fabric.switches
     }
     devices = {
-        switch.device_id: Device(switch.device_id, switches[switch.name], CPU_PORT)
-        for switch in fabric.switches
+        switch.device_id: Device(switch.device_id, switches[switch.name], CPU_PORT) for switch in fabric.switches
     }
     server = Server(devices, "127.0.0.1:0")
     server.start()

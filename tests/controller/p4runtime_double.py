@@ -93,9 +93,7 @@ class P4RuntimeDouble(p4r_grpc.P4RuntimeServicer):
         primary = device.primary_id() if device.primary_id() >= device.highest else 0
         for stream, bid in device.bids.items():
             answer = p4r.MasterArbitrationUpdate(election_id=U128.encode(primary or device.highest))
-            code = (
-                rpc_code.OK if bid == primary else rpc_code.ALREADY_EXISTS if primary else rpc_code.NOT_FOUND
-            )
+            code = rpc_code.OK if bid == primary else rpc_code.ALREADY_EXISTS if primary else rpc_code.NOT_FOUND
             answer.status.code = code
             device.streams[stream].put_nowait(p4r.StreamMessageResponse(arbitration=answer))
 

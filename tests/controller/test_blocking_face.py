@@ -17,9 +17,7 @@ from weft.controller.pipeline import Pipeline
 from weft.engine import Engine
 from weft.topologies import leaf_spine
 
-METHODS = dict(
-    each for each in inspect.getmembers(FabricController, inspect.isfunction) if not each[0].startswith("_")
-)
+METHODS = dict(each for each in inspect.getmembers(FabricController, inspect.isfunction) if not each[0].startswith("_"))
 
 
 @pytest.fixture

@@ -42,9 +42,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
-def with_lab(
-    state: Path, test: Callable[[P4RuntimeDouble, FabricController, Invoke], Awaitable[None]]
-) -> None:
+def with_lab(state: Path, test: Callable[[P4RuntimeDouble, FabricController, Invoke], Awaitable[None]]) -> None:
     """Run a test with a lab up: server, controller with a job, state file; commands run in a thread."""
 
     async def invoke(*arguments: str) -> Result:
@@ -122,8 +120,7 @@ def test_counters_name_ports_reasons_outcomes_and_jobs(state: Path) -> None:
         device.constants = encode_entities([entry("drops", {"reason": 5}, "drops.no_route")], schema)
         device.packets_of_entry = 9
         shown = {
-            (row["counter"], row["of"]): row["packets"]
-            for row in rows(await invoke("counters", "p0l0", "--json"))
+            (row["counter"], row["of"]): row["packets"] for row in rows(await invoke("counters", "p0l0", "--json"))
         }
         assert shown == {
             ("sent", "port 3 (p0s0)"): 11,
@@ -159,9 +156,7 @@ def test_ecn_is_set_without_unseating_the_lab_s_controller(state: Path) -> None:
         values = {row["port"]: (row["kmin_bytes"], row["kmax"], row["pmax"]) for row in changed}
         assert values["3 (p0s0)"] == (8000, 200, 0.5)
         assert {row["port"]: row["kmin_bytes"] for row in changed}["1 (h0)"] == 40_000
-        added = rows(
-            await invoke("ecn", "set", "--class", "5", "--kmin", "1", "--kmax", "2", "--pmax", "1", "--json")
-        )
+        added = rows(await invoke("ecn", "set", "--class", "5", "--kmin", "1", "--kmax", "2", "--pmax", "1", "--json"))
         assert {row["class"] for row in added} == {3, 5}
         await control.remove_job(7)
         assert control.session("p0l0").is_primary
@@ -323,15 +318,11 @@ def test_health_of_a_lab_that_is_gone_is_one_line(state: Path) -> None:
     result = CliRunner().invoke(command, ["health"])
     assert result.exit_code == 4
     (line,) = result.output.strip().splitlines()
-    assert line.startswith(
-        f"Error: none of the lab's switches answers ({len(FABRIC.switches)} asked): p0l0: "
-    )
+    assert line.startswith(f"Error: none of the lab's switches answers ({len(FABRIC.switches)} asked): p0l0: ")
 
 
 @pytest.mark.parametrize("group", [0, 7])
-def test_no_interface_that_is_not_the_lab_s_own_is_touched(
-    group: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_interface_that_is_not_the_lab_s_own_is_touched(group: int, monkeypatch: pytest.MonkeyPatch) -> None:
     leaf = FABRIC.switch("p0l0")
     ports = tuple(replace(port, interface="lo") for port in leaf.ports)
     switches = tuple(replace(switch, ports=ports) if switch is leaf else switch for switch in FABRIC.switches)

@@ -72,9 +72,7 @@ def controller(address: str, fabric: FabricSpec = FABRIC, **options: Any) -> Fab
     return FabricController(fabric, PIPELINE, embedded_targets(fabric, address), timeout_s=10, **options)
 
 
-def expected(
-    double: P4RuntimeDouble, state: FabricState | None = None, settings: Settings | None = None
-) -> None:
+def expected(double: P4RuntimeDouble, state: FabricState | None = None, settings: Settings | None = None) -> None:
     """Every device holds exactly the plan."""
     schema = PIPELINE.schema()
     plan = desired_entities(FABRIC, settings or Settings(), state or FabricState())
@@ -313,13 +311,9 @@ def test_what_the_program_has_no_table_for_is_left_out() -> None:
     table.preamble.name = table.preamble.alias = "other_table"
 
     async def body(double: P4RuntimeDouble, address: str) -> None:
-        control = FabricController(
-            FABRIC, Pipeline(info, b"{}"), embedded_targets(FABRIC, address), timeout_s=10
-        )
+        control = FabricController(FABRIC, Pipeline(info, b"{}"), embedded_targets(FABRIC, address), timeout_s=10)
         async with control:
-            assert control.left_out == {
-                switch.name: {"int_port": "no table int_port"} for switch in FABRIC.switches
-            }
+            assert control.left_out == {switch.name: {"int_port": "no table int_port"} for switch in FABRIC.switches}
 
     run(body)
 
@@ -401,9 +395,7 @@ def test_blocking_controller_does_the_same_from_a_thread() -> None:
     async def body(double: P4RuntimeDouble, address: str) -> None:
         def use() -> int:
             targets = embedded_targets(FABRIC, address)
-            with BlockingFabricController(
-                FabricController(FABRIC, PIPELINE, targets, timeout_s=10)
-            ) as control:
+            with BlockingFabricController(FabricController(FABRIC, PIPELINE, targets, timeout_s=10)) as control:
                 control.configure(EcnSettings({}))
                 return control.add_job(2, ["h0", "h5"], slot_count=8)["h5"][1].worker_index
 
@@ -419,9 +411,7 @@ def test_one_server_per_switch_as_with_bmv2() -> None:
     async def body() -> None:
         doubles = {switch.name: P4RuntimeDouble() for switch in fabric.switches}
         servers = {name: await serve(double) for name, double in doubles.items()}
-        targets = {
-            switch.name: GrpcTarget(servers[switch.name][1], switch.device_id) for switch in fabric.switches
-        }
+        targets = {switch.name: GrpcTarget(servers[switch.name][1], switch.device_id) for switch in fabric.switches}
         settings = Settings(target=BMV2)
         async with FabricController(fabric, PIPELINE, targets, settings, timeout_s=10) as control:
             await control.add_job(1, ["h0", "h1"], slot_count=1)
@@ -454,9 +444,7 @@ def test_an_interrupted_call_is_cancelled_and_leaves_nothing_behind() -> None:
 
             tasks: list[asyncio.Task[None]] = []
             targets = embedded_targets(FABRIC, address)
-            with BlockingFabricController(
-                FabricController(FABRIC, PIPELINE, targets, timeout_s=10)
-            ) as control:
+            with BlockingFabricController(FabricController(FABRIC, PIPELINE, targets, timeout_s=10)) as control:
                 control.call(start(endless()))
             return ended
 

@@ -33,9 +33,7 @@ def grids(draw: st.DrawFn) -> FabricSpec:
 def complete(shape: tuple[int, ...]) -> FabricSpec:
     """A fabric with a link between any two switches that differ in one coordinate."""
     builder = FabricBuilder()
-    switches = {
-        place: builder.add_switch(0, "node", coordinates=place) for place in product(*map(range, shape))
-    }
+    switches = {place: builder.add_switch(0, "node", coordinates=place) for place in product(*map(range, shape))}
     for switch in switches.values():
         builder.add_host([switch], LINK)
     for (a, one), (b, other) in product(switches.items(), repeat=2):
@@ -75,9 +73,7 @@ def test_every_pair_is_joined_in_the_order_of_dimensions(fabric: FabricSpec) -> 
     for source, destination in product(range(len(fabric.switches)), repeat=2):
         places = way(fabric, plane, source, destination)
         assert places is not None
-        assert len(places) - 1 == fabric.hops_between(
-            fabric.switches[source].name, fabric.switches[destination].name
-        )
+        assert len(places) - 1 == fabric.hops_between(fabric.switches[source].name, fabric.switches[destination].name)
         turns = [
             next(
                 dimension

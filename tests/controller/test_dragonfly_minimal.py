@@ -38,9 +38,7 @@ def ways(fabric: FabricSpec, plane: DragonflyMinimal, source: int, destination: 
             found.append(way)
             continue
         here = fabric.switches[way[-1]]
-        hops = next(
-            (hops for hops, bits in plane.routes[here.name].towards.items() if bits >> destination & 1), ()
-        )
+        hops = next((hops for hops, bits in plane.routes[here.name].towards.items() if bits >> destination & 1), ())
         for hop in hops:
             after = place_of[here.port(hop.port).peer.node]
             assert after not in way

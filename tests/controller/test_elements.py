@@ -24,11 +24,7 @@ def elements_of(fabric: FabricSpec) -> list[Element]:
     """Return the links and switches without which no host is cut off."""
     links = [link_element(fabric, link) for link in fabric.links]
     switches = [switch_element(fabric, each.name) for each in fabric.switches if not each.host_ports]
-    return [
-        each
-        for each in links + switches
-        if not hosts_cut_off(fabric, NO_FAILURES, each.added_to(NO_FAILURES))
-    ]
+    return [each for each in links + switches if not hosts_cut_off(fabric, NO_FAILURES, each.added_to(NO_FAILURES))]
 
 
 def arrives(fabric: FabricSpec, routes: dict[str, SwitchRoutes]) -> bool:

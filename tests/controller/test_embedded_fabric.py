@@ -76,11 +76,7 @@ def from_host(host: str, plane: int, *, to_mac: str | None = None) -> Ether:
 
 def udp(source: str, destination: str, plane: int, *, version: int = 4, source_port: int = 1000) -> bytes:
     a, b = FABRIC.host(source).nic(plane), FABRIC.host(destination).nic(plane)
-    ip = (
-        IP(src=str(a.ipv4.ip), dst=str(b.ipv4.ip))
-        if version == 4
-        else IPv6(src=str(a.ipv6.ip), dst=str(b.ipv6.ip))
-    )
+    ip = IP(src=str(a.ipv4.ip), dst=str(b.ipv4.ip)) if version == 4 else IPv6(src=str(a.ipv6.ip), dst=str(b.ipv6.ip))
     return bytes(from_host(source, plane) / ip / UDP(sport=source_port, dport=9) / Raw(b"payload"))
 
 
@@ -109,9 +105,7 @@ def test_the_whole_plan_encodes_with_the_compiler_s_p4info(pipeline: Pipeline) -
 
 
 @pytest.mark.parametrize("version", [4, 6])
-def test_every_host_reaches_every_host(
-    fabric: EmulatedFabric, control: BlockingFabricController, version: int
-) -> None:
+def test_every_host_reaches_every_host(fabric: EmulatedFabric, control: BlockingFabricController, version: int) -> None:
     for plane in range(FABRIC.planes):
         for source in FABRIC.hosts:
             for destination in FABRIC.hosts:
@@ -180,17 +174,10 @@ def test_arp_and_neighbour_discovery_are_answered_by_the_leaf(
 def test_switches_answer_ping(fabric: EmulatedFabric, control: BlockingFabricController) -> None:
     nic = FABRIC.host("h0").nic(0)
     for address in (FABRIC.switch("p0l0").address, FABRIC.switch("p0s1").address):
-        request = (
-            from_host("h0", 0)
-            / IP(src=str(nic.ipv4.ip), dst=str(address))
-            / ICMP(id=7, seq=1)
-            / Raw(b"x" * 16)
-        )
+        request = from_host("h0", 0) / IP(src=str(nic.ipv4.ip), dst=str(address)) / ICMP(id=7, seq=1) / Raw(b"x" * 16)
         reply = only(fabric.send("h0", 0, bytes(request)))
         assert (reply[IP].src, reply[ICMP].type, reply[ICMP].id) == (str(address), 0, 7)
-    ping6 = (
-        from_host("h0", 0) / IPv6(src=str(nic.ipv6.ip), dst=str(nic.gateway_ipv6)) / ICMPv6EchoRequest(id=7)
-    )
+    ping6 = from_host("h0", 0) / IPv6(src=str(nic.ipv6.ip), dst=str(nic.gateway_ipv6)) / ICMPv6EchoRequest(id=7)
     assert only(fabric.send("h0", 0, bytes(ping6)))[IPv6].src == str(nic.gateway_ipv6)
 
 
@@ -215,9 +202,7 @@ def test_int_is_stamped_hop_by_hop(fabric: EmulatedFabric, control: BlockingFabr
     packet = only(fabric.send("h0", 0, write_frame(int_telemetry=True)))
     shim = packet[IntShim]
     assert shim.hop_count == 3
-    assert [(hop.rate_code, hop.timestamp_ns, hop.queue_cells) for hop in shim.hops[:3]] == [
-        (2, 123_456, 77)
-    ] * 3
+    assert [(hop.rate_code, hop.timestamp_ns, hop.queue_cells) for hop in shim.hops[:3]] == [(2, 123_456, 77)] * 3
     spines = {switch_id(FABRIC.switch(name)) for name in ("p0s0", "p0s1")}
     leaves = switch_id(FABRIC.switch("p0l0")) ^ switch_id(FABRIC.switch("p0l1"))
     assert shim.path_id ^ leaves in spines
@@ -289,9 +274,7 @@ def all_reduce(
 ) -> list[Delivery]:
     delivered = []
     for number, host in enumerate(memberships):
-        frame = contribute(
-            memberships[host][plane], [number + 1, -number, 1 << 31 >> 1], round_number=round_number
-        )
+        frame = contribute(memberships[host][plane], [number + 1, -number, 1 << 31 >> 1], round_number=round_number)
         delivered.extend(fabric.send(host, plane, frame))
     return delivered
 

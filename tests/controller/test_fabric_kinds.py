@@ -49,9 +49,7 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Pipeline:
 
 
 @contextmanager
-def running(
-    fabric: FabricSpec, pipeline: Pipeline
-) -> Iterator[tuple[EmulatedFabric, BlockingFabricController]]:
+def running(fabric: FabricSpec, pipeline: Pipeline) -> Iterator[tuple[EmulatedFabric, BlockingFabricController]]:
     with (
         emulated(fabric, native=True) as switches,
         BlockingFabricController(
@@ -67,16 +65,10 @@ def three_tiers(pipeline: Pipeline) -> Iterator[tuple[EmulatedFabric, BlockingFa
         yield both
 
 
-def roce(
-    fabric: FabricSpec, source: str, destination: str, version: IpVersion, entropy: int, plane: int = 0
-) -> bytes:
+def roce(fabric: FabricSpec, source: str, destination: str, version: IpVersion, entropy: int, plane: int = 0) -> bytes:
     """A RoCEv2 packet with space for INT."""
     a, b = fabric.host(source).nic(plane), fabric.host(destination).nic(plane)
-    ip = (
-        IP(src=str(a.ipv4.ip), dst=str(b.ipv4.ip))
-        if version == 4
-        else IPv6(src=str(a.ipv6.ip), dst=str(b.ipv6.ip))
-    )
+    ip = IP(src=str(a.ipv4.ip), dst=str(b.ipv4.ip)) if version == 4 else IPv6(src=str(a.ipv6.ip), dst=str(b.ipv6.ip))
     transport = UDP(sport=0xC000 | entropy, dport=4791, chksum=0) / BTH(opcode=4) / Raw(bytes(64))
     return bytes(Ether(src=a.mac, dst=a.gateway_mac) / IntShim() / ip / transport)
 
@@ -90,9 +82,7 @@ def test_every_host_reaches_every_host_over_shortest_paths(
         for destination in THREE_TIERS.hosts:
             if source is destination:
                 continue
-            (delivery,) = switches.send(
-                source.name, 0, roce(THREE_TIERS, source.name, destination.name, version, 1)
-            )
+            (delivery,) = switches.send(source.name, 0, roce(THREE_TIERS, source.name, destination.name, version, 1))
             assert delivery.host == destination.name
             same_pod = source.index // 2 == destination.index // 2
             assert len(switches.passed) == (3 if same_pod else 5)

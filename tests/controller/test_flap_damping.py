@@ -67,9 +67,7 @@ def test_a_link_becomes_suppressed_above_the_limit_alone(damping: FlapDamping, a
 
 
 @given(dampings(), gaps.filter(bool))
-def test_a_suppressed_link_is_used_again_in_time_and_not_before(
-    damping: FlapDamping, after_ps: list[int]
-) -> None:
+def test_a_suppressed_link_is_used_again_in_time_and_not_before(damping: FlapDamping, after_ps: list[int]) -> None:
     last = failing(damping, after_ps)[-1]
     reuse_ps = last.reuse_ps(damping)
     assert (reuse_ps is None) == (not last.is_suppressed)
@@ -93,9 +91,7 @@ def test_what_a_penalty_decays_to_does_not_depend_on_who_looked_between(
 
 
 @given(dampings(), gaps.filter(bool), st.integers(0, 30 * MS))
-def test_another_failure_never_brings_the_reuse_forward(
-    damping: FlapDamping, after_ps: list[int], gap_ps: int
-) -> None:
+def test_another_failure_never_brings_the_reuse_forward(damping: FlapDamping, after_ps: list[int], gap_ps: int) -> None:
     *_, last = failing(damping, after_ps)
     again = last.after_failure(last.as_of_ps + gap_ps, damping)
     before, after = last.reuse_ps(damping), again.reuse_ps(damping)

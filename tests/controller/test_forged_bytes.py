@@ -46,9 +46,7 @@ def running(
             FabricController(FABRIC, pipeline, embedded_targets(FABRIC, fabric.address))
         ) as control,
     ):
-        jobs = {
-            version: control.add_job(job, MEMBERS, 4, ip_version=version) for version, job in JOBS.items()
-        }
+        jobs = {version: control.add_job(job, MEMBERS, 4, ip_version=version) for version, job in JOBS.items()}
         yield fabric, {version: job["h2"][0] for version, job in jobs.items()}
 
 

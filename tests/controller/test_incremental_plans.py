@@ -65,9 +65,7 @@ def touched_by(fabric: FabricSpec, failures: Failures) -> tuple[set[str], int]:
     before = planner.plan(Settings(), FabricState())
     after = planner.plan(Settings(), FabricState(failures))
     touched = {name for name, plan in after.items() if not plan.is_same_as(before[name])}
-    changed = sum(
-        entity not in list(before[name].routes) for name in touched for entity in after[name].routes
-    )
+    changed = sum(entity not in list(before[name].routes) for name in touched for entity in after[name].routes)
     return touched, changed
 
 

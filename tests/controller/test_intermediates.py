@@ -129,9 +129,7 @@ def test_a_way_through_a_group_has_two_global_links_at_most() -> None:
     assert hops <= set(range(2, 6))
 
 
-@pytest.mark.parametrize(
-    ("fabric", "name"), [(dragonfly(), "dragonfly_ugal"), (hyperx(), "dimension_order_ugal")]
-)
+@pytest.mark.parametrize(("fabric", "name"), [(dragonfly(), "dragonfly_ugal"), (hyperx(), "dimension_order_ugal")])
 def test_hops_are_those_of_the_routes(fabric: FabricSpec, name: str) -> None:
     walk = Walk(fabric, ROUTING_KINDS.named(name))
     entities = desired_entities(fabric, Settings(routing=name), FabricState())
@@ -205,6 +203,4 @@ def test_ports_of_hosts_say_how_packets_are_routed() -> None:
 
 def test_two_groups_have_no_third() -> None:
     plans = desired_entities(dragonfly(groups=2), Settings(routing="dragonfly_valiant"), FabricState())
-    assert not any(
-        getattr(each, "table_id", "") == "source_routing_ports" for plan in plans.values() for each in plan
-    )
+    assert not any(getattr(each, "table_id", "") == "source_routing_ports" for plan in plans.values() for each in plan)

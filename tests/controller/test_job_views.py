@@ -46,9 +46,7 @@ def test_rows_are_what_switches_hold_after_reductions() -> None:
     topology = leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2)
     with Fabric(topology, clock="virtual", slots=64, tenants=TENANTS) as fabric:
         inputs = [np.ones(6400, np.int32)] * 2
-        assert fabric.run(
-            CollectiveRequest("allreduce", inputs, "in-network", ranks=[2, 0], tenant="blue")
-        ).result.ok
+        assert fabric.run(CollectiveRequest("allreduce", inputs, "in-network", ranks=[2, 0], tenant="blue")).result.ok
         fabric.lab.controller.add_job(9, ["h3", "h1"], 32, planes=[1])
         found = found_on(fabric)
         secrets = {job.q_key for job in fabric.lab.controller.jobs}
@@ -143,9 +141,7 @@ def test_what_a_tenant_has_of_a_switch_is_a_sum_over_its_jobs() -> None:
 
 def test_entries_of_another_program_s_hand_are_shown_too() -> None:
     fabric = leaf_spine(planes=1, leaves=1, spines=1, hosts_per_leaf=2)
-    entry = HeldJob(
-        {"slot_base": 4, "slot_count": 4, "epoch": 3, "is_root": 1, "worker_count": 2}, b"?", {}, 5
-    )
+    entry = HeldJob({"slot_base": 4, "slot_count": 4, "epoch": 3, "is_root": 1, "worker_count": 2}, b"?", {}, 5)
     switches = {"p0l0": SwitchJobs(16, {3: entry, 4: entry}), "p0s0": SwitchJobs(16, {})}
     found = FabricJobs(fabric, tenant_settings({}), switches)
     assert [(row["job"], row["tenant"], row["packets"]) for row in job_rows(found)] == [

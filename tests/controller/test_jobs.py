@@ -81,10 +81,7 @@ def walk_up(entities: dict[str, list[Entity]], memberships: dict[str, JobMembers
                 job["parent_mac"],
                 job["parent_address"],
             )
-            assert (
-                find(entities[switch.name], "aggregation_member", "parent", job_id=10, port=port_up.number)
-                == {}
-            )
+            assert find(entities[switch.name], "aggregation_member", "parent", job_id=10, port=port_up.number) == {}
             arriving.append((parent, port_up.peer.port, job["rank_at_parent"], None))
     assert roots == 1
 
@@ -96,9 +93,7 @@ def walk_down(entities: dict[str, list[Entity]], job: Job, plane: int) -> Counte
     while pending:
         name = pending.pop()
         group = next(e for e in entities[name] if isinstance(e, finsy.P4MulticastGroupEntry))
-        assert (
-            group.multicast_group_id == find(entities[name], "aggregation_job", job_id=10)["multicast_group"]
-        )
+        assert group.multicast_group_id == find(entities[name], "aggregation_job", job_id=10)["multicast_group"]
         for replica in group.replicas:
             port = FABRIC.switch(name).port(replica)  # type: ignore[arg-type]
             if port.peer_is_host:

@@ -82,9 +82,7 @@ def test_lanes_are_as_few_as_the_layers_and_one_fewer_is_a_cycle(name: str, lane
     assert KIND.lanes(fabric, 0).count == lanes
     in_one_lane = find_cycle(fabric.switches_of_plane(0), plane.destinations(), KIND.lanes(fabric, 0))
     assert bool(in_one_lane) == (lanes > 1)
-    tables = {
-        each.table_id for of_switch in entities.values() for each in of_switch if hasattr(each, "table_id")
-    }
+    tables = {each.table_id for of_switch in entities.values() for each in of_switch if hasattr(each, "table_id")}
     assert ("layer_by_ipv4" in tables) == (lanes > 1)
 
 

@@ -119,9 +119,7 @@ def test_a_link_that_loses_nothing_is_never_lossy(history: list[tuple[int, int, 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(100, 3000), min_size=2, max_size=30), st.integers(2, 10))
-def test_a_link_that_loses_a_tenth_or_more_is_found_when_enough_was_sent(
-    intervals: list[int], one_in: int
-) -> None:
+def test_a_link_that_loses_a_tenth_or_more_is_found_when_enough_was_sent(intervals: list[int], one_in: int) -> None:
     link, sent, found, since = watch(), 0, [], 0
     for number, packets in enumerate(intervals, 1):
         sent, since = sent + packets, since + packets

@@ -45,9 +45,7 @@ FABRIC = parallel(10**10, 10**10, 4 * 10**10)
 def weights_at(fabric: FabricSpec, switch: str, failures: Failures = NO_FAILURES) -> list[dict[int, object]]:
     """Return the weight and the watched port of every member, by port, group by group."""
     groups = (
-        each
-        for each in ShortestPaths(fabric, 0).plan(failures)[switch]
-        if isinstance(each, finsy.P4ActionProfileGroup)
+        each for each in ShortestPaths(fabric, 0).plan(failures)[switch] if isinstance(each, finsy.P4ActionProfileGroup)
     )
     return [{member.member_id: member.weight for member in group.members or ()} for group in groups]
 

@@ -38,9 +38,7 @@ def id_of(fabric: FabricSpec, *names: str) -> int:
         (DRAGONFLY, "dragonfly_ugal", ("p0r0", "p0r4", "p0r5", "p0r9")),
     ],
 )
-def test_a_path_of_the_routes_is_known_by_its_id(
-    fabric: FabricSpec, kind: str, path: tuple[str, ...]
-) -> None:
+def test_a_path_of_the_routes_is_known_by_its_id(fabric: FabricSpec, kind: str, path: tuple[str, ...]) -> None:
     paths = PlannedPaths.of_kind(fabric, kind, 0)
     assert paths.with_id(path[0], path[-1], id_of(fabric, *path), len(path)) == FoundPath(path)
 
@@ -49,10 +47,7 @@ def test_a_path_that_the_routes_do_not_have_is_unknown() -> None:
     """Minimal routes have none by another group; dimension order turns once."""
     minimal = PlannedPaths.of_kind(DRAGONFLY, "dragonfly_minimal", 0)
     id_by_group_2 = id_of(DRAGONFLY, "p0r0", "p0r4", "p0r5", "p0r9")
-    assert (
-        "no path of the present routes has the id"
-        in minimal.with_id("p0r0", "p0r9", id_by_group_2, 4).why_unknown
-    )
+    assert "no path of the present routes has the id" in minimal.with_id("p0r0", "p0r9", id_by_group_2, 4).why_unknown
     mesh = PlannedPaths.of_kind(MESH, "dimension_order", 0)
     other_turn = id_of(MESH, "p0n0", "p0n1", "p0n4")
     assert mesh.with_id("p0n0", "p0n4", other_turn, 3).switches == ()

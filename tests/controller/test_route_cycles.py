@@ -105,9 +105,7 @@ def routed_fabrics(draw: st.DrawFn) -> Routed:
     nodes = [builder.add_switch(0, "node", coordinates=(each,)) for each in range(count)]
     for each in draw(st.lists(st.integers(0, count - 1), min_size=1, max_size=4)):
         builder.add_host([nodes[each]], LINK)
-    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(
-        lambda pair: pair[0] != pair[1]
-    )
+    pairs = st.tuples(st.integers(0, count - 1), st.integers(0, count - 1)).filter(lambda pair: pair[0] != pair[1])
     for a, b in draw(st.lists(pairs, min_size=1, max_size=7)):
         builder.add_link(nodes[a], nodes[b], LINK)
     fabric = builder.build({})
@@ -121,9 +119,7 @@ def routed_fabrics(draw: st.DrawFn) -> Routed:
         some = st.builds(LaneRule, lane, lane, any_port, any_port)
         rules[switch.name] = tuple(draw(st.lists(some, max_size=3)))
     layers: dict[str, dict[int, int]] = {}
-    for name, place in draw(
-        st.sets(st.tuples(st.sampled_from(sorted(destinations)), st.integers(0, count - 1)))
-    ):
+    for name, place in draw(st.sets(st.tuples(st.sampled_from(sorted(destinations)), st.integers(0, count - 1)))):
         of_switch = layers.setdefault(name, {})
         if layer := draw(lane):
             of_switch[layer] = of_switch.get(layer, 0) | 1 << place

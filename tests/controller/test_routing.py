@@ -24,9 +24,7 @@ def plane_routes(fabric: FabricSpec, plane: int, failures: Failures = NO_FAILURE
 
 
 def longest_match(routes: SwitchRoutes, address: IPv4Address | IPv6Address) -> Route | None:
-    matching = [
-        route for route in routes if route.prefix.version == address.version and address in route.prefix
-    ]
+    matching = [route for route in routes if route.prefix.version == address.version and address in route.prefix]
     return max(matching, key=lambda route: route.prefix.prefixlen, default=None)
 
 

@@ -131,9 +131,7 @@ def test_prefixes(pipeline: Pipeline, value: Any, match: tuple[int, int]) -> Non
 
 
 def test_exact_ternary_and_range_matches(pipeline: Pipeline) -> None:
-    exact = read(
-        pipeline, table="exact_table", match={"mac": "02:00:00:00:00:0a", "kind": [6]}, idle_timeout_ns=5
-    )
+    exact = read(pipeline, table="exact_table", match={"mac": "02:00:00:00:00:0a", "kind": [6]}, idle_timeout_ns=5)
     assert exact.match == {"hdr.h.mac": 0x02000000000A, "kind": 6}
     assert exact.idle_timeout_ns == 5
     match = {"port": [1, "0x400"], "address6": "2001:db8::1 &&& 0xffff"}
@@ -214,9 +212,7 @@ def test_groups_and_sessions(pipeline: Pipeline) -> None:
         "target": "bmv2",
         "p4info": "build/own.p4info.txtpb",
         "bmv2_json": "build/own.json",
-        "multicast_group_entries": [
-            {"multicast_group_id": 1, "replicas": [{"egress_port": 1, "instance": 1}]}
-        ],
+        "multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 1, "instance": 1}]}],
         "clone_session_entries": [
             {"clone_session_id": 5, "replicas": [{"egress_port": 2}], "packet_length_bytes": 128}
         ],
@@ -229,9 +225,7 @@ def test_groups_and_sessions(pipeline: Pipeline) -> None:
 
 FORWARD = {"action_name": "forward", "action_params": {"port": 1, "mac": 1}}
 MEMBERS = {
-    "action_profile_members": [
-        {"action_profile": "choices", "member_id": number, **FORWARD} for number in (1, 2)
-    ]
+    "action_profile_members": [{"action_profile": "choices", "member_id": number, **FORWARD} for number in (1, 2)]
     + [{"action_profile": "I.alone", "member_id": 7, "action_name": "I.drop"}]
 }
 RATES = {"cir": 10, "cburst": 100, "pir": 20, "pburst": 200}

@@ -34,15 +34,10 @@ def grid(sides: tuple[int, ...], wraps: bool) -> FabricSpec:
 def tree(pods: int, leaves: int, spines: int, cores: int) -> FabricSpec:
     """A small fat tree whose switches are of roles that have no octets."""
     builder = FabricBuilder()
-    tors = [
-        builder.add_switch(0, "tor", coordinates=(pod, at)) for pod in range(pods) for at in range(leaves)
-    ]
+    tors = [builder.add_switch(0, "tor", coordinates=(pod, at)) for pod in range(pods) for at in range(leaves)]
     for tor in tors:
         builder.add_host([tor], LINK)
-    tops = [
-        [builder.add_switch(0, "core", coordinates=(at, core)) for core in range(cores)]
-        for at in range(spines)
-    ]
+    tops = [[builder.add_switch(0, "core", coordinates=(at, core)) for core in range(cores)] for at in range(spines)]
     for pod, at in itertools.product(range(pods), range(spines)):
         spine = builder.add_switch(0, "spine", coordinates=(pod, at), position=(at, pod))
         for tor in tors[pod * leaves : (pod + 1) * leaves]:
@@ -111,9 +106,7 @@ def test_a_fat_tree_s_routes_do_not_grow_with_its_hosts() -> None:
     routing = ShortestPaths(fabric, 0)
     routing.update(NO_FAILURES)
     per_version = {
-        role: max(
-            len(list(routing.routes[switch.name])) // 2 for switch in fabric.switches_with_role(0, role)
-        )
+        role: max(len(list(routing.routes[switch.name])) // 2 for switch in fabric.switches_with_role(0, role))
         for role in ("leaf", "spine", "core")
     }
     # A leaf: its host, a prefix for each bit of pod and leaf, its spines. A spine: its leaves and cores, and the pods'
@@ -126,9 +119,7 @@ def test_switches_without_hosts_are_reached_from_next_door() -> None:
     fabric = tree(3, 2, 2, 1)
     routing = ShortestPaths(fabric, 0)
     routing.update(NO_FAILURES)
-    addresses: list[IPv4Address | IPv6Address] = [
-        fabric.switch(name).address for name in ("p0s0", "p0s2", "p0c0")
-    ]
+    addresses: list[IPv4Address | IPv6Address] = [fabric.switch(name).address for name in ("p0s0", "p0s2", "p0c0")]
     found = forwards(routing.routes["p0t0"], addresses)
     assert [bool(hops) for hops in found] == [True, False, False]
     found = forwards(routing.routes["p0s0"], addresses)

@@ -65,12 +65,8 @@ def test_a_service_costs_registers_and_metadata_but_nothing_of_a_slot() -> None:
 
 def test_entries_are_as_wide_as_keys_and_parameters_of_the_compiled_program() -> None:
     cost, program = compiled(0)
-    tables = {
-        each["name"].rpartition(".")[2]: each for line in program["pipelines"] for each in line["tables"]
-    }
-    actions = {
-        each["id"]: sum(each["bitwidth"] for each in each["runtime_data"]) for each in program["actions"]
-    }
+    tables = {each["name"].rpartition(".")[2]: each for line in program["pipelines"] for each in line["tables"]}
+    actions = {each["id"]: sum(each["bitwidth"] for each in each["runtime_data"]) for each in program["actions"]}
     for each in cost.job(RANKS, 1).tables:
         declared = tables[each.entry.table]
         widest = max(actions[action] for action in declared["action_ids"])

@@ -37,9 +37,7 @@ def test_a_tenant_has_its_slots_whatever_others_take() -> None:
     assert (ranges[1], ranges[2]) == (range(10), range(10, 70))
     red = jobs.add(3, HOSTS[1::2], 30, tenant="red")
     assert set(red.trees[0].slot_base.values()) == {70}
-    with refused(
-        JobError, valid="at most 0, the largest free range of 10; taken: 10 by job 1", problem="job"
-    ):
+    with refused(JobError, valid="at most 0, the largest free range of 10; taken: 10 by job 1", problem="job"):
         jobs.add(4, HOSTS, 1)
 
 
@@ -60,9 +58,7 @@ def test_workers_have_meters_of_what_their_job_is_promised() -> None:
     meters = {}
     for each in members:
         of_host = each.action.name == "child" and not each.action.args["is_switch"]
-        meters.setdefault((each.match["job_id"], of_host), set()).add(
-            each.meter_config and astuple(each.meter_config)
-        )
+        meters.setdefault((each.match["job_id"], of_host), set()).add(each.meter_config and astuple(each.meter_config))
     burst, small = (20 + 16) * (86 + 1024), (20 + 16) * (106 + 1024)
     assert meters == {
         (1, True): {(375_000_000, burst, 375_000_000, burst, 0)},
@@ -95,9 +91,7 @@ def test_a_refusal_names_no_jobs_of_others() -> None:
         problem="job",
     ):
         jobs.add(4, HOSTS, 30, tenant="blue")
-    with refused(
-        JobError, valid="at most 5, the largest free range of 20; taken: 15 by job 3", problem="job"
-    ):
+    with refused(JobError, valid="at most 5, the largest free range of 20; taken: 15 by job 3", problem="job"):
         jobs.add(4, HOSTS, 6, tenant="red")
     with refused(
         JobError,
@@ -166,9 +160,7 @@ def test_trees_go_where_links_and_slots_are_free() -> None:
         jobs.add(number, [hosts[number % 4] for hosts in everywhere], 4)
     roots = Counter(job.trees[0].tree.root.switch for job in jobs.jobs)
     assert sorted(roots.values()) == [2, 2, 3, 3]
-    loads = Counter(
-        port for job in jobs.jobs for port in job.trees[0].tree.ports() if port.node.startswith("p0s")
-    )
+    loads = Counter(port for job in jobs.jobs for port in job.trees[0].tree.ports() if port.node.startswith("p0s"))
     assert max(loads.values()) == 3
 
 
@@ -191,8 +183,7 @@ def test_a_heavy_job_weighs_more_than_light_ones() -> None:
     jobs = table(Tenant("blue", bandwidth=0.9))
     heavy = jobs.add(1, ["h0", "h4"], 4, tenant="blue", share=0.6).trees[0].tree.root.switch
     others = [
-        jobs.add(number, [f"h{number - 1}", f"h{number + 3}"], 4, tenant="blue", share=0.2)
-        for number in (2, 3, 4)
+        jobs.add(number, [f"h{number - 1}", f"h{number + 3}"], 4, tenant="blue", share=0.2) for number in (2, 3, 4)
     ]
     assert heavy not in {job.trees[0].tree.root.switch for job in others}
 
@@ -206,11 +197,7 @@ def test_rebuilt_jobs_keep_tenant_and_share() -> None:
     assert Endpoint("p0l0", 1) in set(after.trees[0].tree.ports())
 
 
-@given(
-    st.lists(
-        st.tuples(st.integers(1, 12), st.integers(1, 40), st.sampled_from(["", "blue", "red"])), max_size=40
-    )
-)
+@given(st.lists(st.tuples(st.integers(1, 12), st.integers(1, 40), st.sampled_from(["", "blue", "red"])), max_size=40))
 @settings(max_examples=60)
 def test_tenants_never_get_slots_of_others(steps: list[tuple[int, int, str]]) -> None:
     pool = SlotPool("s", 100, {"blue": 30, "red": 20})

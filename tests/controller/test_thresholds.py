@@ -43,9 +43,7 @@ def probability(kmin: int, kmax: int, slope: int, depth: int) -> float:
 
 
 @given(profiles, st.sampled_from([EMBEDDED, BMV2]), st.floats(0, 1))
-def test_the_program_marks_with_the_profile_s_probability(
-    profile: EcnProfile, target: object, where: float
-) -> None:
+def test_the_program_marks_with_the_profile_s_probability(profile: EcnProfile, target: object, where: float) -> None:
     facts = EMBEDDED if target is EMBEDDED else BMV2
     values = thresholds(profile, facts)
     depth = values.kmin + int((values.kmax - values.kmin) * where)
@@ -100,9 +98,7 @@ def test_a_certain_mark_right_above_kmin_fits_the_slope() -> None:
 
 
 def test_thresholds_that_the_queue_depth_cannot_say_are_refused() -> None:
-    with refused(
-        SettingError, valid="at most 524287 cells, 41942960 bytes", problem="kmax_bytes=50000000 is 625000"
-    ):
+    with refused(SettingError, valid="at most 524287 cells, 41942960 bytes", problem="kmax_bytes=50000000 is 625000"):
         thresholds(EcnProfile(0, 50_000_000, 1), EMBEDDED)
     with refused(SettingError, problem="kmax_bytes=1 is below"):
         EcnProfile(2, 1, 0.5)
@@ -141,8 +137,7 @@ def test_a_fabric_s_own_rates_get_codes_of_its_own() -> None:
     assert uplink_bps not in STANDARD_INT_RATES
     assert (rates[:11], rates[11], rates[12:]) == (STANDARD_INT_RATES[:11], uplink_bps, (0,) * 4)
     codes = {
-        exact_arguments(each.action)["port_rate_code"]
-        for each in int_entities(fabric.switch("p0l0"), EMBEDDED, rates)
+        exact_arguments(each.action)["port_rate_code"] for each in int_entities(fabric.switch("p0l0"), EMBEDDED, rates)
     }
     assert codes == {6, 11}
     own = [7 * 10**9 + number for number in range(12)]
@@ -189,9 +184,7 @@ def test_identities_differ_and_seeds_too() -> None:
 
 
 def test_both_ip_versions_map_data_and_control_to_their_classes() -> None:
-    found = {
-        (entry.table_id, entry["dscp"], exact_arguments(entry.action)["class"]) for entry in class_entities()
-    }
+    found = {(entry.table_id, entry["dscp"], exact_arguments(entry.action)["class"]) for entry in class_entities()}
     assert found == {
         (table, dscp, cls) for table in ("class_map", "class_map_ipv6") for dscp, cls in ((26, 3), (48, 6))
     }
@@ -204,8 +197,6 @@ def test_a_leaf_answers_for_itself_and_its_hosts_with_its_own_mac() -> None:
     assert asked == {"10.0.1.254", "10.0.1.1", "10.0.1.2", "fd00:0:1::fe", "fd00:0:1::1", "fd00:0:1::2"}
     assert {exact_arguments(entry.action)["mac"] for entry in entries} == {mac_number(leaf.mac)}
     spine = {
-        str(value)
-        for e in neighbour_entities(FABRIC, FABRIC.switch("p0s0"))
-        for value in (e.match or {}).values()
+        str(value) for e in neighbour_entities(FABRIC, FABRIC.switch("p0s0")) for value in (e.match or {}).values()
     }
     assert spine == {"10.0.255.1", "fd00:0:ff::1"}

@@ -93,9 +93,7 @@ def test_the_middle_of_a_row_is_its_root() -> None:
 def test_a_failure_that_cuts_tiers_apart_brings_another_order() -> None:
     """Two leaves have lost their common spine; by a new order the way through the third leads up and down."""
     fabric = leaf_spine(planes=1, leaves=3, spines=2, hosts_per_leaf=1)
-    failures = NO_FAILURES.with_link(fabric.link_between("p0l0", "p0s1")).with_link(
-        fabric.link_between("p0l1", "p0s0")
-    )
+    failures = NO_FAILURES.with_link(fabric.link_between("p0l0", "p0s1")).with_link(fabric.link_between("p0l1", "p0s0"))
     plane = UpDown(fabric, 0)
     plane.plan(failures)
     assert longest_ways(fabric, plane, failures)["p0l0", "p0l1"] == 4

@@ -52,9 +52,7 @@ def test_ports_classify_frames_as_the_program_does(count: int) -> None:
     lanes = VirtualLanes(count)
     entities = [*class_entities(), *lane_entities(SWITCH, lanes)]
     for table in ("class_map", "class_map_ipv6"):
-        installed = {
-            match_of(each)["dscp"]: arguments_of(each)["class"] for each in of_table(entities, table)
-        }
+        installed = {match_of(each)["dscp"]: arguments_of(each)["class"] for each in of_table(entities, table)}
         assert installed == class_of_dscp(lanes)
     assert set(class_by_dscp().items()) <= set(class_of_dscp(lanes).items())
     assert len(set(class_of_dscp(lanes).values())) == len(class_of_dscp(lanes))

@@ -21,11 +21,7 @@ FABRICS = {path.stem: path for path in EXAMPLES}
 
 def hosts_below(tree: AggregationTree, name: str) -> set[str]:
     node = tree.node(name)
-    return (
-        {name}
-        if node is None
-        else {host for child in node.children for host in hosts_below(tree, child.name)}
-    )
+    return {name} if node is None else {host for child in node.children for host in hosts_below(tree, child.name)}
 
 
 def check_ranges(tree: AggregationTree, hosts: list[str]) -> None:

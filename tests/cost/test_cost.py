@@ -145,9 +145,7 @@ def test_a_switch_has_the_ports_that_it_needs() -> None:
     # 6 hosts of 100 Gb/s and an uplink of 400: 4 of 100 share a port of 400, so 2 ports and 1 are enough of 8.
     mixed = leaf_spine(1, 2, 1, 6, host_rate_bps=100 * GBPS, fabric_rate_bps=400 * GBPS)
     bill = bill_of(mixed, table())
-    assert [(item.name, item.count) for item in bill.items if item.kind == "switch"] == [
-        ("switch 8 x 400Gb/s", 3)
-    ]
+    assert [(item.name, item.count) for item in bill.items if item.kind == "switch"] == [("switch 8 x 400Gb/s", 3)]
     assert (bill.ports_in_use, bill.ports) == (3 + 3 + 2, 24)
     # Above what a port can be split into, a link takes a port: of 60 Gb/s one of 100, whose NIC and cable it has.
     slow = bill_of(small(rate_gbps=60), table())
@@ -193,9 +191,7 @@ def test_copper_is_taken_where_it_reaches_and_costs_less() -> None:
 
 def test_hosts_fill_racks_and_switches_stand_amid_their_cables() -> None:
     layout = FloorLayout(accelerators_per_rack=4, racks_per_row=2, rack_pitch_m=1, row_pitch_m=10, drop_m=2)
-    fabric = fat_tree(
-        planes=1, pods=2, leaves_per_pod=2, spines_per_pod=1, cores_per_spine=1, hosts_per_leaf=4
-    )
+    fabric = fat_tree(planes=1, pods=2, leaves_per_pod=2, spines_per_pod=1, cores_per_spine=1, hosts_per_leaf=4)
     floor = floor_of(fabric, layout)
     assert floor.host_racks == 4
     assert [floor.racks[f"h{host}"] for host in (0, 4, 8, 15)] == [(0, 0), (0, 1), (1, 0), (1, 1)]
@@ -268,9 +264,7 @@ def run(*arguments: str | Path) -> tuple[int, str]:
     runner = CliRunner()
     found: list[int] = []
     with runner.isolation() as (out, err, _):
-        found.append(
-            run_guarded(lambda: weft.main([str(each) for each in arguments], "weft", standalone_mode=False))
-        )
+        found.append(run_guarded(lambda: weft.main([str(each) for each in arguments], "weft", standalone_mode=False)))
         text = (out.getvalue() + err.getvalue()).decode()
     return found[0], text
 

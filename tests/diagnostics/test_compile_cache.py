@@ -32,9 +32,7 @@ def test_second_compilation_comes_from_the_cache(program: Path, compilations: li
     assert (warning.place.line, warning.place.source_line.strip()[:8]) == (10, "apply { ")
 
 
-def test_without_the_cache_nothing_is_read_or_written(
-    program: Path, cache: Path, compilations: list[object]
-) -> None:
+def test_without_the_cache_nothing_is_read_or_written(program: Path, cache: Path, compilations: list[object]) -> None:
     compile_artifacts(program, use_cache=False)
     assert not cache.exists()
     compile_artifacts(program)
@@ -58,9 +56,7 @@ def test_changed_text_is_compiled_anew(program: Path, compilations: list[object]
     assert len(compilations) == 2
 
 
-def test_file_that_now_comes_first_is_noticed(
-    program: Path, compilations: list[object], tmp_path: Path
-) -> None:
+def test_file_that_now_comes_first_is_noticed(program: Path, compilations: list[object], tmp_path: Path) -> None:
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     (program.parent / "types.p4").rename(elsewhere / "types.p4")

@@ -33,9 +33,7 @@ def test_unknown_suffix_names_the_valid_ones(program: Path, tmp_path: Path) -> N
 
 
 def test_macros_from_the_command_line(program: Path, cache: Path) -> None:
-    program.write_text(
-        "#ifdef NEEDED\n" + program.read_text() + "#endif\n#ifndef __TARGET_BMV2__\nx\n#endif\n"
-    )
+    program.write_text("#ifdef NEEDED\n" + program.read_text() + "#endif\n#ifndef __TARGET_BMV2__\nx\n#endif\n")
     assert weft_compile(program, "-DNEEDED").exit_code == 0
     assert weft_compile(program, "-D", "NEEDED=1").exit_code == 0
     assert weft_compile(program, "-DNEEDED", "-U__TARGET_BMV2__").exit_code == 3
@@ -49,9 +47,7 @@ def test_warnings_can_be_left_out_or_be_errors(program: Path, cache: Path, again
     compiled = weft_compile(program)
     assert compiled.exit_code == 0
     assert "program.p4:10:" in compiled.stderr
-    assert (
-        "warning: the value 300 does not fit 'bit<8>' and is truncated to 44 [--Wmismatch]" in compiled.stderr
-    )
+    assert "warning: the value 300 does not fit 'bit<8>' and is truncated to 44 [--Wmismatch]" in compiled.stderr
     assert weft_compile(program, "--Wdisable").stderr == ""
     assert weft_compile("--Wdisable=unused,mismatch", program).stderr == ""
     assert weft_compile("--Wdisable=unused", program).stderr == compiled.stderr

@@ -11,9 +11,7 @@ from finsy.proto import U128, p4i, p4r, p4r_grpc
 from google.protobuf import text_format
 
 
-def write_routes(
-    address: str, p4info: Path, document: Path, routes: dict[str, int], *, wrapped: bool = False
-) -> None:
+def write_routes(address: str, p4info: Path, document: Path, routes: dict[str, int], *, wrapped: bool = False) -> None:
     """`routes` maps a host's address to its port; its MAC is 02:00:00:00:00:PORT.
 
     `wrapped`: the program goes in PI's P4DeviceConfig, as the tutorials' controllers send it.
@@ -32,14 +30,10 @@ def write_routes(
         stream = stub.StreamChannel(requests())
         if next(stream).arbitration.status.code:
             raise SystemExit("another controller is primary")
-        config = p4r.ForwardingPipelineConfig(
-            p4info=info, p4_device_config=_p4_device_config(document, wrapped)
-        )
+        config = p4r.ForwardingPipelineConfig(p4info=info, p4_device_config=_p4_device_config(document, wrapped))
         commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
         stub.SetForwardingPipelineConfig(
-            p4r.SetForwardingPipelineConfigRequest(
-                device_id=0, election_id=election, action=commit, config=config
-            )
+            p4r.SetForwardingPipelineConfigRequest(device_id=0, election_id=election, action=commit, config=config)
         )
         updates = [_route(info, host, port) for host, port in routes.items()]
         stub.Write(p4r.WriteRequest(device_id=0, election_id=election, updates=updates))

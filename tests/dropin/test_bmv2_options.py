@@ -110,7 +110,5 @@ def test_a_name_of_the_binary_holds_grpc() -> None:
     """p4lang's tutorials start P4Runtime only on switches whose path holds it."""
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
-    scripts = dict(
-        line.split(" = ") for line in setup["options.entry_points"]["console_scripts"].strip().splitlines()
-    )
+    scripts = dict(line.split(" = ") for line in setup["options.entry_points"]["console_scripts"].strip().splitlines())
     assert scripts["weft-switch-grpc"] == scripts["weft-switch"] == "weft.switch.cli:switch"

@@ -95,9 +95,7 @@ def test_a_launch_line_of_the_tutorials_works(
     assert "--nanolog has no effect" in log
     routed = r"table MyIngress.ipv4_lpm: hdr.ipv4.dstAddr = 10.0.1.2 → hit 10.0.1.2/32"
     _wait_for(lambda: re.search(routed, switch.log.read_text()), switch.process)
-    _wait_for(
-        lambda: re.search(r"ipv4.ttl = 63 .*basic_forward.p4:\d+", switch.log.read_text()), switch.process
-    )
+    _wait_for(lambda: re.search(r"ipv4.ttl = 63 .*basic_forward.p4:\d+", switch.log.read_text()), switch.process)
     # captures can be read while the switch runs
     received = tmp_path / f"{hosts[0].outside}_in.pcap"
     sent = tmp_path / f"{hosts[1].outside}_out.pcap"
@@ -146,9 +144,7 @@ def test_why_a_packet_is_dropped_is_reported(hosts: tuple[Namespace, Namespace],
         stdout=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        result = CliRunner().invoke(
-            weft, ["trace", switch.address, "--timeout", "30"], catch_exceptions=False
-        )
+        result = CliRunner().invoke(weft, ["trace", switch.address, "--timeout", "30"], catch_exceptions=False)
     finally:
         pinging.terminate()
         pinging.wait()
@@ -159,9 +155,7 @@ def test_why_a_packet_is_dropped_is_reported(hosts: tuple[Namespace, Namespace],
 def test_a_trace_without_a_packet_says_so(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
     switch = start(hosts, "-L", "info")
     with pytest.raises(CheckFailedError, match=r"no packet came to .* on port 77 within 0.3 s"):
-        CliRunner().invoke(
-            weft, ["trace", switch.address, "--port", "77", "--timeout", "0.3"], catch_exceptions=False
-        )
+        CliRunner().invoke(weft, ["trace", switch.address, "--port", "77", "--timeout", "0.3"], catch_exceptions=False)
 
 
 def test_packets_are_dumped(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
@@ -172,14 +166,10 @@ def test_packets_are_dumped(hosts: tuple[Namespace, Namespace], start: StartSwit
     assert "table" not in switch.log.read_text()
 
 
-def test_the_first_packets_are_printed_as_trees(
-    hosts: tuple[Namespace, Namespace], start: StartSwitch
-) -> None:
+def test_the_first_packets_are_printed_as_trees(hosts: tuple[Namespace, Namespace], start: StartSwitch) -> None:
     switch = start(hosts, "-L", "info", "--trace", "2")
     hosts[0].run("ping", "-c", "2", "-i", "0.2", "-W", "5", "10.0.1.2")
-    _wait_for(
-        lambda: re.search(r"packet 2: .*(\n[├│└ ].*)*out by port", switch.log.read_text()), switch.process
-    )
+    _wait_for(lambda: re.search(r"packet 2: .*(\n[├│└ ].*)*out by port", switch.log.read_text()), switch.process)
     printed = [line for line in switch.log.read_text().splitlines() if "[INFO]" not in line]
     assert [line for line in printed if line.startswith("packet")] == [
         "packet 1: in by port 1, 98 bytes",

@@ -15,10 +15,7 @@ from weft.cli import weft
 from weft.errors import BadInputError
 
 PROGRAM = Path(__file__).parent / "programs" / "basic_forward.p4"
-ROUTE = (
-    "add MyIngress.ipv4_lpm hdr.ipv4.dstAddr:0x0a000102/32"
-    " MyIngress.ipv4_forward(dstAddr:0x020000000002, port:2)\n"
-)
+ROUTE = "add MyIngress.ipv4_lpm hdr.ipv4.dstAddr:0x0a000102/32 MyIngress.ipv4_forward(dstAddr:0x020000000002, port:2)\n"
 ROUTED = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02") / IP(dst="10.0.1.2", src="10.0.1.1") / UDP()
 
 
@@ -46,10 +43,7 @@ def test_a_tree_shows_the_packet_s_way(entries: Path) -> None:
 def test_captures_and_json(entries: Path, tmp_path: Path) -> None:
     capture = tmp_path / "packets.pcap"
     wrpcap(str(capture), [ROUTED, ROUTED / b"longer"])
-    events = [
-        json.loads(line)
-        for line in trace(PROGRAM, "--stf", entries, "--packet", capture, "--json").splitlines()
-    ]
+    events = [json.loads(line) for line in trace(PROGRAM, "--stf", entries, "--packet", capture, "--json").splitlines()]
     sent = [(event["packet"], event["port"]) for event in events if event["event"] == "sent"]
     assert sent == [(1, 2), (2, 2)]
     applied = next(event for event in events if event["event"] == "table_applied")

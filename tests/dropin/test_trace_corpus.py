@@ -23,11 +23,7 @@ from weft.switch.trace.show import json_events, log_lines
 from weft.switch.trace.story import Storyteller
 
 DIRECTORY = os.environ.get("WEFT_STF_DIR")
-CASES = (
-    [case for case in find_cases(Path(DIRECTORY)) if architecture(case.program) == "v1model"]
-    if DIRECTORY
-    else []
-)
+CASES = [case for case in find_cases(Path(DIRECTORY)) if architecture(case.program) == "v1model"] if DIRECTORY else []
 
 
 @pytest.mark.slow

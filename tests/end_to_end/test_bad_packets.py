@@ -102,8 +102,7 @@ def test_forged_packets_are_counted_by_reason_and_harm_nothing(joined):
     before = drops_of(joined, "p0l0")
     process = send_from_h1(joined, list(frames.values()))
     runs = [
-        joined.run(CollectiveRequest("allreduce", buffers(np.int32, 3000, 4, seed), "in-network"))
-        for seed in range(4)
+        joined.run(CollectiveRequest("allreduce", buffers(np.int32, 3000, 4, seed), "in-network")) for seed in range(4)
     ]
     output = process.stdout.read()
     assert process.wait(timeout=30) == 0, output

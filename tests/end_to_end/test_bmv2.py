@@ -17,9 +17,7 @@ from weft.traffic.data_types import DataType
 pytestmark = [
     pytest.mark.reference,
     pytest.mark.slow,
-    pytest.mark.skipif(
-        shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"
-    ),
+    pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"),
 ]
 
 
@@ -43,9 +41,7 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
         topology, target="bmv2", compiler=compiler, ip_version=ip_version, dilation=1, tenants=tenants
     ) as fabric:
         # Hosts keep to the promise, and BMv2's meters let that pass; it gives back their rates as they were written.
-        promised = fabric.run(
-            CollectiveRequest("allreduce", buffers(np.int32, 2000, 4), "in-network", tenant="blue")
-        )
+        promised = fabric.run(CollectiveRequest("allreduce", buffers(np.int32, 2000, 4), "in-network", tenant="blue"))
         assert promised.result.ok
         control = fabric.lab.controller
         assert "aggregation_over_rate" not in str(control.read_counters())
@@ -54,9 +50,7 @@ def test_both_algorithms_are_exact_on_bmv2(compiler, ip_version):
         assert control.apply().entries == default_actions
         for algorithm in ALGORITHMS:
             for dtype in (np.int32, np.float32):
-                assert fabric.run(
-                    CollectiveRequest("allreduce", buffers(dtype, 2000, 4), algorithm)
-                ).result.ok
+                assert fabric.run(CollectiveRequest("allreduce", buffers(dtype, 2000, 4), algorithm)).result.ok
         summary = fabric.summary()
         assert summary.planes[0].packets_aggregated > 0
         hops = [hop.switch for hop in summary.int_paths[0].hops]
@@ -84,9 +78,7 @@ def test_narrow_types_and_every_operation_are_right_on_bmv2():
             (DataType.FLOAT16, "max"),
         ):  # fmt: skip
             inputs = [random_elements(np.random.default_rng(rank), dtype, 1000) for rank in range(2)]
-            result = fabric.run(
-                CollectiveRequest("allreduce", inputs, "in-network", operation=operation)
-            ).result
+            result = fabric.run(CollectiveRequest("allreduce", inputs, "in-network", operation=operation)).result
             assert result.ok, (dtype, operation)
             assert result.packets_aggregated > 0
             assert (result.overflowed_packets > 0) == (operation == "sum")

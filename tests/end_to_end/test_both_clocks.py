@@ -38,9 +38,7 @@ def entities(fabric: Fabric) -> dict[str, list[str]]:
     INT's count of bytes sent is one, too, though it is a register: how many acknowledgements a port sends depends on
     when the data comes. Keys of jobs are drawn at random where the clock is real.
     """
-    p4info = Pipeline.load(
-        fabric.lab.programs.distinct[0].p4info, fabric.lab.programs.distinct[0].json
-    ).p4info
+    p4info = Pipeline.load(fabric.lab.programs.distinct[0].p4info, fabric.lab.programs.distinct[0].json).p4info
     (tx_bytes,) = (each.preamble.id for each in p4info.registers if each.preamble.alias == "port_tx_bytes")
     (set_job,) = (each.preamble.id for each in p4info.actions if each.preamble.alias == "set_job")
     wanted = [text_format.Parse(text, p4r.Entity()) for text in EVERYTHING]
@@ -62,8 +60,7 @@ def entities(fabric: Fabric) -> dict[str, list[str]]:
             *sorted(
                 str(entity)
                 for entity in found
-                if entity.register_entry.register_id != tx_bytes
-                and entity.register_entry.data.bitstring != ZERO
+                if entity.register_entry.register_id != tx_bytes and entity.register_entry.data.bitstring != ZERO
             ),
         ]
         for switch, found in read_back.items()

@@ -8,9 +8,7 @@ from weft.run.collectives import CollectiveRequest
 from weft.traffic.collectives import COLLECTIVE_KINDS
 
 COLLECTIVES = [
-    name
-    for name, kind in COLLECTIVE_KINDS.items()
-    if any(each.name == "in-network" for each in kind.algorithms)
+    name for name, kind in COLLECTIVE_KINDS.items() if any(each.name == "in-network" for each in kind.algorithms)
 ]
 
 
@@ -26,7 +24,5 @@ def test_ranks_hold_what_numpy_computes(small_fabric, collective, dtype):
 
 def test_barriers_by_hosts_and_by_switches(small_fabric):
     for algorithm in ("dissemination", "in-network"):
-        run = small_fabric.run(
-            CollectiveRequest("barrier", buffers(np.int32, 1, 4), algorithm, repetitions=3)
-        )
+        run = small_fabric.run(CollectiveRequest("barrier", buffers(np.int32, 1, 4), algorithm, repetitions=3))
         assert run.result.ok

@@ -147,9 +147,7 @@ def test_collective_prints_nccl_tests_columns():
     assert done.returncode == 0, done.stderr
     for word in ("size", "count", "type", "redop", "time", "algbw", "busbw", "#wrong"):
         assert word in done.stdout
-    rows = [
-        line.split() for line in done.stdout.splitlines() if line.split()[:1] in (["ring"], ["in-network"])
-    ]
+    rows = [line.split() for line in done.stdout.splitlines() if line.split()[:1] in (["ring"], ["in-network"])]
     assert [(row[0], row[1]) for row in rows] == [
         ("ring", "1024"), ("in-network", "1024"), ("ring", "4096"), ("in-network", "4096"),
     ]  # fmt: skip
@@ -175,16 +173,12 @@ def test_bad_scenarios_exit_3(tmp_path, text, words):
 
 def test_a_broken_program_is_reported_by_place(tmp_path):
     program = tmp_path / "broken.p4"
-    program.write_text(
-        FABRIC_P4.read_text().replace("drops.apply(standard_metadata", "drops.apply(standard_metadatum")
-    )
+    program.write_text(FABRIC_P4.read_text().replace("drops.apply(standard_metadata", "drops.apply(standard_metadatum"))
     (tmp_path / "include").symlink_to(FABRIC_P4.parent / "include")
     (tmp_path / "scenario.yaml").write_text(SMALL + "p4: broken.p4\n", encoding="utf-8")
     done = weft("run", tmp_path / "scenario.yaml")
     line = next(
-        number
-        for number, text in enumerate(program.read_text().splitlines(), 1)
-        if "standard_metadatum" in text
+        number for number, text in enumerate(program.read_text().splitlines(), 1) if "standard_metadatum" in text
     )
     assert done.returncode == 3
     assert f"broken.p4:{line}:" in done.stderr
@@ -201,9 +195,7 @@ def test_usage_errors_exit_2(tmp_path):
 def test_bmv2_that_is_not_installed_exits_4_and_names_what_to_install(tmp_path):
     scenario = tmp_path / "scenario.yaml"
     scenario.write_text(SMALL + "dilation: 1\n", encoding="utf-8")
-    done = weft(
-        "run", scenario, "--target", "bmv2", env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
-    )
+    done = weft("run", scenario, "--target", "bmv2", env=os.environ | {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"})
     assert done.returncode == 4
     assert "simple_switch_grpc" in done.stderr
     assert "p4lang-bmv2" in done.stderr

@@ -40,9 +40,7 @@ def test_ipv6_is_all_that_an_ipv6_fabric_carries(tmp_path):
     with Fabric(topology, ip_version=6) as fabric:
         fabric.capture("h0", 0, tmp_path / "h0.pcap")
         for algorithm in ALGORITHMS:
-            assert fabric.run(
-                CollectiveRequest("allreduce", buffers(np.float32, 3000, 2), algorithm)
-            ).result.ok
+            assert fabric.run(CollectiveRequest("allreduce", buffers(np.float32, 3000, 2), algorithm)).result.ok
         summary = fabric.summary()
         assert len(summary.int_paths[0].hops) == 3
         assert summary.retransmissions == 0
@@ -91,13 +89,9 @@ def test_chosen_links_are_bad_and_switches_slow(links):
         ]
     )
     latency_ps = 20_000_000
-    with Fabric(
-        topology, links=links, faults=faults, switching=SwitchingSection(latency=latency_ps)
-    ) as fabric:
+    with Fabric(topology, links=links, faults=faults, switching=SwitchingSection(latency=latency_ps)) as fabric:
         for algorithm in ALGORITHMS:
-            assert fabric.run(
-                CollectiveRequest("allreduce", buffers(np.int32, 64_000, 2), algorithm)
-            ).result.ok
+            assert fabric.run(CollectiveRequest("allreduce", buffers(np.int32, 64_000, 2), algorithm)).result.ok
         # One packet and its acknowledgement pass three switches each.
         assert fabric.incast("h0", 64).time_ps >= 6 * latency_ps
         summary = fabric.summary()

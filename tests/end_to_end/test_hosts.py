@@ -19,9 +19,7 @@ def test_every_host_pings_every_other(small_fabric, version):
     for source, destination in itertools.permutations(hosts, 2):
         nic = destination.nics[0]
         address = str(nic.ipv4.ip if version == "4" else nic.ipv6.ip)
-        status, output = run_in(
-            small_fabric, source.name, "ping", f"-{version}", "-c", "1", "-W", "5", address
-        )
+        status, output = run_in(small_fabric, source.name, "ping", f"-{version}", "-c", "1", "-W", "5", address)
         assert status == 0, output
         hops = 1 if source.nics[0].switch == nic.switch else 3
         assert f"ttl={64 - hops} " in output
@@ -68,9 +66,7 @@ def test_linux_hears_of_every_switch_whose_hop_limit_expires(small_fabric, versi
         reporters, origin, kind, address = [each.address for each in way], 2, 11, nic.ipv4.ip
     else:
         reporters, origin, kind, address = [each.ipv6 for each in way], 3, 3, nic.ipv6.ip
-    status, output = run_in(
-        small_fabric, "h0", "python3", "-c", _PROBES.format(version=version, address=address)
-    )
+    status, output = run_in(small_fabric, "h0", "python3", "-c", _PROBES.format(version=version, address=address))
     assert status == 0, output
     assert output.splitlines() == [f"{origin} {kind} 0 {each}" for each in reporters]
 

@@ -53,6 +53,4 @@ def test_packets_go_through_a_third_group(target: Literal["embedded", "bmv2"]) -
 
 def received(fabric: Fabric, switches: list[str]) -> int:
     """Packets that switches have received."""
-    return sum(
-        count.packets for name in switches for count in fabric.read_counters(name, "port_received").values()
-    )
+    return sum(count.packets for name in switches for count in fabric.read_counters(name, "port_received").values())

@@ -81,26 +81,20 @@ def test_an_interrupted_run_cleans_up_by_itself(scenario, tmp_path, number):
 def test_weft_clean_removes_what_a_killed_run_leaves_and_nothing_else(scenario, tmp_path):
     before = interfaces()
     bystander = "weftbystand0"
-    subprocess.run(
-        ["ip", "link", "add", bystander, "type", "veth", "peer", "name", "weftbystand1"], check=True
-    )
+    subprocess.run(["ip", "link", "add", bystander, "type", "veth", "peer", "name", "weftbystand1"], check=True)
     try:
         process = start(scenario, tmp_path)
         state = lab_state.load()
         process.kill()
         process.stderr.close()
         process.wait(timeout=60)
-        done = subprocess.run(
-            [sys.executable, "-m", "weft", "clean"], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([sys.executable, "-m", "weft", "clean"], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         wait_until_gone(state.processes)
         assert interfaces() == before | {bystander, "weftbystand1"}
         assert lab_state.load() is None
         assert not any(Path(directory).exists() for directory in state.directories)
-        again = subprocess.run(
-            [sys.executable, "-m", "weft", "clean"], capture_output=True, text=True, check=False
-        )
+        again = subprocess.run([sys.executable, "-m", "weft", "clean"], capture_output=True, text=True, check=False)
         assert again.stdout == "nothing to clean\n"
     finally:
         subprocess.run(["ip", "link", "delete", bystander], check=True)
@@ -120,9 +114,7 @@ def test_a_refused_run_leaves_an_interface_of_its_names_alone(scenario, tmp_path
     command = [sys.executable, "-m", "weft", "run", str(scenario), "--clock", "real"]
     with existing_interface("p0l0-eth1"):
         before = interfaces()
-        done = subprocess.run(
-            [*command, "--out", str(tmp_path / "out")], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run([*command, "--out", str(tmp_path / "out")], capture_output=True, text=True, check=False)
         assert done.returncode == 4
         assert "p0l0-eth1 exists already" in done.stderr
         assert interfaces() == before
@@ -152,9 +144,7 @@ def test_a_run_whose_switches_die_says_so_and_cleans_up(scenario, tmp_path):
     process = start(scenario, tmp_path)
     state = lab_state.load()
     daemon = next(
-        each
-        for each in state.processes
-        if b"weft.switch.daemon" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
+        each for each in state.processes if b"weft.switch.daemon" in Path(f"/proc/{each.pid}/cmdline").read_bytes()
     )
     os.kill(daemon.pid, signal.SIGKILL)
     message = process.stderr.read()

@@ -41,9 +41,7 @@ def test_all_reduces_of_the_examples_lose_nothing(name: str, routing: str, secti
 
 
 def lossless_ring(routing: str, **section: Any) -> Fabric:
-    return Fabric(
-        torus(shape=(RING,)), clock="real", dilation=1000, routing=RoutingSection(kind=routing), **section
-    )
+    return Fabric(torus(shape=(RING,)), clock="real", dilation=1000, routing=RoutingSection(kind=routing), **section)
 
 
 @pytest.mark.parametrize("section", [{"credits": CREDITS}, {"pfc": PFC}], ids=["credits", "pfc"])
@@ -71,9 +69,7 @@ def test_on_one_lane_the_ring_waits_for_itself() -> None:
     with lossless_ring("dimension_order_one_lane", credits=credits) as ring:
         onward = {
             name: next(
-                port.number
-                for port in ring.topology.switch(name).ports
-                if port.peer.node == f"p0n{(place + 1) % RING}"
+                port.number for port in ring.topology.switch(name).ports if port.peer.node == f"p0n{(place + 1) % RING}"
             )
             for place, name in enumerate(f"p0n{place}" for place in range(RING))
         }
@@ -84,7 +80,5 @@ def test_on_one_lane_the_ring_waits_for_itself() -> None:
     for name, number in onward.items():
         port = switches["switches"][name]["ports"][str(number)]
         assert port["transmit"]["queue_depth_packets"] > 0
-        (lane,) = [
-            each for each in port["mac"]["credits"]["lanes"] if each["priority_class"] == DATA_LANES[0]
-        ]
+        (lane,) = [each for each in port["mac"]["credits"]["lanes"] if each["priority_class"] == DATA_LANES[0]]
         assert lane["is_stalled"]

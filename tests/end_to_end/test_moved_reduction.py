@@ -17,8 +17,7 @@ TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1,
 def test_a_reduction_outlives_its_uplink() -> None:
     elements = 1 << 18  # 8 ms at 1 Gb/s
     inputs = [
-        np.random.default_rng(rank).integers(-(2**31), 2**31, elements, np.int32)
-        for rank in range(TOPOLOGY.rank_count)
+        np.random.default_rng(rank).integers(-(2**31), 2**31, elements, np.int32) for rank in range(TOPOLOGY.rank_count)
     ]
     exact = np.add.reduce(inputs, dtype=np.int32)
     with Fabric(TOPOLOGY, clock="real") as fabric:

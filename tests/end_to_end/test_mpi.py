@@ -53,12 +53,8 @@ def test_a_command_runs_in_a_host_as_over_ssh(fabric, tmp_path):
     assert (unknown.returncode, "unknown host 'h9'" in unknown.stderr) == (3, True)
 
 
-@pytest.mark.skipif(
-    shutil.which("mpirun") is None, reason="OpenMPI is not installed (apt install openmpi-bin)"
-)
-@pytest.mark.skipif(
-    find_spec("mpi4py") is None, reason="mpi4py is not installed (apt install python3-mpi4py)"
-)
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="OpenMPI is not installed (apt install openmpi-bin)")
+@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed (apt install python3-mpi4py)")
 def test_mpi_reduces_between_hosts(fabric):
     agent = f"{sys.executable} -m weft exec"
     command = [

@@ -24,9 +24,7 @@ def run(clock: str, directory: Path):
 
 
 def rows(table, *columns):
-    values = [
-        table[name].texts() if isinstance(table[name], Names) else table[name].tolist() for name in columns
-    ]
+    values = [table[name].texts() if isinstance(table[name], Names) else table[name].tolist() for name in columns]
     return sorted(zip(*values, strict=True))
 
 

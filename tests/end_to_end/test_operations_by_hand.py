@@ -86,9 +86,7 @@ def test_a_link_taken_down_again_and_again_stays_out_of_the_routes_until_it_is_r
     assert fabric.lab.operations.damped == ()
 
 
-@pytest.mark.parametrize(
-    "line", [b"", b"[]", b"{", b'{"do": "x"}', b'{"do": "drain", "kind": "host"}', b"\xff"]
-)
+@pytest.mark.parametrize("line", [b"", b"[]", b"{", b'{"do": "x"}', b'{"do": "drain", "kind": "host"}', b"\xff"])
 def test_requests_that_make_no_sense_are_refused(fabric, line):
     answer = fabric.lab.operations_server.answers.to(line[:MOST_REQUEST_BYTES])
     assert answer["refused"] is False

@@ -20,10 +20,7 @@ pytestmark = [pytest.mark.mininet, pytest.mark.slow]
 TOPOLOGY = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2)
 """With the names and ports that pages use."""
 FLOWS = [
-    (source, f"{network}{host}")
-    for source in ("h0", "h1")
-    for network in ("10.0.1.", "fd00:0:1::")
-    for host in (1, 2)
+    (source, f"{network}{host}") for source in ("h0", "h1") for network in ("10.0.1.", "fd00:0:1::") for host in (1, 2)
 ]
 """Enough pings for every uplink of a leaf to carry some."""
 LACKING = {

@@ -27,9 +27,7 @@ def test_sums_are_right_and_incasts_end(transport):
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
     inputs = [np.arange(4096, dtype=np.int32) * (rank + 1) for rank in range(4)]
     nic = NicSection(pcie_rate="64Gbps", dma_latency="1us")
-    with Fabric(
-        topology, clock="real", transport=transport, nic=nic, faults=FaultsSection(loss=0.01)
-    ) as fabric:
+    with Fabric(topology, clock="real", transport=transport, nic=nic, faults=FaultsSection(loss=0.01)) as fabric:
         assert fabric.run(CollectiveRequest("allreduce", inputs, "ring")).result.ok
         assert fabric.incast("h0", 65536, queue_pairs=2).bytes_delivered == 3 * 65536
         connections = [each for host in fabric.hosts.stats() for each in host["connections"]]

@@ -37,9 +37,7 @@ def capture(small_fabric, tmp_path_factory):
     assert any("listening on" in line for line in sniffer.stderr)
     try:
         for algorithm in ("ring", "in-network"):
-            assert small_fabric.run(
-                CollectiveRequest("allreduce", buffers(np.int32, 2000, 4), algorithm)
-            ).result.ok
+            assert small_fabric.run(CollectiveRequest("allreduce", buffers(np.int32, 2000, 4), algorithm)).result.ok
     finally:
         sniffer.terminate()
         sniffer.communicate(timeout=10)

@@ -24,9 +24,7 @@ def make_line(engine: Engine) -> Callable[..., Line]:
         link = Link(engine, **link_options)  # type: ignore[arg-type]
         collector = Collector(engine)
         link.connect(collector)
-        port = TransmitPort(
-            engine, link, rate_bps=rate_bps, queue_capacity_bytes=queue_capacity_bytes, classes=classes
-        )
+        port = TransmitPort(engine, link, rate_bps=rate_bps, queue_capacity_bytes=queue_capacity_bytes, classes=classes)
         return port, link, collector
 
     return make

@@ -55,9 +55,7 @@ def test_any_bytes_are_packets_or_refused(message):
     assert _core.packets_of_message(b"".join(map(_core.packet_message, packets))) == packets
 
 
-def in_processes(
-    count: int, run: Callable[[int, Callable[[list[bytes]], list[bytes]]], object]
-) -> list[object]:
+def in_processes(count: int, run: Callable[[int, Callable[[list[bytes]], list[bytes]]], object]) -> list[object]:
     """Return what `run(process, exchange)` returns in each of as many threads."""
     queues = [[Queue() for _ in range(count)] for _ in range(count)]
     results: list[object] = [None] * count

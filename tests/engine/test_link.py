@@ -13,17 +13,13 @@ from weft.engine import Collector, Engine, Link, Partitions, PcapWriter, Transmi
 SENT = 20_000
 
 
-def send(
-    seed: int = 1, name: str = "a", count: int = SENT, **faults: float
-) -> tuple[list[tuple[int, int]], dict]:
+def send(seed: int = 1, name: str = "a", count: int = SENT, **faults: float) -> tuple[list[tuple[int, int]], dict]:
     """(time_ps, number) of those that arrive of `count` packets sent 1,000 ps apart, and the counters."""
     engine = Engine(seed=seed)
     link = Link(engine, name=name, delay_ps=500, **faults)  # type: ignore[arg-type]
     collector = Collector(engine)
     link.connect(collector)
-    port = TransmitPort(
-        engine, link, rate_bps=8 * 4 * 10**9, queue_capacity_bytes=4 * count
-    )  # 4 B in 1,000 ps
+    port = TransmitPort(engine, link, rate_bps=8 * 4 * 10**9, queue_capacity_bytes=4 * count)  # 4 B in 1,000 ps
     for number in range(count):
         port.enqueue(number.to_bytes(4, "big"))
     engine.run()
@@ -98,9 +94,7 @@ def test_several_senders_share_a_receiver_in_time_order(delays: list[int]) -> No
 
 @settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(0, 30))
-def test_every_packet_arrives_in_its_time_whatever_delays_those_before(
-    delays: list[int], pause_ps: int
-) -> None:
+def test_every_packet_arrives_in_its_time_whatever_delays_those_before(delays: list[int], pause_ps: int) -> None:
     engine = Engine()
     collector = Collector(engine)
     link = Link(engine, delay_ps=1)
@@ -151,9 +145,7 @@ def test_impossible_options_are_refused(engine: Engine, options: dict, message: 
 
 
 @pytest.mark.parametrize(("bit_error_rate", "size_bytes"), [(1e-4, 64), (1e-5, 1500), (1e-3, 1)])
-def test_a_frame_is_corrupted_as_often_as_one_of_its_bits_is_wrong(
-    bit_error_rate: float, size_bytes: int
-) -> None:
+def test_a_frame_is_corrupted_as_often_as_one_of_its_bits_is_wrong(bit_error_rate: float, size_bytes: int) -> None:
     engine = Engine(seed=1)
     link = Link(engine, name="a", bit_error_rate=bit_error_rate)
     collector = Collector(engine)
@@ -225,9 +217,7 @@ def test_every_packet_is_delivered_or_counted_once(
         extra_delay_ps=5000,
     )
     assert len(arrived) == stats["delivered_packets"]
-    assert (
-        200 + stats["duplicated_packets"] == len(arrived) + stats["lost_packets"] + stats["corrupted_packets"]
-    )
+    assert 200 + stats["duplicated_packets"] == len(arrived) + stats["lost_packets"] + stats["corrupted_packets"]
     assert stats["delivered_bytes"] + stats["lost_bytes"] + stats["corrupted_bytes"] == 4 * (
         200 + stats["duplicated_packets"]
     )

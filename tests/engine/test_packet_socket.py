@@ -304,9 +304,7 @@ def test_an_interface_may_go_down_and_come_back(
     assert packet_socket.stats()["transmitted_packets"] == 0
 
 
-def test_an_interface_may_vanish(
-    real_engine: Engine, wire: Wire, open_socket: Callable[..., PacketSocket]
-) -> None:
+def test_an_interface_may_vanish(real_engine: Engine, wire: Wire, open_socket: Callable[..., PacketSocket]) -> None:
     packet_socket = open_socket(Collector(real_engine))
     ip("-n", wire.near, "link", "delete", "e0")
     real_engine.inject(packet_socket, 0, frame(b"lost", FAR, NEAR))

@@ -105,9 +105,7 @@ RELAYS = st.lists(
     max_size=14,
 )
 FRAMES = st.lists(
-    st.tuples(
-        st.integers(0, 10**6), st.integers(0, 40).map(lambda n: n * 50 * NS), st.sampled_from([60, 1500])
-    ),
+    st.tuples(st.integers(0, 10**6), st.integers(0, 40).map(lambda n: n * 50 * NS), st.sampled_from([60, 1500])),
     max_size=40,
 )
 

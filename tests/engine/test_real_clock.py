@@ -77,9 +77,7 @@ def test_a_late_port_keeps_its_rate_in_emulated_time() -> None:
         for _ in range(2000):
             port.enqueue(bytes(1000))
     engine.run_for(2 * MS)
-    assert [t - start_ps - 1_000_000 for t, _, _ in collector.packets] == [
-        20_000 * (i + 1) for i in range(2000)
-    ]
+    assert [t - start_ps - 1_000_000 for t, _, _ in collector.packets] == [20_000 * (i + 1) for i in range(2000)]
 
 
 def test_the_thread_serves_what_other_threads_schedule(real_engine: Engine) -> None:

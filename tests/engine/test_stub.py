@@ -40,9 +40,7 @@ def buffer_with_a_port(engine: Engine) -> SharedBuffer:
 
 def mac(engine: Engine) -> PortMac:
     made = PortMac(engine, port(engine), port(engine))
-    made.enable_credits(
-        source_mac="02:00:00:00:00:01", classes=[3], buffer_bytes=1 << 16, largest_frame_bytes=2048
-    )
+    made.enable_credits(source_mac="02:00:00:00:00:01", classes=[3], buffer_bytes=1 << 16, largest_frame_bytes=2048)
     return made
 
 

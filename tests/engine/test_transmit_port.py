@@ -45,9 +45,7 @@ def test_a_burst_leaves_back_to_back(engine: Engine, make_line: Callable[..., tu
     assert collector.packets == expected
 
 
-def test_an_idle_port_starts_at_once_and_a_busy_one_when_free(
-    engine: Engine, make_line: Callable[..., tuple]
-) -> None:
+def test_an_idle_port_starts_at_once_and_a_busy_one_when_free(engine: Engine, make_line: Callable[..., tuple]) -> None:
     port, _, collector = make_line(rate_bps=10 * GBPS)
     for time_ps in (0, 500_000, 5_000_000):  # 1,000 bytes take 800,000 ps
         engine.schedule_at(time_ps, lambda: port.enqueue(bytes(1000)))
@@ -74,9 +72,7 @@ def test_a_packet_rate_paces_packets_of_every_size(engine: Engine, make_line: Ca
     assert [time_ps for time_ps, _, _ in collector.packets[-2:]] == [7_080_000, 7_160_000]
 
 
-def test_a_capacity_that_changes_drops_what_comes_then(
-    engine: Engine, make_line: Callable[..., tuple]
-) -> None:
+def test_a_capacity_that_changes_drops_what_comes_then(engine: Engine, make_line: Callable[..., tuple]) -> None:
     port, _, collector = make_line(rate_bps=10 * GBPS)
     assert [port.enqueue(bytes(1000)) for _ in range(4)] == [True] * 4
     port.queue_capacity_bytes = 2000
@@ -211,10 +207,7 @@ def test_every_byte_is_sent_queued_or_dropped(packets: list[tuple[int, int, int]
     for until_ps in (1_000_000, 2_500_000, 10**12):
         engine.run_until(until_ps)
         stats = port.stats()
-        assert (
-            offered
-            == stats["transmitted"]["bytes"] + stats["tail_dropped"]["bytes"] + stats["queue_depth_bytes"]
-        )
+        assert offered == stats["transmitted"]["bytes"] + stats["tail_dropped"]["bytes"] + stats["queue_depth_bytes"]
         assert stats["queue_depth_bytes"] == sum(c["queue_depth_bytes"] for c in stats["classes"])
         assert stats["max_queue_depth_bytes"] <= capacity
     assert collector.received_bytes == port.stats()["transmitted"]["bytes"]

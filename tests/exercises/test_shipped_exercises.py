@@ -96,9 +96,7 @@ def test_each_design_of_lab_20_lacks_something(start: str, missing: dict[int, st
         ),
     ],
 )
-def test_the_lab_as_it_comes_is_no_solution(
-    number: str, start: str, missing: dict[str, str], tmp_path: Path
-) -> None:
+def test_the_lab_as_it_comes_is_no_solution(number: str, start: str, missing: dict[str, str], tmp_path: Path) -> None:
     lab = find_lab(number)
     copy_lab(lab, tmp_path / "work", answers=False)
     shutil.copy(lab.folder / start, tmp_path / "work" / "own.yaml")
@@ -136,9 +134,7 @@ def test_a_bound_is_for_the_network_of_the_lab(number: str, tmp_path: Path) -> N
         ("24", "alerts.yaml", "groups: [{name: mine}]\n", "alerts.yaml has no alert StormRoot"),
     ],
 )
-def test_files_that_are_odd_lack_something(
-    number: str, file: str, content: str, missing: str, tmp_path: Path
-) -> None:
+def test_files_that_are_odd_lack_something(number: str, file: str, content: str, missing: str, tmp_path: Path) -> None:
     if number == "24" and shutil.which("promtool") is None:
         pytest.skip("promtool is not installed")
     lab = find_lab(number)
@@ -190,9 +186,7 @@ HELD = "rate(weft_port_paused_seconds_total[30s]) * on() group_left() weft_dilat
         ("weft_port_queue_depth_bytes >", dict.fromkeys(range(5), "promtool says: Checking")),
     ],
 )
-def test_each_alert_of_lab_24_lacks_something(
-    expression: str, missing: dict[int, str], tmp_path: Path
-) -> None:
+def test_each_alert_of_lab_24_lacks_something(expression: str, missing: dict[int, str], tmp_path: Path) -> None:
     rule = f"alert: StormRoot, expr: '{expression}', for: 10s"
     (tmp_path / "alerts.yaml").write_text(f"groups: [{{name: mine, rules: [{{{rule}}}]}}]\n")
     found = list(outcomes(exercise_of(find_lab("24")), Work(tmp_path)))

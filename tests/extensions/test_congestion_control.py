@@ -111,15 +111,11 @@ def python_control(name: str, **parameters: Any) -> NativeControl:
 
 def last_diary() -> Any:
     """The last Diary made: the file is loaded apart from this module, so its class is another one."""
-    modules = [
-        module for name, module in sys.modules.items() if name.startswith("weft_extension_test_congestion")
-    ]
+    modules = [module for name, module in sys.modules.items() if name.startswith("weft_extension_test_congestion")]
     return modules[-1].Diary.made[-1]
 
 
-def send(
-    control: NativeControl, size_bytes: int = SIZE_BYTES, loss: float = 0.0, **options: Any
-) -> tuple[int, Any]:
+def send(control: NativeControl, size_bytes: int = SIZE_BYTES, loss: float = 0.0, **options: Any) -> tuple[int, Any]:
     """When a WRITE through a queue pair with this control was done, and the queue pair's statistics."""
     engine = Engine(seed=1)
     there, back = (
@@ -155,9 +151,7 @@ def test_everything_is_reported_in_order() -> None:
     assert not any(retransmission for _, _, retransmission in diary.sent)
     assert [now for now, *_ in diary.sent] == sorted(now for now, *_ in diary.sent)
     assert sum(event.acknowledged_packets for event in diary.acknowledged) == 196
-    assert sum(event.acknowledged_bytes for event in diary.acknowledged) == sum(
-        size for _, size, _ in diary.sent
-    )
+    assert sum(event.acknowledged_bytes for event in diary.acknowledged) == sum(size for _, size, _ in diary.sent)
     last = diary.acknowledged[-1]
     assert (last.sequence, last.next_sequence, last.in_flight_bytes) == (195, 196, 0)
     assert all(event.round_trip_ps >= 2 * DELAY_PS for event in diary.acknowledged)
@@ -205,18 +199,14 @@ def test_numpy_s_whole_numbers_are_whole() -> None:
 
 
 def test_rates_have_limits() -> None:
-    with pytest.raises(
-        ExtensionError, match=r"Fixed.pacing_rate_bps\(\) returned -5 \(valid: whole numbers from 0"
-    ):
+    with pytest.raises(ExtensionError, match=r"Fixed.pacing_rate_bps\(\) returned -5 \(valid: whole numbers from 0"):
         python_control("Fixed", rate=-5)
 
 
 def test_classes_and_parameters_are_checked() -> None:
     with pytest.raises(ExtensionError, match=r"lacks on_acknowledgement\(\)"):
         python_control("Incomplete")
-    with pytest.raises(
-        ExtensionError, match=r"unexpected keyword argument 'size' \(valid: window: .*, rate: "
-    ):
+    with pytest.raises(ExtensionError, match=r"unexpected keyword argument 'size' \(valid: window: .*, rate: "):
         python_control("Fixed", size=3)
 
 

@@ -146,9 +146,7 @@ def test_a_sweep_knows_a_pattern_by_its_content(tmp_path):
         encoding="utf-8",
     )
     path = tmp_path / "scenario.yaml"
-    path.write_text(
-        SCENARIO.replace("mine.py:Mine", "mine.py:Mine\n    parameters: {size: 1}"), encoding="utf-8"
-    )
+    path.write_text(SCENARIO.replace("mine.py:Mine", "mine.py:Mine\n    parameters: {size: 1}"), encoding="utf-8")
     sizes = {"traffic[0].parameters.size": [100, 200]}
     result = weft.sweep(path, tmp_path / "out", grid=sizes)
     assert [row["bytes_delivered"] for row in result.rows] == [100, 200]

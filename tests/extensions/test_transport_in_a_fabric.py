@@ -109,9 +109,7 @@ def test_what_it_raises_ends_the_run_with_its_traceback(mine: Path, tmp_path: Pa
 def test_what_cannot_be_used_is_reported_before_anything_is_built(
     mine: Path, reference: str, parameters: dict[str, object], words: list[str]
 ) -> None:
-    tree = scenario_of(mine) | {
-        "transport": {"congestion_control": reference.format(mine), "parameters": parameters}
-    }
+    tree = scenario_of(mine) | {"transport": {"congestion_control": reference.format(mine), "parameters": parameters}}
     built: list[str] = []
     with pytest.raises(BadInputError) as caught:
         run_scenario(parse_scenario(tree), built.append)

@@ -145,9 +145,7 @@ def test_nothing_is_missing_at_any_instant(name: str, workers: int) -> None:
             conservation = partitions.packet_conservation()
             for unit in ("packets", "bytes"):
                 entered = sum(each[unit] for each in conservation["entered"].values())
-                ended = sum(
-                    each[unit] for part in ("left", "dropped") for each in conservation[part].values()
-                )
+                ended = sum(each[unit] for part in ("left", "dropped") for each in conservation[part].values())
                 held = sum(conservation[where][unit] for where in HELD)
                 assert entered + (conservation["resized_bytes"] if unit == "bytes" else 0) == ended + held
             assert conservation["missing"] == NOTHING

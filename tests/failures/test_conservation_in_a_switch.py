@@ -108,9 +108,7 @@ def require_balanced(conservation: Any) -> None:
         assert conservation["missing"][unit] == 0
 
 
-ORDERS = st.lists(
-    st.tuples(st.integers(0, 17), st.integers(30, 400), st.integers(0, 20 * US)), min_size=1, max_size=40
-)
+ORDERS = st.lists(st.tuples(st.integers(0, 17), st.integers(30, 400), st.integers(0, 20 * US)), min_size=1, max_size=40)
 
 
 @settings(max_examples=30, deadline=None)

@@ -24,8 +24,7 @@ def exchanging_job() -> Job:
         after = [builder.compute(5 * US, after=[sent, received, *sums])]
     operations = builder.build()
     parts = tuple(
-        RankPart(operations, ((rank + 1) % RANKS, (rank - 1) % RANKS), (0, 1 + rank // 2))
-        for rank in range(RANKS)
+        RankPart(operations, ((rank + 1) % RANKS, (rank - 1) % RANKS), (0, 1 + rank // 2)) for rank in range(RANKS)
     )
     groups = (Group("all", tuple(range(RANKS))), Group("first", (0, 1)), Group("last", (2, 3)))
     calls = tuple(CollectiveCall("allreduce", size, "ring", DataType.INT32) for size in (200_000, 90_000))

@@ -111,9 +111,7 @@ def test_a_leaf_avoids_its_own_port_once_it_is_known_down_and_others_once_they_a
         def refused(switch: str, port: int) -> int:
             stats = fabric.lab.switch_stats()
             assert stats is not None
-            dropped: int = stats["switches"][switch]["ports"][str(port)]["transmit"]["down_dropped"][
-                "packets"
-            ]
+            dropped: int = stats["switches"][switch]["ports"][str(port)]["transmit"]["down_dropped"]["packets"]
             return dropped
 
         def look(name: str) -> None:
@@ -234,9 +232,7 @@ def test_flow_control_begins_anew_with_a_link() -> None:
         ([DOWN | {"link": "p0l0"}], "is not a link"),
     ],
 )
-def test_events_that_cannot_be_are_refused_with_their_place(
-    events: list[dict[str, Any]], message: str
-) -> None:
+def test_events_that_cannot_be_are_refused_with_their_place(events: list[dict[str, Any]], message: str) -> None:
     with pytest.raises(BadInputError, match=message):
         run(events=events)
 
@@ -274,8 +270,7 @@ def test_a_switch_that_loses_all_its_links_is_routed_around() -> None:
 def test_a_link_may_be_down_from_the_command_line(tmp_path: Path) -> None:
     scenario = tmp_path / "s.yaml"
     scenario.write_text(
-        "clock: virtual\nfabric: {planes: 1, leaves: 2, spines: 2, hosts_per_leaf: 1}\n"
-        "traffic: [{permutation: 4KiB}]\n"
+        "clock: virtual\nfabric: {planes: 1, leaves: 2, spines: 2, hosts_per_leaf: 1}\ntraffic: [{permutation: 4KiB}]\n"
     )
 
     def exit_code(link: str) -> Any:

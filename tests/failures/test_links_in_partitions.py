@@ -30,9 +30,7 @@ class Ring:
             engine = self.engines[number % len(self.engines)]
             self.links.append(Link(engine, name=str(number), delay_ps=delay_ps, duplicate=0.2, loss=0.05,
                                    delay_probability=0.2, extra_delay_ps=900 * NS))  # fmt: skip
-            self.ports.append(
-                TransmitPort(engine, self.links[-1], rate_bps=10**10, queue_capacity_bytes=6000)
-            )
+            self.ports.append(TransmitPort(engine, self.links[-1], rate_bps=10**10, queue_capacity_bytes=6000))
         for link, onward in zip(self.links, self.ports[1:], strict=False):
             link.connect(onward)
         last = self.engines[len(self.links) % len(self.engines)]
@@ -90,9 +88,7 @@ def test_failures_at_any_time_lose_the_same_and_balance(
             # Between the ticks of everything else, so that one engine's order of events at a time plays no part.
             at_ps = at * NS + 7
             ring.clock.schedule_at(at_ps, lambda number=place % count, ring=ring: ring.fail(number))
-            ring.clock.schedule_at(
-                at_ps + lasts * NS, lambda port=ring.ports[place % count]: port.set_up(True)
-            )
+            ring.clock.schedule_at(at_ps + lasts * NS, lambda port=ring.ports[place % count]: port.set_up(True))
         for time in sorted(stops):
             ring.clock.run_until(time * NS)
             assert ring.clock.packet_conservation()["missing"] == {"packets": 0, "bytes": 0}

@@ -174,9 +174,7 @@ def two_planes() -> Iterator[Reductions]:
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])
 @pytest.mark.parametrize("when", WHENS)
-def test_the_stream_of_a_lost_plane_goes_on_in_the_other_one(
-    two_planes: Reductions, when: str, dtype: str
-) -> None:
+def test_the_stream_of_a_lost_plane_goes_on_in_the_other_one(two_planes: Reductions, when: str, dtype: str) -> None:
     two_planes.fail(("p1l0", "p1s0"), when, 500 * US)
     events = two_planes.check(dtype)
     assert [event.link for event in events] == ["p1l0<->p1s0"]
@@ -240,9 +238,7 @@ def test_the_ring_takes_over_where_there_is_no_tree(full_switches: Reductions, w
         (DataType.BFLOAT16, "average"),
     ],
 )
-def test_the_ring_takes_over_packed_elements(
-    full_switches: Reductions, dtype: DataType, operation: str
-) -> None:
+def test_the_ring_takes_over_packed_elements(full_switches: Reductions, dtype: DataType, operation: str) -> None:
     ranks = full_switches.fabric.topology.rank_count
     buffers = [random_elements(np.random.default_rng(rank), dtype, 2 * ELEMENTS) for rank in range(ranks)]
     full_switches.fail(("p1l0", "p1s0"), "early", 5000 * US)

@@ -26,9 +26,7 @@ def run(traffic: dict[str, Any], events: list[dict[str, Any]], **keys: Any) -> R
     return run_scenario(parse_scenario(scenario | keys))
 
 
-@pytest.mark.parametrize(
-    "traffic", [RING, {"permutation": "1MiB"}, WORKLOAD], ids=["ring", "flows", "workload"]
-)
+@pytest.mark.parametrize("traffic", [RING, {"permutation": "1MiB"}, WORKLOAD], ids=["ring", "flows", "workload"])
 def test_a_run_whose_only_plane_is_down_says_so(traffic: dict[str, Any]) -> None:
     with pytest.raises(CheckFailedError) as caught:
         run(traffic, [PLANE_DOWN])

@@ -16,9 +16,7 @@ from weft.scenario import ControlSection
 
 US = 10**6
 WHILE_PS = 400 * US
-TOPOLOGY = topologies.leaf_spine(
-    planes=1, leaves=2, spines=2, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US
-)
+TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US)
 LINKS = [(leaf, spine) for leaf in ("p0l0", "p0l1") for spine in ("p0s0", "p0s1")]
 # The permitted errors: a run met a failure, or there is no tree at the moment.
 KNOWN = re.compile("aggregation tree has failed|no switch of plane 0 reaches all leaves|has lost its trees")

@@ -53,9 +53,7 @@ def host(name: str, state: str, at_us: int | None = None) -> EventSection:
 
 def of_hosts(result: RunResult) -> list[tuple[str, str, str]]:
     kinds = ("host lost", "host found", "swapped", "cordoned", "restored")
-    return [
-        (event.kind, event.element, event.detail) for event in result.controller_events if event.kind in kinds
-    ]
+    return [(event.kind, event.element, event.detail) for event in result.controller_events if event.kind in kinds]
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "tree", "halving-doubling", "in-network"])

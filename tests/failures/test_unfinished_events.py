@@ -77,9 +77,7 @@ def test_changes_of_circuits_that_never_began_and_that_never_ended() -> None:
 
 
 def test_a_run_whose_events_have_all_happened_warns_of_nothing() -> None:
-    result = run(
-        events=[{"link": LINK, "state": "down", "at": "5us"}, {"switch": "p0s1", "state": "cordoned"}]
-    )
+    result = run(events=[{"link": LINK, "state": "down", "at": "5us"}, {"switch": "p0s1", "state": "cordoned"}])
     assert result.unfinished_events == result.all_warnings == []
     assert "unfinished_events" not in result.as_dict()
 

@@ -73,9 +73,7 @@ def test_what_is_on_the_way_is_not_lost(kind: str, settings: str) -> None:
 def test_a_spare_takes_the_rank_of_a_host_that_loses_packets() -> None:
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=10**10)
     with Fabric(topologies.with_spares(topology), clock="virtual", faults=LOSSY, controller=WATCH) as fabric:
-        lossy, clean = (
-            fabric.run(CollectiveRequest("allreduce", 1_000_000, "ring")).result for _ in range(2)
-        )
+        lossy, clean = (fabric.run(CollectiveRequest("allreduce", 1_000_000, "ring")).result for _ in range(2))
         result = fabric.summary()
     assert kinds_and_elements(result) == [("lossy", "h1<->p0l0"), ("cordoned", "h1"), ("swapped", "h1")]
     assert lossy.retransmissions > 0

@@ -53,9 +53,7 @@ def has_right_checksums(frame: Packet) -> bool:
 
 def test_an_arp_request_is_answered_and_its_sender_known() -> None:
     lone = lone_host()
-    request = Ether(src=PEER_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(
-        hwsrc=PEER_MAC, psrc="10.0.0.9", pdst="10.0.0.1"
-    )
+    request = Ether(src=PEER_MAC, dst="ff:ff:ff:ff:ff:ff") / ARP(hwsrc=PEER_MAC, psrc="10.0.0.9", pdst="10.0.0.1")
     lone.hears(request)
     (answer,) = lone.said()
     assert (answer.dst, answer[ARP].op, answer[ARP].psrc, answer[ARP].hwsrc) == (
@@ -87,19 +85,14 @@ def test_an_echo_is_answered_when_the_next_hop_is_known(version: int) -> None:
         lone.hears(to_host() / ICMP(id=7, seq=9) / data)
         (question,) = lone.said()
         assert (question.dst, question[ARP].pdst) == ("ff:ff:ff:ff:ff:ff", "10.0.0.9")
-        lone.hears(
-            Ether(src=PEER_MAC, dst=lone.host.mac)
-            / ARP(op=2, hwsrc=PEER_MAC, psrc="10.0.0.9", pdst="10.0.0.1")
-        )
+        lone.hears(Ether(src=PEER_MAC, dst=lone.host.mac) / ARP(op=2, hwsrc=PEER_MAC, psrc="10.0.0.9", pdst="10.0.0.1"))
     else:
         lone.hears(to_host(version=6) / ICMPv6EchoRequest(id=7, seq=9, data=data))
         (question,) = lone.said()
         assert (question.dst, question[ICMPv6ND_NS].tgt) == ("33:33:ff:00:00:09", "fd00::9")
         assert has_right_checksums(question)
         lone.hears(
-            to_host(version=6, hlim=255)
-            / ICMPv6ND_NA(tgt="fd00::9", S=1)
-            / ICMPv6NDOptDstLLAddr(lladdr=PEER_MAC)
+            to_host(version=6, hlim=255) / ICMPv6ND_NA(tgt="fd00::9", S=1) / ICMPv6NDOptDstLLAddr(lladdr=PEER_MAC)
         )
     (reply,) = lone.said()
     assert has_right_checksums(reply)
@@ -130,9 +123,7 @@ def test_beyond_the_link_packets_go_to_the_gateway() -> None:
 
 def asks(address: str, mac: str, claims: str | None = None) -> Ether:
     """An ARP request to h1 from a neighbour, or in the name of another."""
-    return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(
-        op=1, hwsrc=mac, psrc=claims or address, pdst="10.0.0.1"
-    )
+    return Ether(src=mac, dst="ff:ff:ff:ff:ff:ff") / ARP(op=1, hwsrc=mac, psrc=claims or address, pdst="10.0.0.1")
 
 
 def test_neighbours_are_bounded_and_the_one_heard_of_first_makes_room() -> None:
@@ -263,9 +254,7 @@ def test_options_of_ipv4_are_passed_over() -> None:
     lone = lone_host()
     lone.host.ip.add_neighbour("10.0.0.9", PEER_MAC)
     lone.hears(
-        Ether(src=PEER_MAC, dst=lone.host.mac)
-        / IP(src="10.0.0.9", dst="10.0.0.1", options=b"\x01" * 8)
-        / UDP(dport=9)
+        Ether(src=PEER_MAC, dst=lone.host.mac) / IP(src="10.0.0.9", dst="10.0.0.1", options=b"\x01" * 8) / UDP(dport=9)
     )
     assert [frame[ICMP].code for frame in lone.said()] == [3]
 

@@ -90,9 +90,7 @@ class Nothing(weft.ScriptedHost):
 
 
 def run(traffic: list[dict[str, Any]], **options: Any) -> RunResult:
-    return run_scenario(
-        parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": traffic} | options, "test")
-    )
+    return run_scenario(parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": traffic} | options, "test"))
 
 
 @cache
@@ -188,16 +186,12 @@ def test_switches_report_what_expires(version: int, end: str, leaf: str, last_le
 def test_switches_whose_program_reports_nothing_are_silent_hops(tmp_path: Path) -> None:
     program = tmp_path / "silent.p4"
     text = FABRIC_P4.read_text(encoding="utf-8").replace('"include/', '"weft/')
-    program.write_text(
-        text.replace("time_exceeded.apply(hdr, meta, standard_metadata);", ""), encoding="utf-8"
-    )
+    program.write_text(text.replace("time_exceeded.apply(hdr, meta, standard_metadata);", ""), encoding="utf-8")
     result = run([{"traceroute": ["h0->h3"], "timeout": "1ms"}], p4=str(program))
     (route,) = result.of(ROUTES)
     assert [hop.responders for hop in route.hops] == [(), (), (), ("10.0.1.2",)]
     assert route.reached
-    assert [
-        each for each in result.all_warnings if "switches have no table time_exceeded: traceroute" in each
-    ]
+    assert [each for each in result.all_warnings if "switches have no table time_exceeded: traceroute" in each]
 
 
 def test_reports_have_a_rate() -> None:
@@ -208,9 +202,7 @@ def test_reports_have_a_rate() -> None:
 
 
 def test_a_capture_is_replayed_with_its_times(tmp_path: Path) -> None:
-    frames = [
-        Ether(dst="02:00:00:00:00:99") / IP(src="10.0.0.1", dst="10.0.1.2") / ICMP(seq=n) for n in range(3)
-    ]
+    frames = [Ether(dst="02:00:00:00:00:99") / IP(src="10.0.0.1", dst="10.0.1.2") / ICMP(seq=n) for n in range(3)]
     for number, frame in enumerate(frames):
         frame.time = 5 + number * 0.0001
     wrpcap(str(tmp_path / "three.pcap"), frames)
@@ -238,9 +230,7 @@ def test_a_capture_is_replayed_with_its_times(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_replay_is_no_slower_than_can_be_waited_for(
-    tmp_path: Path, speed: float, problem: dict[str, str]
-) -> None:
+def test_a_replay_is_no_slower_than_can_be_waited_for(tmp_path: Path, speed: float, problem: dict[str, str]) -> None:
     frames = [Ether(dst="02:00:00:00:00:99") / bytes(50) for _ in range(2)]
     for number, frame in enumerate(frames):
         frame.time = number * 2

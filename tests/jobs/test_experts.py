@@ -29,9 +29,7 @@ MODEL = Transformer(
 FP8 = Precisions(dispatch="fp8")
 
 
-def plan_of(
-    routing: Routing, ranks_per_host: int = 4, model: Transformer = MODEL, **parallel
-) -> TrainingPlan:
+def plan_of(routing: Routing, ranks_per_host: int = 4, model: Transformer = MODEL, **parallel) -> TrainingPlan:
     return TrainingPlan(
         model,
         Parallelism(**({"data": 8, "expert": 8} | parallel)),
@@ -141,13 +139,10 @@ def test_skewed_jobs_send_what_was_drawn(limit, shape):
         layers * passes * there * groups * 512 * (1 + 2)
     )
     # The rank whose experts are the most popular computes most, and the others wait for it.
-    busy = [
-        int(part.operations.duration_ps[part.operations.of_kind(Kind.COMPUTE)].sum()) for part in job.parts
-    ]
+    busy = [int(part.operations.duration_ps[part.operations.of_kind(Kind.COMPUTE)].sum()) for part in job.parts]
     last_stage = busy[-len(busy) // plan.parallel.pipeline :]
     loads = [
-        drawn.load(plan.parallel.expert_member(rank))
-        for rank in plan.parallel.stage_ranks(plan.parallel.pipeline - 1)
+        drawn.load(plan.parallel.expert_member(rank)) for rank in plan.parallel.stage_ranks(plan.parallel.pipeline - 1)
     ]
     assert int(np.argmax(last_stage)) == int(np.argmax(loads))
     ideal_ps = max(each.end_ps for each in ideal_times(pipeline_job(plan)))

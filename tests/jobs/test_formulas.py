@@ -197,11 +197,7 @@ def test_ranks_share_all_parameters(parallel):
     dense, experts = zip(*(rank_parameters(plan, stage) for stage in range(parallel.pipeline)), strict=True)
     found = parallel.tensor * sum(dense) + parallel.tensor * parallel.expert * sum(experts)
     extra = found - model_parameters(plan.model)
-    assert (
-        (extra == 0)
-        if parallel.tensor == 1
-        else 0 < extra < 0.002 * parallel.tensor * model_parameters(plan.model)
-    )
+    assert (extra == 0) if parallel.tensor == 1 else 0 < extra < 0.002 * parallel.tensor * model_parameters(plan.model)
 
 
 def test_prefill_and_training_count_the_scores_alike():

@@ -104,9 +104,7 @@ def test_iterations_read_an_output_matrix_that_is_the_embedding():
 def test_what_memory_bounds_takes_longer_at_a_share_of_its_bandwidth():
     model = MODELS["70B"]
     half = PrefillInstances(tensor=8, accelerator=H100.model_copy(update={"memory_efficiency": 0.5}))
-    full_times, half_times = (
-        InstanceTimes(model, each, "bf16", 2) for each in (PrefillInstances(tensor=8), half)
-    )
+    full_times, half_times = (InstanceTimes(model, each, "bf16", 2) for each in (PrefillInstances(tensor=8), half))
     (full,), (longer,) = (each.iterations_ps(16, 16_000, 1) for each in (full_times, half_times))
     assert longer == pytest.approx(2 * full, abs=1)
     # Arithmetic bounds the layers of a long prompt.

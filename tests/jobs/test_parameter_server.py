@@ -173,9 +173,7 @@ def test_the_replay_is_in_the_order_of_updates_and_readings():
     two = one - rate * (one - first)
     three = two - rate * (start - second)
     four = three - rate * (three - second)
-    found = [
-        (each.steps, each.time_ps, float(each.weights[0])) for each in replay(ideal(plan), plan, bowl, 0.5)
-    ]
+    found = [(each.steps, each.time_ps, float(each.weights[0])) for each in replay(ideal(plan), plan, bowl, 0.5)]
     assert [(steps, time_ps) for steps, time_ps, _ in found] == [(0, 0), (1, 20 * US), (2, 50 * US)]
     assert [weight for _, _, weight in found] == pytest.approx([start, two, four], rel=1e-6)
 
@@ -214,9 +212,7 @@ def test_one_synchronous_step_differs_by_the_rounding_of_a_sum(trained):
         plan = plan_of(parameter_bytes=4 * parameter_count(16), steps=1, jitter=1.0, mode=mode)
         *_, last = replay(ideal(plan), plan, model, 0.5)
         ends.append(last.weights.astype(np.float64))
-    sizes = sum(
-        np.abs(model.gradient(model.initial, worker, 0)).astype(np.float64) for worker in range(workers)
-    )
+    sizes = sum(np.abs(model.gradient(model.initial, worker, 0)).astype(np.float64) for worker in range(workers))
     unit = 2.0**-24
     bound = 0.5 / workers * (2 * (workers - 1) + 2) * unit * sizes + 2 * unit * np.abs(ends[1])
     assert (np.abs(ends[0] - ends[1]) <= bound).all()
@@ -269,9 +265,7 @@ def test_the_gradient_is_the_slope_of_the_loss(trained):
     gradient = model.gradient(model.initial, 0, 0)
     direction = gradient / np.linalg.norm(gradient)
     step = np.float32(0.05)
-    slope = (model.loss(model.initial + step * direction) - model.loss(model.initial - step * direction)) / (
-        2 * step
-    )
+    slope = (model.loss(model.initial + step * direction) - model.loss(model.initial - step * direction)) / (2 * step)
     assert slope == pytest.approx(np.linalg.norm(gradient), rel=1e-2)
 
 

@@ -37,9 +37,7 @@ def test_what_does_not_fit_is_refused_with_what_would():
     with refused(PlanError, problem="a rank of stage 0 needs") as problem:
         check_memory(plan)
     assert problem.value.key == "accelerator"
-    assert "parallel.zero: 1; parallel.tensor: 2 with data: 4; parallel.pipeline: 2 with data: 4" in str(
-        problem.value
-    )
+    assert "parallel.zero: 1; parallel.tensor: 2 with data: 4; parallel.pipeline: 2 with data: 4" in str(problem.value)
     for change in sufficient_changes(plan):
         assert change in str(problem.value)
 

@@ -46,9 +46,7 @@ def test_copies_are_sums_over_the_experts_of_a_rank(ranks, each, data):
     found = routed_tokens(Routing(matrix=rows), ranks * each, 2, ranks, 1, 50, 1)
     for sender in range(ranks):
         for receiver in range(ranks):
-            assert found.copies[sender, receiver] == sum(
-                rows[sender][receiver * each : (receiver + 1) * each]
-            )
+            assert found.copies[sender, receiver] == sum(rows[sender][receiver * each : (receiver + 1) * each])
 
 
 def test_ranks_send_what_the_matrix_says():

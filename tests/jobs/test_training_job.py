@@ -23,12 +23,8 @@ from weft.traffic.jobs.ideal import ideal_times
 from weft.traffic.jobs.operations import Kind
 
 LAYERS = 48
-SMALL = Transformer(
-    layers=LAYERS, hidden=512, heads=8, kv_heads=4, feed_forward=1024, vocabulary=1000, sequence=256
-)
-MIXED = SMALL.model_copy(
-    update={"experts": Experts(count=16, top_k=4, feed_forward=256, shared=1, dense_layers=4)}
-)
+SMALL = Transformer(layers=LAYERS, hidden=512, heads=8, kv_heads=4, feed_forward=1024, vocabulary=1000, sequence=256)
+MIXED = SMALL.model_copy(update={"experts": Experts(count=16, top_k=4, feed_forward=256, shared=1, dense_layers=4)})
 
 
 def plan_of(model: Transformer = SMALL, micro_batches: int = 8, **parallel) -> TrainingPlan:
@@ -59,9 +55,7 @@ def passes_ps(plan: TrainingPlan) -> tuple[int, int, int]:
 
 
 @pytest.mark.usefixtures("equal_stages")
-@pytest.mark.parametrize(
-    ("schedule", "parts"), [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("interleaved", 3)]
-)
+@pytest.mark.parametrize(("schedule", "parts"), [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("interleaved", 3)])
 @pytest.mark.parametrize(("stages", "micro_batches"), [(1, 2), (2, 4), (4, 4), (4, 16), (8, 8)])
 def test_bubble_of_schedules(schedule, parts, stages, micro_batches):
     """(p - 1)/m of the ideal time, with v parts (p - 1)/(m·v) (Narayanan et al. 2021, section 2.2)."""
@@ -77,9 +71,7 @@ def test_bubble_of_the_zero_bubble_schedule(stages, micro_batches):
     """ZB-H1: (p - 1)(F + B - W), with as many activations as 1F1B's first stage (Qi et al. 2023, table 2)."""
     plan = plan_of(micro_batches=micro_batches, pipeline=stages, schedule="zero-bubble")
     forward, inputs, weights = passes_ps(plan)
-    assert end_ps(plan) - micro_batches * (forward + inputs + weights) == (stages - 1) * (
-        forward + inputs - weights
-    )
+    assert end_ps(plan) - micro_batches * (forward + inputs + weights) == (stages - 1) * (forward + inputs - weights)
     assert {most_held(steps) for steps in plan.stage_steps} == {min(stages, micro_batches)}
 
 
@@ -159,9 +151,7 @@ def test_uneven_layers_leave_the_ends_fewer():
     counts = [len(parallel.layers_of(126, stage)) for stage in range(16)]
     assert counts == [7, *[8] * 14, 7]
     interleaved = Parallelism(pipeline=4, virtual_stages=2)
-    order = [
-        each for part in range(2) for stage in range(4) for each in interleaved.layers_of(13, stage, part)
-    ]
+    order = [each for part in range(2) for stage in range(4) for each in interleaved.layers_of(13, stage, part)]
     assert order == list(range(13))
 
 

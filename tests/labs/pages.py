@@ -29,9 +29,7 @@ from weft.labs.page import read_lab_page
 from weft.paths import ROOT
 
 DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "rdma.md", "topologies.md")]
-SOLUTIONS = [
-    page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")
-]
+SOLUTIONS = [page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")]
 LABS = sorted((ROOT / "labs").glob("*/README.md"))
 PAGES = [ROOT / "README.md", *LABS, *SOLUTIONS, *DOCS]
 """tests/labs/test_pages.py runs every `console` block of these pages."""
@@ -189,11 +187,7 @@ def renewed(shown: Sequence[str], printed: Sequence[str]) -> list[str]:
         if not part:
             continue
         ends = range(at, max(at, len(printed) - len(part)) + 1)
-        place = (
-            at
-            if position == 0
-            else max(ends, key=lambda each: _likeness(part, printed[each : each + len(part)]))
-        )
+        place = at if position == 0 else max(ends, key=lambda each: _likeness(part, printed[each : each + len(part)]))
         lines += printed[place : place + len(part)]
         at = place + len(part)
     return lines

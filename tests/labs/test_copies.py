@@ -53,17 +53,13 @@ def test_docs_are_copied_where_a_folder_takes_no_symbolic_links(
 
 
 @pytest.mark.slow
-def test_the_commands_of_a_copys_page_run_in_the_copy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_commands_of_a_copys_page_run_in_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = copied("19", tmp_path, "--without-answers")
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     shown = pages.examples(folder / "README.md")
     assert len(shown) == 5
     for example in shown:
-        assert pages.difference(example.shown, pages.output_of(example.command, folder)) == "", (
-            example.command
-        )
+        assert pages.difference(example.shown, pages.output_of(example.command, folder)) == "", example.command
 
 
 def test_what_is_not_there_is_text(tmp_path: Path) -> None:

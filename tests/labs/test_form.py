@@ -39,9 +39,7 @@ def test_a_lab_is_in_the_course(lab: Path) -> None:
 
 def test_questions_are_the_items_of_the_list(tmp_path: Path) -> None:
     page = tmp_path / "README.md"
-    page.write_text(
-        "# Lab 1: x\n\n## Questions\n\n1. What is\n   this?\n2. And `that`?\n\n   ```\n   code\n   ```\n"
-    )
+    page.write_text("# Lab 1: x\n\n## Questions\n\n1. What is\n   this?\n2. And `that`?\n\n   ```\n   code\n   ```\n")
     assert read_lab_page(page).questions == ("What is\nthis?", "And `that`?\n\n```\ncode\n```")
 
 

@@ -36,8 +36,7 @@ def test_a_notebook_has_every_command_of_its_page_and_no_output(lab, folder: Pat
     commands = [cell.source for cell in pages.command_cells(notebook)]
     of_page = [example.source for example in pages.examples(lab.folder / "README.md")]
     assert commands == [
-        "%%bash\n" + each.replace(".venv/bin/weft", "weft").replace(".venv/bin/python", "python")
-        for each in of_page
+        "%%bash\n" + each.replace(".venv/bin/weft", "weft").replace(".venv/bin/python", "python") for each in of_page
     ]
     assert notebook == nbformat.from_dict(notebook_of(read_lab_page(lab.folder / "README.md")))
 

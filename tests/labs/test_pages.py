@@ -17,9 +17,7 @@ from weft.paths import ROOT
 def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     directory = pages.workplace(tmp_path, ROOT)
     shown = pages.examples(page)
-    assert shown, (
-        f"{page} shows no command whose output is checked (a fenced block of the language 'console')"
-    )
+    assert shown, f"{page} shows no command whose output is checked (a fenced block of the language 'console')"
     run = pages.outputs_of_notebook if page in pages.LABS else pages.outputs_of_commands
     outputs = list(zip(shown, run(page, directory), strict=True))
     if os.environ.get("WEFT_RENEW_PAGES"):

@@ -33,9 +33,7 @@ def dateline(fabric: FabricSpec, plane: int) -> VirtualLanes:
 def route_clockwise(monkeypatch: pytest.MonkeyPatch, *, with_dateline: bool = False) -> None:
     """Until the test ends, shortest paths are these."""
     kind = replace(KIND, plane=Clockwise, is_deadlock_free=lambda _: False)
-    monkeypatch.setitem(
-        ROUTING_KINDS._kinds, KIND.name, replace(kind, lanes=dateline) if with_dateline else kind
-    )
+    monkeypatch.setitem(ROUTING_KINDS._kinds, KIND.name, replace(kind, lanes=dateline) if with_dateline else kind)
 
 
 def ring(length: int) -> FabricSpec:

@@ -148,9 +148,7 @@ class Chain:
 
     def drops(self) -> int:
         """Packets lost for want of memory."""
-        stats = [
-            port.transmit.stats() for wired in self.wired.switches.values() for port in wired.ports.values()
-        ]
+        stats = [port.transmit.stats() for wired in self.wired.switches.values() for port in wired.ports.values()]
         return sum(each["headroom_dropped"]["packets"] + each["tail_dropped"]["packets"] for each in stats)
 
     def held(self) -> list[dict[str, int]]:
@@ -164,9 +162,7 @@ class Chain:
         ]
 
 
-CREDITS = CreditsConfig(
-    classes=CLASSES, source_mac=MAC, buffer_bytes=BUFFER_BYTES, largest_frame_bytes=LARGEST_BYTES
-)
+CREDITS = CreditsConfig(classes=CLASSES, source_mac=MAC, buffer_bytes=BUFFER_BYTES, largest_frame_bytes=LARGEST_BYTES)
 lanes = st.sampled_from(CLASSES)
 order = st.one_of(
     st.builds(Order, st.just(UNICAST), lanes, st.sampled_from([ON, ON, ASIDE])),
@@ -237,9 +233,7 @@ def test_what_is_held_counts_for_the_lane_it_came_in(flow_control: FlowControl) 
     assert ingress[2]["held_bytes"] > 0
     assert ingress[5]["held_bytes"] == 0
     waiting = chain.wired.switches[0].ports[ASIDE].transmit.waiting_by_arrival()
-    assert [(each["priority_class"], each["ingress_port"], each["lane"]) for each in waiting] == [
-        (5, BACK, 2)
-    ]
+    assert [(each["priority_class"], each["ingress_port"], each["lane"]) for each in waiting] == [(5, BACK, 2)]
     # Another lane is free, though the same port is full of class 2.
     chain.sender.enqueue(Sent(0, 5, LARGEST_BYTES, routed([Order(UNICAST, 2, ON)] * 3)).frame, 5)
     chain.engine.run_for(3_000_000)

@@ -64,11 +64,7 @@ class Receiver:
             return {}
         _, _, update = self.updates.packets[-1]
         limits = [struct.unpack_from("!H", update, 18 + 4 * each)[0] for each in CLASSES]
-        return {
-            each: limit - BUFFER_BYTES // 64
-            for each, limit in enumerate(limits)
-            if limit != BUFFER_BYTES // 64
-        }
+        return {each: limit - BUFFER_BYTES // 64 for each, limit in enumerate(limits) if limit != BUFFER_BYTES // 64}
 
 
 shims = st.sampled_from([(), (INT_SHIM,), (INTERMEDIATE_SHIM,), (INTERMEDIATE_SHIM, INT_SHIM)])

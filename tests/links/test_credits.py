@@ -242,9 +242,7 @@ def test_credit_is_not_lost_with_frames_or_updates(
     loss: float, back_loss: float, sizes: list[int], frames_of_credit: int
 ) -> None:
     """Everything is sent in the end, and all credit is back."""
-    joined = cable(
-        frames_of_credit * FRAME_BYTES, loss=loss, back_loss=back_loss, update_interval_ps=3_000_000
-    )
+    joined = cable(frames_of_credit * FRAME_BYTES, loss=loss, back_loss=back_loss, update_interval_ps=3_000_000)
     for size in sizes:
         joined.first.enqueue(bytes(size), LANE)
     joined.engine.run_for(10**10)
@@ -420,9 +418,7 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, seed: in
         )
         folder = tmp_path / str(workers)
         result.save(folder)
-        written.append(
-            {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "wall_times.json"}
-        )
+        written.append({path.name: path.read_bytes() for path in folder.iterdir() if path.name != "wall_times.json"})
     assert written[0] == written[1] == written[2]
 
 
@@ -490,9 +486,7 @@ def test_updates_leave_a_slow_link_to_data() -> None:
     link = Link(engine, delay_ps=0)
     port = TransmitPort(engine, link, rate_bps=10**7)
     mac = PortMac(engine, port, Collector(engine))
-    mac.enable_credits(
-        source_mac=FIRST_MAC, classes=[LANE], buffer_bytes=4096, largest_frame_bytes=FRAME_BYTES
-    )
+    mac.enable_credits(source_mac=FIRST_MAC, classes=[LANE], buffer_bytes=4096, largest_frame_bytes=FRAME_BYTES)
     sink = Collector(engine)
     link.connect(sink)
     for _ in range(8):

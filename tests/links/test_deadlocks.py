@@ -21,9 +21,7 @@ ALLOWED = {
 
 @pytest.mark.parametrize("name", LOSSLESS)
 @pytest.mark.parametrize("clock", ["virtual", "real"])
-def test_a_cycle_of_buffers_is_refused_hop_by_hop(
-    name: str, clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cycle_of_buffers_is_refused_hop_by_hop(name: str, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.clocks.lab.require_for", lambda *_: None)  # of the machine
     cycle = r"p0n\d:\d \(lane 0\)( → p0n\d:\d \(lane 0\)){4}"
     keys: dict[str, Any] = {name: LOSSLESS[name]}

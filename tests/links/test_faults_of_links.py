@@ -132,9 +132,7 @@ def test_errors_name_the_key_and_what_is_valid(faults: dict[str, Any], words: li
 def test_a_link_that_the_fabric_lacks_is_refused_before_anything_is_built() -> None:
     fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=1)
     faults = FaultsSection(links=[FaultsOfLinks(link="p0l0<->p0l1", loss=0.1)])
-    with refused(
-        BadInputError, place="faults.links[0].link", valid="h0<->p0l0, p0l0<->p0s0, h1<->p0l1, p0l1<->p0s0"
-    ):
+    with refused(BadInputError, place="faults.links[0].link", valid="h0<->p0l0, p0l0<->p0s0, h1<->p0l1, p0l1<->p0s0"):
         Fabric(fabric, clock="virtual", faults=faults)
 
 
@@ -169,7 +167,5 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, seed: in
         assert result.link_faults
         folder = tmp_path / str(workers)
         result.save(folder)
-        written.append(
-            {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "wall_times.json"}
-        )
+        written.append({path.name: path.read_bytes() for path in folder.iterdir() if path.name != "wall_times.json"})
     assert written[0] == written[1] == written[2]

@@ -39,9 +39,7 @@ def test_what_is_stuck_is_the_largest_set_that_waits_only_for_itself(
     assert stuck.keys() == max(closed, key=len)
     cycle = cycle_of(stuck)
     assert bool(cycle) == bool(stuck)
-    assert all(
-        after in waits_for[queue] for queue, after in zip(cycle, (*cycle[1:], *cycle[:1]), strict=True)
-    )
+    assert all(after in waits_for[queue] for queue, after in zip(cycle, (*cycle[1:], *cycle[:1]), strict=True))
 
 
 ALLOWED: dict[str, Any] = {
@@ -82,9 +80,7 @@ def test_congestion_alone_is_no_deadlock(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALLOWED)
-def test_several_processes_notice_the_deadlock_that_one_does(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_processes_notice_the_deadlock_that_one_does(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     route_clockwise(monkeypatch)
 
     def cycle(processes: Processes) -> tuple[str, int]:

@@ -83,12 +83,8 @@ def test_one_flow_cut_through_is_serialised_once(payload_bytes: int, ip_version:
     fabric = two_leaves()
     data, data_headers, back, back_headers = frames(payload_bytes, ip_bytes)
     rate = 100 * GBPS
-    one_way = (
-        serialisation_ps(data, rate) + 3 * (serialisation_ps(data_headers, rate) + LATENCY_PS) + 4 * DELAY_PS
-    )
-    other_way = (
-        serialisation_ps(back, rate) + 3 * (serialisation_ps(back_headers, rate) + LATENCY_PS) + 4 * DELAY_PS
-    )
+    one_way = serialisation_ps(data, rate) + 3 * (serialisation_ps(data_headers, rate) + LATENCY_PS) + 4 * DELAY_PS
+    other_way = serialisation_ps(back, rate) + 3 * (serialisation_ps(back_headers, rate) + LATENCY_PS) + 4 * DELAY_PS
     assert cut_ps(data, data_headers, [rate] * 4, LATENCY_PS) == one_way
     assert write_ps(fabric, CUT_THROUGH, payload_bytes, ip_version=ip_version) == one_way + other_way
 
@@ -98,9 +94,7 @@ def test_headers_are_what_the_program_parses() -> None:
     data, data_headers, back, back_headers = frames(512, shim_bytes=0)
     rates = [100 * GBPS] * 4
     took = write_ps(two_leaves(), CUT_THROUGH, 512, int_telemetry=False)
-    assert took == cut_ps(data, data_headers, rates, LATENCY_PS) + cut_ps(
-        back, back_headers, rates, LATENCY_PS
-    )
+    assert took == cut_ps(data, data_headers, rates, LATENCY_PS) + cut_ps(back, back_headers, rates, LATENCY_PS)
 
 
 @pytest.mark.parametrize("switching", [STORED, SwitchingSection()])
@@ -126,10 +120,7 @@ def test_packets_follow_each_other_at_line_rate(packets: int) -> None:
     """Each later packet costs its serialisation, once, in either mode."""
     outer = ETHERNET + INT_SHIM + IPV4 + UDP + BTH + ICRC
     rate = 100 * GBPS
-    times = {
-        switching.mode: write_ps(two_leaves(), switching, packets * 1024)
-        for switching in (CUT_THROUGH, STORED)
-    }
+    times = {switching.mode: write_ps(two_leaves(), switching, packets * 1024) for switching in (CUT_THROUGH, STORED)}
     back = outer + AETH
     line_ps = (
         serialisation_ps(outer + RETH + 1024, rate)
@@ -218,9 +209,7 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, mode: st
         assert result.ok
         folder = tmp_path / str(workers)
         result.save(folder)
-        written.append(
-            {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "wall_times.json"}
-        )
+        written.append({path.name: path.read_bytes() for path in folder.iterdir() if path.name != "wall_times.json"})
     assert written[0] == written[1] == written[2]
 
 
@@ -229,9 +218,7 @@ def test_results_do_not_depend_on_the_number_of_workers(tmp_path: Path, mode: st
     latency_ps=st.integers(0, 10**6),
     sends=st.lists(st.tuples(st.integers(0, 200_000), st.integers(60, 1500)), min_size=1, max_size=30),
 )
-def test_latency_shifts_everything_and_changes_nothing_else(
-    latency_ps: int, sends: list[tuple[int, int]]
-) -> None:
+def test_latency_shifts_everything_and_changes_nothing_else(latency_ps: int, sends: list[tuple[int, int]]) -> None:
     """Through a switch of latency L, frames come in the order and at the times of a link that is L longer."""
 
     def arrivals(mac_latency_ps: int, delay_ps: int) -> list[tuple[int, int]]:

@@ -90,25 +90,17 @@ def test_congestion_a_failure_and_entries_are_seen_in_the_browser(tmp_path: Path
         ask(running, *SENDERS)
         page.wait_for(f'parseInt({TO_H0}.getAttribute("stroke").slice(1, 3), 16) > 190')  # from grey to red
         assert page.value(f'{TO_H0}.getAttribute("stroke")') != idle
-        page.wait_for(
-            '[...at("events").tBodies[0].rows].some((row) => /^drops begin$/.test(row.cells[1].textContent))'
-        )
+        page.wait_for('[...at("events").tBodies[0].rows].some((row) => /^drops begin$/.test(row.cells[1].textContent))')
         page.wait_for("Object.values(state.ports).some((port) => port[QUEUE] > 30000)")
         assert page.value('at("busiest").tBodies[0].rows[0].cells[0].textContent').startswith("p0")
-        page.value(
-            'at("contents").value = "tables/ipv4_lpm"; at("contents").dispatchEvent(new Event("change"))'
-        )
-        page.wait_for(
-            '[...at("rows").tBodies[0].rows].some((row) => row.cells[0].textContent === "10.0.0.1/32")'
-        )
+        page.value('at("contents").value = "tables/ipv4_lpm"; at("contents").dispatchEvent(new Event("change"))')
+        page.wait_for('[...at("rows").tBodies[0].rows].some((row) => row.cells[0].textContent === "10.0.0.1/32")')
         # The charts have a minute before their picture is taken; a test has not.
         if os.environ.get("WEFT_RENEW_PAGES"):
             page.wait_for("state.number > 45")
             page.picture(PICTURE)
         subprocess.run(["ip", "link", "set", "dev", "p0l1-eth6", "down"], check=True)
-        page.wait_for(
-            '[...at("events").tBodies[0].rows].some((row) => row.cells[1].textContent === "link down")'
-        )
+        page.wait_for('[...at("events").tBodies[0].rows].some((row) => row.cells[1].textContent === "link down")')
         page.wait_for('lines.some((line) => line.drawn.getAttribute("stroke-dasharray"))')
         assert page.console == []
         # The lab ends with the page open, and the page says so.

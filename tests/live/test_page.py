@@ -54,9 +54,7 @@ def test_the_page_shows_load_queues_events_and_entries(fabric: Fabric, tmp_path:
         assert ["marks begin", "p0l0:1"] in [row[1:3] for row in page.value(ROWS % "events")]
 
         # Pointing at the link gives its figures, in the page's words.
-        page.value(
-            f'{LINE_OF % links["h0<->p0l0"]}.dispatchEvent(new PointerEvent("pointermove", {{bubbles: true}}))'
-        )
+        page.value(f'{LINE_OF % links["h0<->p0l0"]}.dispatchEvent(new PointerEvent("pointermove", {{bubbles: true}}))')
         tip = page.value('document.getElementById("tip").textContent').split("\n")
         assert tip[0] == "h0<->p0l0"
         assert tip[2].startswith("p0l0 → h0: ")
@@ -68,9 +66,7 @@ def test_the_page_shows_load_queues_events_and_entries(fabric: Fabric, tmp_path:
         assert page.value('document.getElementById("chosen").textContent') == "p0l0:1 → h0"
         assert "ports=p0l0%3A1" in page.value("location.hash")
 
-        page.value(
-            'at("contents").value = "tables/ipv4_lpm"; at("contents").dispatchEvent(new Event("change"))'
-        )
+        page.value('at("contents").value = "tables/ipv4_lpm"; at("contents").dispatchEvent(new Event("change"))')
         page.wait_for('document.querySelectorAll("#rows tbody tr").length')
         assert "10.0.0.1/32" in [row[0] for row in page.value(ROWS % "rows")]
 

@@ -47,9 +47,7 @@ def token_of(server: LivePageServer) -> str:
     return parse_qs(urlsplit(server.url).query)["token"][0]
 
 
-def ask(
-    server: LabServer, target: str, method: str = "GET", **headers: str
-) -> tuple[int, dict[str, str], str]:
+def ask(server: LabServer, target: str, method: str = "GET", **headers: str) -> tuple[int, dict[str, str], str]:
     connection = http.client.HTTPConnection(*server.place, timeout=10)
     with contextlib.closing(connection):
         connection.request(method, target, headers=headers)
@@ -79,9 +77,7 @@ def test_the_page_is_at_the_address_that_is_printed(server: LivePageServer) -> N
     assert ask(server, f"/?{parts.query}")[1]["content-security-policy"] != policy
 
 
-@pytest.mark.parametrize(
-    "path", ["/", "/state", "/history", "/contents", "/rows", "/metrics", "/../etc/passwd"]
-)
+@pytest.mark.parametrize("path", ["/", "/state", "/history", "/contents", "/rows", "/metrics", "/../etc/passwd"])
 def test_nothing_is_there_without_the_token(server: LivePageServer, path: str) -> None:
     token = token_of(server)
     for target, headers in (
@@ -132,9 +128,7 @@ def test_nothing_can_be_changed(server: LivePageServer, method: str) -> None:
         ("//[/state", 404, "nothing is there"),
     ],
 )
-def test_a_bad_question_gets_a_clear_answer(
-    server: LivePageServer, path: str, status: int, message: str
-) -> None:
+def test_a_bad_question_gets_a_clear_answer(server: LivePageServer, path: str, status: int, message: str) -> None:
     found, headers, said = ask(server, path, Authorization=f"Bearer {token_of(server)}")
     assert found == status
     assert message in said
@@ -182,9 +176,7 @@ def test_who_never_ends_a_request_keeps_nobody_waiting_nor_the_lab_from_its_end(
             assert began.wait(60)
             assert ask(running, "/")[2] == "here"  # one connection is left, for all who behave
             # All connections are taken, one more waits; the lab ends.
-            more = [
-                clients.enter_context(socket.create_connection(running.place, timeout=60)) for _ in range(3)
-            ]
+            more = [clients.enter_context(socket.create_connection(running.place, timeout=60)) for _ in range(3)]
             go_on.set()
         for client in (*idle, *more):
             with contextlib.suppress(ConnectionResetError):
@@ -208,9 +200,7 @@ def test_more_than_the_most_connections_start_no_more_threads() -> None:
 def test_a_taken_port_and_another_machines_address_are_refused() -> None:
     with LabServer(("127.0.0.1", 0), "--web", lambda _: Answer("")) as running:
         port = running.place[1]
-        with refused(
-            EnvironmentLacksError, problem=f"--web {port}: 127.0.0.1:{port}: Address already in use"
-        ):
+        with refused(EnvironmentLacksError, problem=f"--web {port}: 127.0.0.1:{port}: Address already in use"):
             LabServer(("127.0.0.1", port), "--web", lambda _: Answer(""))
     with refused(EnvironmentLacksError, problem="Cannot assign requested address"):
         LabServer(("192.0.2.1", 0), "--web", lambda _: Answer(""))

@@ -62,9 +62,7 @@ def test_the_victim_of_a_pause_has_a_completion_time_of_its_own() -> None:
 
     def victim_us(xoff: str) -> tuple[float, float]:
         scenario = load_scenario(ROOT / "labs" / "03-switch-memory" / "pfc.yaml")
-        alone, beside = run_scenario(
-            scenario.model_copy(update={"pfc": PfcSection(classes=[3], xoff=xoff)})
-        ).flows
+        alone, beside = run_scenario(scenario.model_copy(update={"pfc": PfcSection(classes=[3], xoff=xoff)})).flows
         records = beside.records
         (victim,) = np.flatnonzero((records["source"] == 8) & (records["destination"] == 1)).tolist()
         assert alone.time_ps == alone.records["completion_ps"][0]

@@ -59,9 +59,7 @@ def test_packets_over_detours_are_not_repeated(kind: str, lossless: dict[str, An
     assert plane["reordering_window_ps"] == plane["least_retransmission_timeout_ps"]
 
 
-@pytest.mark.parametrize(
-    "routes", [(RING, "dimension_order", [3, 4]), (DRAGONFLY, "dragonfly_minimal", [3, 4])]
-)
+@pytest.mark.parametrize("routes", [(RING, "dimension_order", [3, 4]), (DRAGONFLY, "dragonfly_minimal", [3, 4])])
 def test_an_incast_over_lanes_takes_no_longer_than_its_line_and_repeats_nothing(
     routes: tuple[FabricSpec, str, list[int]],
 ) -> None:

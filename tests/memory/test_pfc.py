@@ -115,9 +115,7 @@ def test_the_headroom_is_needed_but_for_what_the_worst_case_adds(engine: Engine)
     st.integers(0, 5_000_000),
     st.integers(64, 4000),
     st.integers(2, 12),
-    st.sampled_from(
-        [{"xoff_bytes": 5000}, {"xoff_bytes": 20_000, "hysteresis_bytes": 5000}, {"alpha": 0.25}]
-    ),
+    st.sampled_from([{"xoff_bytes": 5000}, {"xoff_bytes": 20_000, "hysteresis_bytes": 5000}, {"alpha": 0.25}]),
     st.lists(st.integers(60, 4000), max_size=40),
 )
 def test_it_never_drops_with_enough_headroom(
@@ -127,9 +125,7 @@ def test_it_never_drops_with_enough_headroom(
     rate = rate_gbps * GBPS
     largest = max([frame, *back_frames])
     enough = pfc_headroom_bytes(rate_bps=rate, delay_ps=delay_ps, frame_bytes=largest)
-    hop = make_hop(
-        engine, rate_bps=rate, drain_bps=rate // slower, delay_ps=delay_ps, headroom_bytes=enough, **limits
-    )
+    hop = make_hop(engine, rate_bps=rate, drain_bps=rate // slower, delay_ps=delay_ps, headroom_bytes=enough, **limits)
     count = 300
     for _ in range(count):
         hop.sender.enqueue(bytes(frame))

@@ -28,8 +28,7 @@ def test_the_mean_wait_of_poisson_arrivals_is_that_of_m_d_1(load: float) -> None
     engine.run()
     departures = [time for time, _, _ in output.collector.packets]
     waits = [
-        (departure - arrival - SERVICE_PS) / SERVICE_PS
-        for arrival, departure in zip(arrivals, departures, strict=True)
+        (departure - arrival - SERVICE_PS) / SERVICE_PS for arrival, departure in zip(arrivals, departures, strict=True)
     ]
     assert min(waits) == 0
     settled = waits[2_000:]

@@ -30,9 +30,7 @@ def flood(outputs: Sequence[Output], size: int, packets: int) -> None:
 
 @pytest.mark.parametrize("alpha", [0.25, 0.5, 1.0, 2.0, 8.0])
 @pytest.mark.parametrize("congested", [1, 2, 5])
-def test_congested_queues_settle_at_the_dynamic_threshold(
-    engine: Engine, alpha: float, congested: int
-) -> None:
+def test_congested_queues_settle_at_the_dynamic_threshold(engine: Engine, alpha: float, congested: int) -> None:
     """Choudhury and Hahne, section III: n queues hold alpha B / (1 + alpha n) each."""
     capacity, size = 1_000_000, 100
     buffer = SharedBuffer(engine, capacity_bytes=capacity, alpha=[alpha] * 8)
@@ -99,9 +97,7 @@ def test_accounts_equal_what_waits(
         assert stats["shared_used_bytes"] <= stats["shared_capacity_bytes"]
 
     for port, priority_class, size, time_ps in packets:
-        engine.schedule_at(
-            time_ps, lambda p=port, c=priority_class, s=size: outputs[p].port.enqueue(bytes(s), c)
-        )
+        engine.schedule_at(time_ps, lambda p=port, c=priority_class, s=size: outputs[p].port.enqueue(bytes(s), c))
     for until_ps in (3_000_000, 10_000_000, 10**12):
         engine.run_until(until_ps)
         check()

@@ -39,9 +39,7 @@ def parsed(text: str) -> dict[tuple[str, frozenset[tuple[str, str]]], float]:
         assert match, line
         assert match[1] in {described[-1] + suffix for suffix in SUFFIXES[kind]}
         labels = match[2] or ""
-        pairs = [
-            (each[1], re.sub(r"\\.", lambda m: ESCAPES[m[0]], each[2])) for each in LABEL.finditer(labels)
-        ]
+        pairs = [(each[1], re.sub(r"\\.", lambda m: ESCAPES[m[0]], each[2])) for each in LABEL.finditer(labels)]
         assert "".join(each[0] for each in LABEL.finditer(labels)) == labels
         key = match[1], frozenset(pairs)
         assert key not in found

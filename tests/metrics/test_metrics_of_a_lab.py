@@ -47,8 +47,7 @@ def test_a_run_is_scraped(monkeypatch: pytest.MonkeyPatch) -> None:
         run_scenario(parse_scenario(SCENARIO), attached=[_Begins(metrics), scraper, _Ends(metrics)])
     name = 'weft_port_transmitted_bytes_total{switch="p0l0",port="1",peer="h0"} '
     before, after = (
-        float(next(line for line in text.splitlines() if line.startswith(name)).split()[-1])
-        for text in scraper.texts
+        float(next(line for line in text.splitlines() if line.startswith(name)).split()[-1]) for text in scraper.texts
     )
     assert after - before > 3 * 65536
     assert "weft_dilation_ratio 1000.0" in scraper.texts[0]

@@ -72,9 +72,7 @@ def exposed(families: HostFamilies, answers: dict[str, HostMetrics]) -> Found:
     return parsed(rendered(families.families(answers)))
 
 
-def test_latencies_of_hops_are_those_of_the_stacks_recorded(
-    storm: Fabric, answers: dict[str, HostMetrics]
-) -> None:
+def test_latencies_of_hops_are_those_of_the_stacks_recorded(storm: Fabric, answers: dict[str, HostMetrics]) -> None:
     found = exposed(families_of_hosts(storm), answers)
     table = storm.observations().tables["int"]
     before: dict[tuple[int, ...], int] = {}
@@ -110,9 +108,7 @@ def test_latencies_of_hops_are_those_of_the_stacks_recorded(
     assert all(value(found, "weft_int_unplaced_stacks_total", host=host) == 0 for host in answers)
 
 
-def test_counters_of_hosts_are_those_of_their_queue_pairs(
-    storm: Fabric, answers: dict[str, HostMetrics]
-) -> None:
+def test_counters_of_hosts_are_those_of_their_queue_pairs(storm: Fabric, answers: dict[str, HostMetrics]) -> None:
     found = exposed(families_of_hosts(storm), answers)
     stats = {each["name"]: each for each in storm.hosts.stats()}
     assert value(found, "weft_host_received_bytes_total", host="h0") == 5 * 128 * 1024
@@ -158,9 +154,7 @@ def test_promtool_finds_nothing_wrong_with_the_names(storm: Fabric, answers: dic
     if promtool is None:
         pytest.skip("promtool is not installed")
     text = rendered(families_of_hosts(storm).families(answers))
-    done = subprocess.run(
-        [promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 

@@ -106,9 +106,7 @@ def test_a_run_s_command_writes_it_and_shows_it(tmp_path: Path) -> None:
     assert len(read_coverage(tmp_path / "coverage")) == 1
 
 
-def test_runs_in_different_folders_add_up_with_their_sources(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_runs_in_different_folders_add_up_with_their_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for folder, name in (("a", "one.p4"), ("b", "two.p4")):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / name).write_bytes((EXAMPLES / "router.p4").read_bytes())

@@ -168,9 +168,7 @@ def damaged(directory: Path, into: Path, seed: int) -> Path:
     """Copy a directory, one file of it damaged; returns that file."""
     shutil.copytree(directory, into)
     chance = random.Random(seed)
-    read = [
-        each for each in into.iterdir() if each.suffix in (".csv", ".parquet") or each.name == "results.json"
-    ]
+    read = [each for each in into.iterdir() if each.suffix in (".csv", ".parquet") or each.name == "results.json"]
     file = chance.choice([*sorted(read), *[into / "results.json"] * 6])
     kinds = [_truncated, _garbled, _binary, _missing, _a_directory]
     own = _json if file.suffix == ".json" else _lines
@@ -245,9 +243,7 @@ def test_errors_name_the_file_and_the_key_or_line(copied, tmp_path):
         edit(tree)
         return message_of("results.json", json.dumps(tree))
 
-    assert results_with(lambda t: t["phases"][1].pop("end_ps")).startswith(
-        "results.json: phases[1].end_ps: is missing"
-    )
+    assert results_with(lambda t: t["phases"][1].pop("end_ps")).startswith("results.json: phases[1].end_ps: is missing")
     assert results_with(lambda t: t["planes"][0].update(ecn_marked_packets="x")) == (
         "results.json: planes[0].ecn_marked_packets: must be a whole number, is 'x'"
     )
@@ -262,18 +258,16 @@ def test_errors_name_the_file_and_the_key_or_line(copied, tmp_path):
     )
     assert message_of("results.json", results[:200]).startswith("results.json: is no JSON: EOF while parsing")
     row = flows[2].split(",")
-    assert message_of(
-        "flows.csv", "".join([*flows[:2], ",".join(["1", "h77", *row[2:]]), *flows[3:]])
-    ).startswith("flows.csv:3: source: 'h77' is not a host of the run's fabric (results.json); ")
+    assert message_of("flows.csv", "".join([*flows[:2], ",".join(["1", "h77", *row[2:]]), *flows[3:]])).startswith(
+        "flows.csv:3: source: 'h77' is not a host of the run's fabric (results.json); "
+    )
     assert message_of("flows.csv", "".join([*flows[:2], ",".join(["one", *row[1:]]), *flows[3:]])).startswith(
         "flows.csv:3: flow: 'one' is no whole number"
     )
     assert message_of("flows.csv", "".join([*flows[:4], "1,2\n", *flows[4:]])) == (
         "flows.csv:5: has 2 cells, the header has 12"
     )
-    assert message_of("flows.csv", flows[0].replace("end_ps", "ended")).startswith(
-        "flows.csv: has no column 'end_ps'"
-    )
+    assert message_of("flows.csv", flows[0].replace("end_ps", "ended")).startswith("flows.csv: has no column 'end_ps'")
 
 
 INCONSISTENT = [
@@ -303,9 +297,7 @@ def test_results_of_jobs_that_contradict_themselves_are_refused_by_key(jobs, tmp
     shutil.copytree(jobs, tmp_path / "run")
     result = CliRunner().invoke(weft, ["report", str(_edited(tmp_path / "run", edit))])
     assert isinstance(result.exception, BadInputError)
-    assert f"results.json: {'job_traces' if 'ps: has' in said else 'training_jobs'}[0].{said}" in str(
-        result.exception
-    )
+    assert f"results.json: {'job_traces' if 'ps: has' in said else 'training_jobs'}[0].{said}" in str(result.exception)
 
 
 @pytest.mark.parametrize("kind", ["storage", "remote_memory"])

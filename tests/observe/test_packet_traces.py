@@ -132,9 +132,7 @@ def test_a_scenario_s_switches_are_named_before_anything_is_built() -> None:
         ),
     ],
 )
-def test_what_cannot_be_shown_is_refused(
-    arguments: list[str], error: type[Exception], message: dict[str, str]
-) -> None:
+def test_what_cannot_be_shown_is_refused(arguments: list[str], error: type[Exception], message: dict[str, str]) -> None:
     with refused(error, **message):
         weft_trace(INCAST, *arguments)
 

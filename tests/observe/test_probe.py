@@ -33,9 +33,7 @@ def expand(table, place, priority_class, times_ps):
     mine = (table["place"] == place) & (table["priority_class"] == priority_class)
     rows = np.searchsorted(table["time_ps"][mine], times_ps, side="right") - 1
     return [
-        (int(table["queue_bytes"][mine][row]), int(table["transmitted_bytes"][mine][row]))
-        if row >= 0
-        else (0, 0)
+        (int(table["queue_bytes"][mine][row]), int(table["transmitted_bytes"][mine][row])) if row >= 0 else (0, 0)
         for row in rows
     ]
 
@@ -64,9 +62,7 @@ def test_a_burst_drains_as_its_closed_form_says():
 
 @settings(deadline=None, max_examples=40)
 @given(
-    arrivals=st.lists(
-        st.tuples(st.integers(0, 5_000_000), st.integers(0, 7), st.integers(60, 1500)), max_size=40
-    ),
+    arrivals=st.lists(st.tuples(st.integers(0, 5_000_000), st.integers(0, 7), st.integers(60, 1500)), max_size=40),
     interval_ps=st.integers(50_000, 2_000_000),
 )
 def test_samples_equal_what_a_caller_reads_at_these_times(arrivals, interval_ps):

@@ -114,9 +114,7 @@ def test_ideal_times_of_unequal_links_are_what_an_idle_fabric_takes(size_bytes, 
         fabric_rate_bps=fabric_rate_bps, core_rate_bps=core_rate_bps, delay_ps=10_000,
     )  # fmt: skip
     for receiver in ("h1", "h3"):  # below the same leaf, and in the other pod
-        with Fabric(
-            topology, clock="virtual", transport=transport, observe=ObserveSection(flows=True)
-        ) as fabric:
+        with Fabric(topology, clock="virtual", transport=transport, observe=ObserveSection(flows=True)) as fabric:
             source, destination = (topology.host(name).index for name in ("h0", receiver))
             group = fabric.hosts
             group.run(group.prepare_traffic([Flow(source, destination, size_bytes, 0, 0)]))
@@ -248,14 +246,10 @@ def test_csv_and_parquet_hold_what_was_recorded(name, run, tmp_path):
     from weft.recording.tables import write_table
 
     table = run[0].observations.tables[name]
-    expected = {
-        key: texts(column) if isinstance(column, Names) else column.tolist() for key, column in table.items()
-    }
+    expected = {key: texts(column) if isinstance(column, Names) else column.tolist() for key, column in table.items()}
     with (run[1] / f"{name}.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    plain = {
-        key: [type(values[0])(row[key]) for row in rows] if rows else [] for key, values in expected.items()
-    }
+    plain = {key: [type(values[0])(row[key]) for row in rows] if rows else [] for key, values in expected.items()}
     assert plain == expected
     written = parquet.read_table(write_table(table, tmp_path / name, "parquet"))
     assert {key: [each or "" if isinstance(expected[key], list) and each is None else each
@@ -292,9 +286,7 @@ def test_the_trace_has_the_documented_shape(run):
     events = trace["traceEvents"]
     by_phase = {phase: [each for each in events if each["ph"] == phase] for phase in "XMC"}
     assert sum(map(len, by_phase.values())) == len(events)
-    processes = {
-        each["pid"]: each["args"]["name"] for each in by_phase["M"] if each["name"] == "process_name"
-    }
+    processes = {each["pid"]: each["args"]["name"] for each in by_phase["M"] if each["name"] == "process_name"}
     assert set(processes.values()) == {"run", "queues", "h0", "h1", "h2", "h3"}
     ends = {}
     for event in sorted(by_phase["X"], key=lambda each: (each["ts"], each["dur"])):
@@ -327,9 +319,7 @@ def test_a_trace_has_a_track_for_each_rank_and_stream(tmp_path):
     )
     events = json.loads((tmp_path / "run" / "trace.json").read_text())["traceEvents"]
     processes = {each["pid"]: each["args"]["name"] for each in events if each["name"] == "process_name"}
-    threads = [
-        (processes[each["pid"]], each["args"]["name"]) for each in events if each["name"] == "thread_name"
-    ]
+    threads = [(processes[each["pid"]], each["args"]["name"]) for each in events if each["name"] == "thread_name"]
     streams = ("compute", "plane 0 writes", "plane 1 writes", "in the network", "waits")
     assert threads == [("run", "phases"), *((f"h{rank}", stream) for rank in range(4) for stream in streams)]
 

@@ -269,11 +269,7 @@ def test_a_browser_draws_a_sweep_without_complaint(tmp_path):
     assert opened.console == []
     elements = Elements(opened.dom)
     assert {"figure-axis-0", "figure-axis-1"} <= set(elements.ids)
-    assert all(
-        "js-plotly-plot" in found["class"]
-        for name, found in elements.ids.items()
-        if name.startswith("figure-")
-    )
+    assert all("js-plotly-plot" in found["class"] for name, found in elements.ids.items() if name.startswith("figure-"))
     assert elements.tags["a"] == 4
 
 

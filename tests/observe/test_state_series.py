@@ -199,12 +199,9 @@ def test_a_moment_after_the_last_change_is_compared_and_named(directory: Path) -
     result = CliRunner().invoke(weft, ["diff", f"{directory}@2us", f"{directory}@5s", "--switch", "p0l0"])
     assert result.exit_code == 0
     times_ps = [
-        int(row.split(",")[0])
-        for row in (directory / "state_series.csv").read_text(encoding="utf-8").splitlines()[1:]
+        int(row.split(",")[0]) for row in (directory / "state_series.csv").read_text(encoding="utf-8").splitlines()[1:]
     ]
-    assert result.stderr == (
-        f"{directory}: the last change in its series is at {format_time(max(times_ps))}\n"
-    )
+    assert result.stderr == (f"{directory}: the last change in its series is at {format_time(max(times_ps))}\n")
 
 
 def test_what_another_program_lacks_was_removed(tmp_path: Path) -> None:

@@ -23,9 +23,7 @@ def weft_trace(*arguments: object) -> None:
 
 
 def data_of(page: Path) -> Any:
-    found = re.search(
-        r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL
-    )
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', page.read_text(), re.DOTALL)
     assert found is not None
     return json.loads(found[1])
 
@@ -67,9 +65,7 @@ def test_a_select_is_at_the_case_that_is_taken(page: Path) -> None:
     data = data_of(page)
     (source,) = data["files"].values()
     cases = [
-        source[step["line"] - 1].strip()
-        for step in data["packets"][2]["steps"]
-        if step["text"].startswith("select")
+        source[step["line"] - 1].strip() for step in data["packets"][2]["steps"] if step["text"].startswith("select")
     ]
     assert cases == ["0x0800: parse_ipv4;", "default: accept;"], "the third packet is TCP"
 

@@ -50,9 +50,7 @@ def test_counters_are_those_of_the_moment(directory: Path) -> None:
     leaf = first.switches["p0l0"]
     assert leaf.program == "fabric.p4"
     assert leaf.counters["FabricIngress.port_received"] == {"2": "11 packets, 12424 bytes"}
-    assert (
-        leaf.entries["FabricIngress.classes.class_map"]["26"] == "FabricIngress.classes.set_class(class = 3)"
-    )
+    assert leaf.entries["FabricIngress.classes.class_map"]["26"] == "FabricIngress.classes.set_class(class = 3)"
     assert list(leaf.groups.values()) == [{"1": "members 3, 4"}]
     changed = {(each.section, each.name) for each in differences(first, second)}
     assert ("counters", "FabricIngress.port_received") in changed

@@ -111,14 +111,10 @@ def test_in_mininet_a_controller_sniffs_and_sends_at_an_interface(tmp_path: Path
         with sniffing("s1-cpu-eth1", count=2, of_type=TO_CONTROLLER) as seen:
             assert " 1 received" in host.cmd("ping -c 1 -W 5 10.0.0.2")
         assert [named_port(bytes(packet)) for packet in seen] == [(TO_CONTROLLER, 1), (TO_CONTROLLER, 2)]
-        frame = Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01", type=0x1235) / Raw(
-            b"\0\2" + bytes(46)
-        )
+        frame = Ether(dst="02:00:00:00:00:02", src="02:00:00:00:00:01", type=0x1235) / Raw(b"\0\2" + bytes(46))
         with sniffing("s1-eth2", count=1, of_type=0x1235) as sent:
             sendp(frame, iface="s1-cpu-eth1", verbose=False)
         assert [bytes(packet) for packet in sent] == [bytes(frame)]
     assert not Path("/sys/class/net/s1-cpu-eth1").exists()
     assert not Path("/sys/class/net/s1-cpu-eth0").exists()
-    assert [bytes(packet) for packet in rdpcap(str(folder / "pcap" / "s1-cpu-eth0_in.pcap"))] == [
-        bytes(frame)
-    ]
+    assert [bytes(packet) for packet in rdpcap(str(folder / "pcap" / "s1-cpu-eth0_in.pcap"))] == [bytes(frame)]

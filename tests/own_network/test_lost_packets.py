@@ -122,9 +122,7 @@ def test_pages_do_not_say_that_all_is_well(lossy: tuple[Path, Path, Result]) -> 
     both = folder / "both.html"
     assert command("compare", str(folder / "run"), str(folder / "good"), "-o", str(both)).exception is None
     assert "all checks passed" not in both.read_text(encoding="utf-8")
-    assert str(path) not in (folder / "run" / "results.json").read_text(), (
-        "a run's files are the same anywhere"
-    )
+    assert str(path) not in (folder / "run" / "results.json").read_text(), "a run's files are the same anywhere"
 
 
 def test_what_nobody_compared_with_anything_has_passed_no_check(tmp_path: Path) -> None:

@@ -157,9 +157,7 @@ def changed(path: Path, *keys: Any, value: object) -> Path:
 def test_compiled_files_stand_for_their_sources(tmp_path: Path) -> None:
     path = copied(tmp_path)
     shutil.copy(path.parent / "forward.p4", path.parent / "firewall.p4")
-    (path.parent / "Makefile").write_text(
-        "TOPO = topology.json\nDEFAULT_PROG = forward.p4\n", encoding="utf-8"
-    )
+    (path.parent / "Makefile").write_text("TOPO = topology.json\nDEFAULT_PROG = forward.p4\n", encoding="utf-8")
     changed(path, "switches", "s1", "program", value="build/firewall.json")
     tree = network_tree(read_network(path))
     assert Path(tree["p4"]) == path.parent / "forward.p4"
@@ -180,9 +178,7 @@ def test_a_solution_takes_the_place_of_the_program_of_its_name(tmp_path: Path) -
 def test_a_program_that_is_not_clear_is_asked_for(tmp_path: Path) -> None:
     path = copied(tmp_path)
     shutil.copy(path.parent / "forward.p4", path.parent / "second.p4")
-    with refused(
-        BadInputError, place="topology.json", valid="exactly one, a Makefile's DEFAULT_PROG, or --p4 FILE"
-    ):
+    with refused(BadInputError, place="topology.json", valid="exactly one, a Makefile's DEFAULT_PROG, or --p4 FILE"):
         load_scenario_or_network(path)
     changed(path, "switches", "s1", "program", value="build/none.json")
     with refused(BadInputError, place="topology.json", problem="the source of none.json is not"):
@@ -197,13 +193,9 @@ def test_losses_become_faults_of_their_links(tmp_path: Path) -> None:
 
 def test_a_wrong_command_has_file_and_line(tmp_path: Path) -> None:
     path = copied(tmp_path)
-    (path.parent / "s2-commands.txt").write_text(
-        "# one\ntable_add route forward 1/32 => 1 1\n", encoding="utf-8"
-    )
+    (path.parent / "s2-commands.txt").write_text("# one\ntable_add route forward 1/32 => 1 1\n", encoding="utf-8")
     scenario, _ = load_scenario_or_network(path, [VIRTUAL])
-    with refused(
-        BadInputError, place="s2-commands.txt, line 2: table_add", problem="unknown table 'route'; did you"
-    ):
+    with refused(BadInputError, place="s2-commands.txt, line 2: table_add", problem="unknown table 'route'; did you"):
         run_scenario(scenario)
 
 

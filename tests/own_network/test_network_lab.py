@@ -118,9 +118,7 @@ def test_a_p4_utils_network_and_a_command_that_fails(folder: Path) -> None:
 
 
 def test_a_port_that_another_program_has_is_named(folder: Path) -> None:
-    refused = pytest.raises(
-        EnvironmentLacksError, match=r"cannot listen on 127\.0\.0\.1:50052: Address already"
-    )
+    refused = pytest.raises(EnvironmentLacksError, match=r"cannot listen on 127\.0\.0\.1:50052: Address already")
     with socket.create_server(("127.0.0.1", 50052)), refused, lab_of(folder / "topology.json", []):
         pass
 
@@ -142,9 +140,7 @@ def test_a_compiled_program_never_takes_the_place_of_a_switch_s_entries(folder: 
     tree["topology"]["switches"]["s1"] = {"runtime_json": "forward.json"}
     path.write_text(json.dumps(tree), encoding="utf-8")
     (folder / "forward.json").write_text('{"table_entries": []}', encoding="utf-8")
-    refused = pytest.raises(
-        BadInputError, match=r"forward\.json: the compiled forward\.p4 would take its place"
-    )
+    refused = pytest.raises(BadInputError, match=r"forward\.json: the compiled forward\.p4 would take its place")
     with refused, lab_of(path, []):
         pass
     assert (folder / "forward.json").read_text(encoding="utf-8") == '{"table_entries": []}'

@@ -75,9 +75,7 @@ def test_controllers_find_names_ports_and_programs_in_the_graph(tmp_path: Path) 
     assert (host_link["node1"], host_link["intfName1"], host_link["port2"]) == ("h1", "h1-eth0", 1)
     assert (host_link["ip1"], host_link["ip2"], host_link["bw"]) == ("10.0.1.2/24", "10.0.1.1/24", 10)
     assert host_link["addr1"] == graph.nodes["h1"]["mac"]
-    assert host_link["addr2"] == dict(network.hosts[0].neighbours)["10.0.1.1"], (
-        "what h1 takes for its gateway"
-    )
+    assert host_link["addr2"] == dict(network.hosts[0].neighbours)["10.0.1.1"], "what h1 takes for its gateway"
     assert (between["weight"], between["bw"], between["addr1"]) == (3, 5, "02:13:00:00:00:02")
     assert between["addr1"] != between["addr2"]
     assert "weight" not in host_link
@@ -185,9 +183,7 @@ def until(holds: Callable[[], bool]) -> None:
 def runs(pid: str) -> bool:
     """Return whether a process runs; one whose parent has ended may be a zombie for as long as its reaper takes."""
     try:
-        return (
-            Path("/proc", pid, "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
-        )
+        return Path("/proc", pid, "stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
 

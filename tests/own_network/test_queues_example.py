@@ -44,8 +44,6 @@ def test_probes_meet_the_queues_that_arithmetic_has() -> None:
 
 
 def test_its_network_file_runs_by_itself() -> None:
-    scenario, network = load_scenario_or_network(
-        EXAMPLE / "topology.json", [Change("clock", "virtual", "--clock")]
-    )
+    scenario, network = load_scenario_or_network(EXAMPLE / "topology.json", [Change("clock", "virtual", "--clock")])
     assert network is not None
     assert scenario.switching.depth_unit == "packets"

@@ -49,9 +49,7 @@ class Exercise:
         """Start a command on a host, and wait until it says something; return the file with its output."""
         output = self.folder / f"{host}-{len(list(self.folder.glob('*.out')))}.out"
         output.touch()  # the shell makes it in its own time
-        self._lab.network.net.get(host).cmd(
-            f"timeout -s KILL 60 {command} > {shlex.quote(str(output))} 2>&1 &"
-        )
+        self._lab.network.net.get(host).cmd(f"timeout -s KILL 60 {command} > {shlex.quote(str(output))} 2>&1 &")
         eventually(lambda: says in output.read_text(encoding="utf-8"))
         return output
 
@@ -83,9 +81,7 @@ def sniffer(exercise: Exercise, host: str) -> Path:
     return exercise.start(host, "./receive.py", says="sniffing on eth0")
 
 
-def until_seen(
-    exercise: Exercise, host: str, command: str, seen: Callable[[], bool], times: int = 12
-) -> None:
+def until_seen(exercise: Exercise, host: str, command: str, seen: Callable[[], bool], times: int = 12) -> None:
     """Send until it is seen: a sniffer says that it begins a moment before it does."""
     for _ in range(times):
         exercise.on(host, command)
@@ -102,9 +98,7 @@ def test_basic(tmp_path: Path) -> None:
     with lab_of("basic", tmp_path) as exercise:
         assert all(pings(exercise, "h1", f"10.0.{number}.{number}") for number in (2, 3, 4))
         came = sniffer(exercise, "h4")
-        until_seen(
-            exercise, "h1", './send.py 10.0.4.4 "P4 is cool"', lambda: "P4 is cool" in came.read_text()
-        )
+        until_seen(exercise, "h1", './send.py 10.0.4.4 "P4 is cool"', lambda: "P4 is cool" in came.read_text())
         assert re.search(r"ttl += 61", came.read_text())
 
 
@@ -175,9 +169,7 @@ def test_load_balance(tmp_path: Path) -> None:
     with lab_of("load_balance", tmp_path) as exercise:
         both = [sniffer(exercise, host) for host in ("h2", "h3")]
         send = './send.py 10.0.0.1 "P4 is cool"'
-        until_seen(
-            exercise, "h1", send, lambda: all("P4 is cool" in each.read_text() for each in both), times=20
-        )
+        until_seen(exercise, "h1", send, lambda: all("P4 is cool" in each.read_text() for each in both), times=20)
 
 
 def test_qos(tmp_path: Path) -> None:

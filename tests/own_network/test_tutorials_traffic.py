@@ -48,10 +48,7 @@ IPERF_END_BYTES = 62
 def message(dst: str, dport: int = 1234, **ip: Any) -> Packet:
     """As the exercises' send.py make it."""
     return (
-        Ether(src=H1_MAC, dst=BROADCAST)
-        / IP(src="10.0.1.1", dst=dst, **ip)
-        / TCP(dport=dport, sport=50000)
-        / MESSAGE
+        Ether(src=H1_MAC, dst=BROADCAST) / IP(src="10.0.1.1", dst=dst, **ip) / TCP(dport=dport, sport=50000) / MESSAGE
     )
 
 
@@ -146,9 +143,7 @@ def test_source_routes_lead_along_their_ports(solved: bool) -> None:
     route = their("source_routing", "send").SourceRoute
     ports = [2, 3, 2, 2, 1]
     frame = bytes(Ether(src=H1_MAC, dst=BROADCAST, type=0x1234))
-    frame += b"".join(
-        bytes(route(bos=number == len(ports), port=port)) for number, port in enumerate(ports, 1)
-    )
+    frame += b"".join(bytes(route(bos=number == len(ports), port=port)) for number, port in enumerate(ports, 1))
     frame += bytes(IP(src="10.0.1.1", dst="10.0.2.2") / UDP(dport=4321, sport=1234))
     result = run("source_routing", solved, [stations(["h2"], {"h1": [(0, frame)]}, "1s")])
     came = [Ether(each) for _, each in seen(result, "h2")]
@@ -204,9 +199,7 @@ def test_qos_classes_by_protocol(solved: bool) -> None:
 def test_multicast_reaches_the_group(solved: bool) -> None:
     inside = ["h1->h2", "h1->h3", "h2->h3", "h3->h1"]
     found = answered("multicast", solved, [*inside, "h1->h4"])
-    assert found == {**dict.fromkeys(inside, solved), "h1->h4": False}, (
-        "h4 is not in the group that hears ARP"
-    )
+    assert found == {**dict.fromkeys(inside, solved), "h1->h4": False}, "h4 is not in the group that hears ARP"
 
 
 @SOLUTION_AND_STARTER
@@ -223,9 +216,7 @@ def test_link_monitor_agrees_with_what_is_offered(solved: bool) -> None:
     for packet in came[1:]:
         hops = [layer for layer in _layers(packet) if isinstance(layer, headers.ProbeData)]
         if not solved:
-            assert [(hop.port, hop.byte_cnt, hop.cur_time, hop.last_time) for hop in hops] == [
-                (0, 0, 0, 0)
-            ] * 9
+            assert [(hop.port, hop.byte_cnt, hop.cur_time, hop.last_time) for hop in hops] == [(0, 0, 0, 0)] * 9
             continue
         assert [(hop.swid, hop.port) for hop in reversed(hops)] == [
             (1, 4), (4, 1), (2, 4), (3, 1), (1, 3), (3, 2), (2, 3), (4, 2), (1, 1)
@@ -289,9 +280,7 @@ def test_flowcache_asks_for_each_flow_once_until_it_is_idle() -> None:
     one = {"ping": ["h1->h2"], "count": 4, "interval": "1s"}
     later = {"script": {"h3": STATION}, "duration": "10s"}
     with after("flowcache", True, [one, later, one], controlled("FlowCache")) as fabric:
-        packet_ins = [
-            fabric.read_counter(name, "MyEgress.egressPktInCounter", 2).packets for name in ("s1", "s2")
-        ]
+        packet_ins = [fabric.read_counter(name, "MyEgress.egressPktInCounter", 2).packets for name in ("s1", "s2")]
     there, back = ("10.0.1.1", "10.0.2.2"), ("10.0.2.2", "10.0.1.1")
     asked = [("packet-in", "s1", 1, *there), ("packet-in", "s2", 2, *there)]
     asked += [("packet-in", "s2", 1, *back), ("packet-in", "s1", 2, *back)]

@@ -63,9 +63,7 @@ def program(exercise: str, solved: bool) -> Path | None:
     return solution(exercise) if solved else None
 
 
-def scenario_of(
-    exercise: str, solved: bool, traffic: Sequence[Mapping[str, Any]], *changes: Change
-) -> Scenario:
+def scenario_of(exercise: str, solved: bool, traffic: Sequence[Mapping[str, Any]], *changes: Change) -> Scenario:
     """Return traffic on an exercise's network, with the solution or the starter, in virtual time."""
     chosen = program(exercise, solved)
     own = [] if chosen is None else [Change("p4", str(chosen), "--p4")]
@@ -79,9 +77,7 @@ def run(exercise: str, solved: bool, traffic: Sequence[Mapping[str, Any]], *chan
 
 
 @contextmanager
-def after(
-    exercise: str, solved: bool, traffic: Sequence[Mapping[str, Any]], *changes: Change
-) -> Iterator[Fabric]:
+def after(exercise: str, solved: bool, traffic: Sequence[Mapping[str, Any]], *changes: Change) -> Iterator[Fabric]:
     """Yield the fabric once the traffic has run, for what its switches hold."""
     spec = run_spec(scenario_of(exercise, solved, traffic, *changes))
     with Fabric(spec) as fabric:

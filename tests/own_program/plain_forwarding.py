@@ -35,9 +35,7 @@ def entries_of(fabric: FabricSpec, switch: SwitchSpec) -> dict[str, Any]:
         port = next(
             each
             for each in switch.ports
-            if (
-                each.peer.node == host.name if own else each.peer.node in _towards(fabric, switch, nic.switch)
-            )
+            if (each.peer.node == host.name if own else each.peer.node in _towards(fabric, switch, nic.switch))
         )
         mac = nic.mac if own else fabric.switch(port.peer.node).mac
         routes.append(route(str(nic.ipv4.ip), 32, port.number, mac))

@@ -34,9 +34,7 @@ BOTH_CLOCKS = pytest.mark.parametrize("clock", ["virtual", pytest.param("real", 
 
 
 def chosen(name: str, **parameters: Any) -> ControllerSection:
-    return ControllerSection(
-        controller_class=f"{HERE / 'probing.py'}:{name}", parameters=parameters, interval=10**9
-    )
+    return ControllerSection(controller_class=f"{HERE / 'probing.py'}:{name}", parameters=parameters, interval=10**9)
 
 
 @pytest.fixture
@@ -72,18 +70,14 @@ def test_a_learning_switch_learns_and_floods_no_more(clock: str) -> None:
         assert fabric.summary().drops == first, "what is known is flooded no more"
         for switch in TOPOLOGY.switches:
             found = fabric.lab.controller.read(switch.name, [finsy.P4TableEntry("destinations")])
-            assert {int(each["address"]) for each in found} == {
-                int(host.nics[0].ipv4.ip) for host in TOPOLOGY.hosts
-            }
+            assert {int(each["address"]) for each in found} == {int(host.nics[0].ipv4.ip) for host in TOPOLOGY.hosts}
 
 
 @BOTH_CLOCKS
 def test_packets_registers_and_counters(clock: str, log: list[tuple[Any, ...]]) -> None:
     with Fabric(TOPOLOGY, clock=clock, p4=PROBES_P4, controller=chosen("Probing")) as fabric:  # type: ignore[arg-type]
         fabric.incast("h0", 4096)
-        assert [each for each in log if each[0] == "start"] == [
-            ("start", switch.name) for switch in TOPOLOGY.switches
-        ]
+        assert [each for each in log if each[0] == "start"] == [("start", switch.name) for switch in TOPOLOGY.switches]
         probes = [each[1:5] for each in log if each[0] == "probe"]
         assert set(probes) == links()
         assert len(probes) == len(links())
@@ -93,9 +87,7 @@ def test_packets_registers_and_counters(clock: str, log: list[tuple[Any, ...]]) 
 
 
 def test_links_and_idle_entries_are_told_in_virtual_time(log: list[tuple[Any, ...]]) -> None:
-    with Fabric(
-        TOPOLOGY, clock="virtual", p4=PROBES_P4, controller=chosen("Probing", timeout_ns=10**9)
-    ) as fabric:
+    with Fabric(TOPOLOGY, clock="virtual", p4=PROBES_P4, controller=chosen("Probing", timeout_ns=10**9)) as fabric:
         lab = fabric.lab
         link = next(each for each in TOPOLOGY.links if {each.a.node, each.b.node} == {"p0l1", "p0s0"})
         lab.controller.link_down(link)
@@ -113,9 +105,7 @@ def test_links_and_idle_entries_are_told_in_virtual_time(log: list[tuple[Any, ..
 
 def test_runs_in_virtual_time_repeat_byte_by_byte() -> None:
     scenario = load_scenario(LEARNING / "learning.yaml")
-    runs = [
-        run_scenario(scenario.model_copy(update={"clock": "virtual"}).at(scenario.places)) for _ in range(2)
-    ]
+    runs = [run_scenario(scenario.model_copy(update={"clock": "virtual"}).at(scenario.places)) for _ in range(2)]
     assert runs[0].traffic == runs[1].traffic
     assert runs[0].drops == runs[1].drops
 
@@ -128,9 +118,7 @@ class _Script(Controller):
     def on_start(self, switch: ControlledSwitch) -> None:
         if switch.name != "p0l0":
             return
-        switch.insert(
-            "addresses", {"address": "10.0.0.9"}, "forward", {"port": 1, "mac": "02:00:00:00:00:01"}
-        )
+        switch.insert("addresses", {"address": "10.0.0.9"}, "forward", {"port": 1, "mac": "02:00:00:00:00:01"})
         switch.modify("addresses", {"address": "10.0.0.9"}, "drop")
         assert switch.entries("addresses") == [Entry("addresses", {"address": 0x0A000009}, "drop", {}, 0)]
         switch.insert("classes", {"source": ["10.0.0.0", "255.0.0.0"]}, "drop", priority=4)
@@ -225,9 +213,7 @@ class _Arrays(Controller):
 
 def test_profiles_arrays_and_groups_are_changed_by_names() -> None:
     section = ControllerSection(controller_class=f"{__file__}:_Arrays")
-    with Fabric(
-        TOPOLOGY, clock="virtual", p4=PROBES_P4.with_name("choices.p4"), controller=section
-    ) as fabric:
+    with Fabric(TOPOLOGY, clock="virtual", p4=PROBES_P4.with_name("choices.p4"), controller=section) as fabric:
         assert load_class(f"{__file__}:_Arrays", Controller).did  # type: ignore[attr-defined]
         controller = fabric.lab.controller
         controller.recover()
@@ -271,9 +257,7 @@ def test_timers(clock: str) -> None:
         ("nothing", "TypeError: None cannot be called (valid: a function"),
     ],
 )
-def test_what_a_class_raises_ends_the_run_with_its_own_frames(
-    tmp_path: Path, where: str, problem: str
-) -> None:
+def test_what_a_class_raises_ends_the_run_with_its_own_frames(tmp_path: Path, where: str, problem: str) -> None:
     (tmp_path / "s.yaml").write_text(
         f"clock: virtual\np4: {PROBES_P4}\nfabric: {{planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 2}}\n"
         f"controller: {{class: {HERE / 'probing.py'}:Careless, parameters: {{where: {where}}}}}\n"
@@ -331,9 +315,7 @@ def test_a_method_that_exits_or_is_no_plain_function_ends_the_run_with_an_error(
 ) -> None:
     shutil.copy(HERE / "probing.py", tmp_path)
     (tmp_path / "script.py").write_text("import sys\nsys.exit(3)\n", encoding="utf-8")
-    (tmp_path / "s.yaml").write_text(
-        f"clock: virtual\np4: {PROBES_P4}\ncontroller: {controller}\n", encoding="utf-8"
-    )
+    (tmp_path / "s.yaml").write_text(f"clock: virtual\np4: {PROBES_P4}\ncontroller: {controller}\n", encoding="utf-8")
     with pytest.raises(BadInputError) as raised:
         run_scenario(load_scenario(tmp_path / "s.yaml"))
     assert problem in str(raised.value)

@@ -84,9 +84,7 @@ def test_packets_meet_what_the_files_say(entries: dict[str, Path]) -> None:
         assert found["seen"][2] > 20, "the cell that the register names"
         assert [found["seen"][each] for each in (0, 1, 3)] == [0, 0, 5]
         assert [each.cir for each in found["rates"]] == [10**6, 0, 0, 0]
-        (host,) = fabric.lab.controller.read(
-            "p0l0", [finsy.P4TableEntry("hosts", counter_data=finsy.P4CounterData())]
-        )
+        (host,) = fabric.lab.controller.read("p0l0", [finsy.P4TableEntry("hosts", counter_data=finsy.P4CounterData())])
         assert host.counter_data.packet_count > 5
 
 

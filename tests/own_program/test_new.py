@@ -80,9 +80,7 @@ def test_the_page_shows_the_errors_of_a_run(project: Path, monkeypatch: pytest.M
         if change == "entry":
             scenario.write_text(text, encoding="utf-8")
             leaf = project / "leaf.yaml"
-            leaf.write_text(
-                leaf.read_text().replace("remove_tenant}\n", "remove_tenants}\n"), encoding="utf-8"
-            )
+            leaf.write_text(leaf.read_text().replace("remove_tenant}\n", "remove_tenants}\n"), encoding="utf-8")
         with pytest.raises(BadInputError) as raised:
             run_scenario(load_scenario(Path("scenario.yaml")))
         assert f"\n{raised.value}\n" in PAGE

@@ -30,9 +30,7 @@ def scenario_file(folder: Path, text: str) -> Path:
 def own_program(folder: Path) -> str:
     """The keys with which all switches run the plain program with their entries."""
     files = write_entries(folder)
-    return (
-        f"p4: {PLAIN_P4}\nentries: {{{', '.join(f'{name}: {path.name}' for name, path in files.items())}}}\n"
-    )
+    return f"p4: {PLAIN_P4}\nentries: {{{', '.join(f'{name}: {path.name}' for name, path in files.items())}}}\n"
 
 
 def refusal(folder: Path, text: str) -> str:
@@ -63,9 +61,7 @@ def test_a_program_of_ones_own_carries_the_traffic_by_entries_from_files(tmp_pat
 def test_switches_of_one_fabric_run_different_programs(tmp_path: Path) -> None:
     files = write_entries(tmp_path)
     leaves = {name: path for name, path in files.items() if TOPOLOGY.switch(name).role == "leaf"}
-    with Fabric(
-        TOPOLOGY, clock="virtual", programs={"leaf": PLAIN_P4, "p0s*": FABRIC_P4}, entries=leaves
-    ) as fabric:
+    with Fabric(TOPOLOGY, clock="virtual", programs={"leaf": PLAIN_P4, "p0s*": FABRIC_P4}, entries=leaves) as fabric:
         hashes = {name: each.p4_hash for name, each in fabric.lab.programs.of_switch.items()}
         assert hashes["p0l0"] == hashes["p0l1"] != hashes["p0s0"]
         assert len(fabric.lab.programs.distinct) == 2
@@ -148,9 +144,7 @@ def test_choices_of_switches_and_files_are_checked(tmp_path: Path, keys: str, pr
 
 
 def test_a_wrong_entry_is_named_by_file_and_number(tmp_path: Path) -> None:
-    wrong = {
-        "table_entries": [route("10.0.0.1", 32, 1, "02:00:00:00:00:01"), route("10.0.0.2", 32, 512, "1")]
-    }
+    wrong = {"table_entries": [route("10.0.0.1", 32, 1, "02:00:00:00:00:01"), route("10.0.0.2", 32, 512, "1")]}
     (tmp_path / "leaf.json").write_text(json.dumps(wrong), encoding="utf-8")
     message = refusal(tmp_path, f"p4: {PLAIN_P4}\nentries: {{leaf: leaf.json}}\n")
     assert message == (
@@ -170,9 +164,7 @@ def test_two_entries_of_one_key_have_their_places(tmp_path: Path) -> None:
 def test_a_controller_that_is_restarted_keeps_the_entries(tmp_path: Path) -> None:
     everything: dict[str, Any] = {
         "table_entries": [route("10.0.0.1", 32, 1, "02:00:00:00:00:01")],
-        "multicast_group_entries": [
-            {"multicast_group_id": 7, "replicas": [{"egress_port": 1}, {"egress_port": 2}]}
-        ],
+        "multicast_group_entries": [{"multicast_group_id": 7, "replicas": [{"egress_port": 1}, {"egress_port": 2}]}],
         "clone_session_entries": [{"clone_session_id": 5, "replicas": [{"egress_port": 3}]}],
     }
     file = tmp_path / "all.json"

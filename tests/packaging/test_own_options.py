@@ -100,9 +100,7 @@ def test_tests_of_one_part_stay_together(tmp_path: Path) -> None:
     )
     (tmp_path / "test_apart.py").write_text("import pytest\n@pytest.mark.slow\ndef test_other(): pass\n")
     (tmp_path / "test_shared.py").write_text(together)
-    found = [
-        collected(tmp_path, "-k", "test_shared or test_apart", f"--part={number}/2") for number in (1, 2)
-    ]
+    found = [collected(tmp_path, "-k", "test_shared or test_apart", f"--part={number}/2") for number in (1, 2)]
     assert found == [["test_other"], ["test_0", "test_1", "test_2"]]
 
 
@@ -115,9 +113,7 @@ def test_workers_run_the_part_of_the_commit(tmp_path: Path) -> None:
     git = ["git", "-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
     for command in (["init", "--quiet"], ["commit", "--quiet", "--allow-empty", "--message", "one"]):
         subprocess.run([*git, *command], cwd=tmp_path, check=True)
-    done = subprocess.run(
-        ["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run(["git", "rev-parse", "HEAD"], cwd=tmp_path, capture_output=True, text=True, check=True)
     part = int(done.stdout, 16) % 3 + 1
     run = pytest_on(tmp_path, TESTS, "-n", "2", "--rootdir", str(tmp_path), "--part=commit/3")
     assert f"long tests: --part={part}/3; make test-all runs all parts" in run.stdout
@@ -129,9 +125,7 @@ def test_without_git_it_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert parts.part_of("commit/8", tmp_path) == (1, 8)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "1", "1/0", "0/8", "9/8", "/8", "commit", "commit/x", "head/8", "1/2/3"]
-)
+@pytest.mark.parametrize("text", ["", "1", "1/0", "0/8", "9/8", "/8", "commit", "commit/x", "head/8", "1/2/3"])
 def test_another_part_is_refused(text: str, tmp_path: Path) -> None:
     with pytest.raises(pytest.UsageError, match=r"valid: 1/8 to 8/8, say, or commit/8"):
         parts.part_of(text, tmp_path)

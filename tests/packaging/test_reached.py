@@ -86,9 +86,7 @@ def test_all_that_is_imported_on_the_way_counts() -> None:
     assert "errors" not in names_of("weft/run/fabric.py")
 
 
-@pytest.mark.parametrize(
-    "changed", ["engine/a.cpp", "pyproject.toml", "tests/conftest.py", "unknown/x", "weft.ini"]
-)
+@pytest.mark.parametrize("changed", ["engine/a.cpp", "pyproject.toml", "tests/conftest.py", "unknown/x", "weft.ini"])
 def test_what_the_graph_does_not_know_reaches_everything(changed: str) -> None:
     found = reached(Graph(TREE), ["weft/sweeps.py", changed])
     assert found.everything is not None
@@ -126,17 +124,13 @@ def path_of_test(module: str) -> str:
 @pytest.mark.parametrize("module", LOADED)
 def test_no_module_that_python_loads_is_missing(own: Graph, module: str) -> None:
     script = f"import {module}, sys\nprint(*(getattr(each, '__file__', '') for each in sys.modules.values()))"
-    done = subprocess.run(
-        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     files = [Path(each) for each in done.stdout.split()]
     loaded = {str(each.relative_to(ROOT)) for each in files if each.is_relative_to(ROOT)} & own.sources.keys()
     assert len(loaded) > 10
     found = {path: reached(own, [path]) for path in loaded}
     assert [
-        path
-        for path in found
-        if not found[path].everything and path_of_test(module) not in found[path].chains
+        path for path in found if not found[path].everything and path_of_test(module) not in found[path].chains
     ] == []
 
 

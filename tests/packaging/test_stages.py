@@ -53,9 +53,7 @@ def lines_of(*stages: str, part: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("failing", [[], ["lint"], ["labs", "fast", "slow"]], ids="-".join)
-def test_stages_come_one_after_the_other_and_those_that_fail_are_named(
-    make: Path, failing: list[str]
-) -> None:
+def test_stages_come_one_after_the_other_and_those_that_fail_are_named(make: Path, failing: list[str]) -> None:
     for each in failing:
         (make.parent / f"fails-test-{each}").touch()
     process = started(make)

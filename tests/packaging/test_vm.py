@@ -17,9 +17,7 @@ from weft.paths import ROOT
 
 VAGRANT = ROOT / "vagrant"
 CONTAINERFILE = (VAGRANT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
-INSTRUCTIONS = [
-    tuple(line.split(None, 1)) for line in CONTAINERFILE.splitlines() if line and not line.startswith("#")
-]
+INSTRUCTIONS = [tuple(line.split(None, 1)) for line in CONTAINERFILE.splitlines() if line and not line.startswith("#")]
 
 
 def of_container(name: str) -> list[str]:
@@ -46,9 +44,7 @@ def provisioned(commands: str, **environment: str) -> subprocess.CompletedProces
 
 @pytest.mark.skipif(shutil.which("ruby") is None, reason="ruby is not installed (apt install ruby)")
 def test_the_vagrantfile_is_ruby() -> None:
-    done = subprocess.run(
-        ["ruby", "-c", VAGRANT / "Vagrantfile"], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(["ruby", "-c", VAGRANT / "Vagrantfile"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

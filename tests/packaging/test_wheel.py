@@ -107,9 +107,7 @@ def test_an_installed_weft_runs_from_any_folder(python: Path, folder: Path) -> N
     run(weft, "run", "lab:01-allreduce", "--clock", "virtual", "--out", "result", cwd=folder)
     run(weft, "report", "result", cwd=folder)
     assert "<svg" in (folder / "result" / "report.html").read_text(encoding="utf-8")
-    assert "in-network" in run(
-        weft, "collective", "allreduce", "--clock", "virtual", "--sizes", "64K", cwd=folder
-    )
+    assert "in-network" in run(weft, "collective", "allreduce", "--clock", "virtual", "--sizes", "64K", cwd=folder)
     run(weft, "labs", "copy", "10-failures", "mine", cwd=folder)
     run(weft, "topology", "draw", "mine/scenario.yaml", "-o", "fabric.svg", cwd=folder)
     program = run(python, "-c", "from weft.paths import FABRIC_P4; print(FABRIC_P4)", cwd=folder).strip()

@@ -99,9 +99,7 @@ BLOCKS = {
     "weft stf router.p4 router.stf": Block(
         {"DIR": "cases"}, "mkdir cases && cp examples/debugging/router.* . && cp router.* cases"
     ),
-    "cd tutorials/exercises/basic": Block(
-        {"solution/basic.p4": "examples/debugging/router.p4"}, "mkdir build"
-    ),
+    "cd tutorials/exercises/basic": Block({"solution/basic.p4": "examples/debugging/router.p4"}, "mkdir build"),
     "weft trace p0l0 --port 3": Block(
         {
             "basic.p4": "examples/debugging/router.p4",
@@ -147,9 +145,7 @@ ELSEWHERE = {
         "tests/labs/test_real_programs.py::test_sums_of_all_sizes_are_numpys"
     ),
     "tshark": "tests/traffic/test_wireshark.py::test_aggregation_fields_and_lanes_are_shown",
-    "vagrant/soft-roce.sh --first-namespace --pyverbs": (
-        f"{_VM}::test_soft_roce_runs_the_parameter_server_of_lab_21"
-    ),
+    "vagrant/soft-roce.sh --first-namespace --pyverbs": (f"{_VM}::test_soft_roce_runs_the_parameter_server_of_lab_21"),
     "vagrant/soft-roce.sh --first-namespace h0 h1": f"{_VM}::test_soft_roce_prints_its_commands",
     "vagrant/soft-roce.sh --install": f"{_VM}::test_soft_roce_installs_what_it_needs",
     "weft clean": (
@@ -179,9 +175,7 @@ ELSEWHERE = {
     "weft switch-cost --lanes 256": (
         "tests/controller/test_switch_cost.py::test_the_page_shows_what_the_command_prints"
     ),
-    "weft trace 127.0.0.1:50051": (
-        f"{_RUNNING_SWITCH}::test_a_running_switch_is_traced_without_losing_its_state"
-    ),
+    "weft trace 127.0.0.1:50051": (f"{_RUNNING_SWITCH}::test_a_running_switch_is_traced_without_losing_its_state"),
     "weft-switch": f"{_RUNNING_SWITCH}::test_a_launch_line_of_the_tutorials_works",
     "WEFT_SCENARIO=examples/torch_fabric.yaml": (
         "tests/pytorch/test_backend.py::test_unmodified_scripts_train_as_over_gloo"

@@ -28,9 +28,7 @@ def compare(name: str, call: Callable[[Any], Any], tolerance: float = 0.0) -> No
     """Call over both groups and compare all tensors that the call returns."""
     found, expected = call(WEFT), call(GLOO)
     for own, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(
-            own, other, rtol=tolerance, atol=tolerance, msg=lambda text: f"{name}: {text}"
-        )
+        torch.testing.assert_close(own, other, rtol=tolerance, atol=tolerance, msg=lambda text: f"{name}: {text}")
 
 
 def reductions(group: Any, dtype: torch.dtype, operation: Any) -> list[torch.Tensor]:
@@ -51,9 +49,7 @@ def moves(group: Any, dtype: torch.dtype) -> list[torch.Tensor]:
     at_root = [torch.zeros(3, dtype=dtype) for _ in range(world)] if rank == 0 else None
     dist.gather(chunk, at_root, 0, group=group)
     own = torch.zeros(3, dtype=dtype)
-    dist.scatter(
-        own, [data(dtype, 3, seed=each) for each in range(world)] if rank == 1 else None, 1, group=group
-    )
+    dist.scatter(own, [data(dtype, 3, seed=each) for each in range(world)] if rank == 1 else None, 1, group=group)
     return [sent, *gathered, joined, *(at_root or []), own]
 
 
@@ -99,9 +95,7 @@ def own_results() -> dict[str, Any]:
         dist.reduce_scatter_tensor(out, torch.arange(2 * world).to(dtype))
         results[f"reduce_scatter_tensor {dtype}"] = out.tolist()
     out = torch.zeros(2)
-    dist.reduce_scatter(
-        out, [torch.full((2,), float(rank + each)) for each in range(world)], dist.ReduceOp.MAX
-    )
+    dist.reduce_scatter(out, [torch.full((2,), float(rank + each)) for each in range(world)], dist.ReduceOp.MAX)
     results["reduce_scatter"] = out.tolist()
     for dtype in (*FLOATS, *INTEGERS, torch.int16):
         mean = torch.full((3,), rank).to(dtype)

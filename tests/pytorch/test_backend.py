@@ -73,9 +73,7 @@ def test_every_collective_gives_what_gloo_gives(tmp_path: Path, algorithm: str) 
     [("torch_ddp.py", ("--epochs", "2")), ("torch_fsdp.py", ("--steps", "20"))],
     ids=["ddp", "fsdp"],
 )
-def test_unmodified_scripts_train_as_over_gloo(
-    script: str, arguments: tuple[str, ...], tmp_path: Path
-) -> None:
+def test_unmodified_scripts_train_as_over_gloo(script: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
     path = ROOT / "examples" / script
     code, expected, errors = torchrun(path, *arguments, "--backend", "gloo")
     assert code == 0, errors
@@ -88,9 +86,7 @@ def test_unmodified_scripts_train_as_over_gloo(
     planes = json.loads((tmp_path / "out" / "results.json").read_text())["planes"]
     assert planes[0]["packets_aggregated"] > 0
     if script == "torch_ddp.py":
-        shown = re.findall(
-            "^weft: .*", (ROOT / "docs" / "torch.md").read_text(encoding="utf-8"), re.MULTILINE
-        )
+        shown = re.findall("^weft: .*", (ROOT / "docs" / "torch.md").read_text(encoding="utf-8"), re.MULTILINE)
         assert shown
         assert set(shown) <= set(errors.splitlines())
         # Emulated time repeats.

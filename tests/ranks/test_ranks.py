@@ -113,9 +113,7 @@ def test_elements_of_every_type_are_reduced_by_every_operation(
     calls = [(dtype, "average") for dtype in DataType]
     calls += [(dtype, operation) for dtype in FLOAT_FORMATS for operation in ("sum", "max", "min")]
     whole = [dtype for dtype in DataType if not dtype.is_float]
-    calls += [
-        (dtype, operation) for dtype in whole for operation in ("sum", "max", "min", "and", "or", "xor")
-    ]
+    calls += [(dtype, operation) for dtype in whole for operation in ("sum", "max", "min", "and", "or", "xor")]
 
     def work(rank: RankClient) -> Any:
         if rank.rank not in group:
@@ -238,9 +236,7 @@ def test_a_link_fails_between_the_calls_that_it_is_scheduled_between(tmp_path: P
     ],
     ids=["size", "operation", "collective", "type"],
 )
-def test_ranks_that_call_different_things_all_have_an_error(
-    tmp_path: Path, wrong: Call, words: list[str]
-) -> None:
+def test_ranks_that_call_different_things_all_have_an_error(tmp_path: Path, wrong: Call, words: list[str]) -> None:
     def work(rank: RankClient) -> Any:
         call = wrong if rank.rank == 2 else call_of("allreduce", 10)
         return rank.call(call, np.ones(call.elements, call.dtype)).wait(60)
@@ -337,9 +333,7 @@ def test_calls_that_are_none_are_refused(change: dict[str, Any]) -> None:
         Call.of(good | change, 0, RANKS)
 
 
-@pytest.mark.parametrize(
-    "sent", [b"\xff" * 12, b"\0\0\0\1" + bytes(8) + b"[", b"\0\0\0\2" + bytes(8) + b"[]"]
-)
+@pytest.mark.parametrize("sent", [b"\xff" * 12, b"\0\0\0\1" + bytes(8) + b"[", b"\0\0\0\2" + bytes(8) + b"[]"])
 def test_bytes_that_are_no_message_are_refused(sent: bytes) -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
@@ -377,9 +371,7 @@ def test_processes_are_ranks(tmp_path: Path) -> None:
     )
     holder = CoordinatorProcess(scenario, "in-network", 60, tmp_path / "out")
     ranks = [
-        subprocess.Popen(
-            [sys.executable, "-c", RANK, str(holder.place), str(rank)], stdout=subprocess.PIPE, text=True
-        )
+        subprocess.Popen([sys.executable, "-c", RANK, str(holder.place), str(rank)], stdout=subprocess.PIPE, text=True)
         for rank in range(2)
     ]
     assert [rank.communicate(timeout=120)[0].strip() for rank in ranks] == ["[3.0, 3.0, 3.0]"] * 2

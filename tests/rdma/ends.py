@@ -34,9 +34,7 @@ class End:
         found: Bytes = self.mr.buf
         return found
 
-    def request(
-        self, opcode: rdma.WROpcode, offset: int, length: int, at: int, **options: Any
-    ) -> rdma.SendWR:
+    def request(self, opcode: rdma.WROpcode, offset: int, length: int, at: int, **options: Any) -> rdma.SendWR:
         """Return a request of a range of the own region, on the peer's from `at` on."""
         sg = [self.mr.sge(offset, length)] if length else []
         remote = {"remote_addr": self.remote["addr"] + at, "rkey": self.remote["rkey"]}
@@ -92,9 +90,7 @@ def run_pair(
     fabric: weft.Fabric, client: Act, server: Act = nothing, *, of_server: Any = None, **of_client: Any
 ) -> None:
     """Run a client on h1 and a server on h0."""
-    fabric.rdma(
-        {"h0": program(server, **(of_server or {})), "h1": program(client, "h0", **of_client)}, timeout_s=10
-    )
+    fabric.rdma({"h0": program(server, **(of_server or {})), "h1": program(client, "h0", **of_client)}, timeout_s=10)
 
 
 __all__ = ["EVERYTHING", "LOCAL", "Act", "Bytes", "End", "nothing", "program", "run_pair"]

@@ -79,9 +79,7 @@ def test_a_misaligned_atomic_is_an_invalid_request(fabric: weft.Fabric) -> None:
 
 
 @pytest.mark.parametrize("sge", [rdma.SGE(0, 64, 0xDEAD), rdma.SGE((1 << 32) + (1 << 16), 64, 0x100)])
-def test_memory_that_is_not_registered_is_a_local_protection_error(
-    fabric: weft.Fabric, sge: rdma.SGE
-) -> None:
+def test_memory_that_is_not_registered_is_a_local_protection_error(fabric: weft.Fabric, sge: rdma.SGE) -> None:
     failing(fabric, {"with": {"sg": [sge]}}, e.IBV_WC_LOC_PROT_ERR)
 
 

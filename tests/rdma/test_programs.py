@@ -80,9 +80,7 @@ async def _clients(device: rdma.Device) -> None:
     qp = rdma.QP(pd, rdma.QPInitAttr(cq, cq))
     remote = await qp.connect("h0")
     for number in range(20):
-        request = rdma.SendWR(
-            number, [mr.sge(0, 4096)], rdma.enums.IBV_WR_RDMA_WRITE_WITH_IMM, imm_data=number
-        )
+        request = rdma.SendWR(number, [mr.sge(0, 4096)], rdma.enums.IBV_WR_RDMA_WRITE_WITH_IMM, imm_data=number)
         qp.post_send(request.set_wr_rdma(remote["rkey"], remote["addr"]))
         (await cq.poll())[0].check()
 
@@ -102,9 +100,7 @@ def test_a_program_that_raises_ends_the_run_with_its_own_frames(fabric: weft.Fab
     assert "asyncio" not in told
 
 
-def test_what_a_program_gets_wrong_with_verbs_is_told_with_its_line(
-    fabric: weft.Fabric, tmp_path: Path
-) -> None:
+def test_what_a_program_gets_wrong_with_verbs_is_told_with_its_line(fabric: weft.Fabric, tmp_path: Path) -> None:
     file = written(tmp_path, "async def wrong(device):\n    rdma.MR(rdma.PD(device), 0, 1)\n")
     with refused(BadInputError, problem="py:5: VerbsError: a memory"):
         fabric.rdma({"h1": f"{file}:wrong"})
@@ -270,9 +266,7 @@ def test_a_program_that_never_gives_way_is_told_where(
     file = written(tmp_path, f"async def spins(device):\n    while True:\n        {step}\n")
     with pytest.raises(BadInputError) as raised:
         fabric.rdma({"h0": f"{PING}:server", "h2": f"{file}:spins"})
-    assert re.search(
-        r"mine\.py:[56]: StandstillError: virtual time has stood still for 0\.2 s", str(raised.value)
-    )
+    assert re.search(r"mine\.py:[56]: StandstillError: virtual time has stood still for 0\.2 s", str(raised.value))
     assert signal.getitimer(signal.ITIMER_VIRTUAL) == (0, 0)
     assert signal.getsignal(signal.SIGVTALRM) is signal.SIG_DFL
 

@@ -64,9 +64,7 @@ def test_every_gradient_is_added_once(program, capsys: pytest.CaptureFixture[str
     # Each size: pushes for the latency, and for the bandwidth with one and with all slots under way.
     assert workers[0].pushed_bytes == 3 * 4 * sum(program.SIZES) + program.STEPS * program.STEP_BYTES
     printed = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in printed[1 : 1 + len(program.SIZES)]] == [
-        f"{size:,}" for size in program.SIZES
-    ]
+    assert [line.split()[0] for line in printed[1 : 1 + len(program.SIZES)]] == [f"{size:,}" for size in program.SIZES]
 
 
 def test_a_pull_finds_the_weights_and_copies_nothing_else(program) -> None:

@@ -96,9 +96,7 @@ def _carry_out(fabric: weft.Fabric, steps: list[Step]) -> None:
             if waiting and not is_read:
                 # What follows a READ may overtake its response (the specification's ordering rules).
                 waiting = await _complete(end, waiting)
-            request = end.request(
-                step.opcode, step.offset, step.length, step.at, imm_data=number, wr_id=number
-            )
+            request = end.request(step.opcode, step.offset, step.length, step.at, imm_data=number, wr_id=number)
             if is_read:
                 request.sg = [results.sge(number * SIZE, step.length)] if step.length else []
             request.compare_add, request.swap = step.numbers

@@ -29,9 +29,7 @@ def test_v1model_cases_pass_or_are_refused_for_a_reason(switch):
     assert cases, f"{DIRECTORY} holds no v1model case"
     outcomes = list(run_cases(cases, switch, compile_case))
     failed = {outcome.case.name: outcome.reasons for outcome in outcomes if outcome.verdict is Verdict.FAIL}
-    refused = {
-        outcome.case.name: outcome.reasons for outcome in outcomes if outcome.verdict is Verdict.REFUSED
-    }
+    refused = {outcome.case.name: outcome.reasons for outcome in outcomes if outcome.verdict is Verdict.REFUSED}
     assert failed == {}
     assert all(reasons and all(reasons) for reasons in refused.values())
     assert len(outcomes) - len(refused) >= LEAST_PASSING * len(outcomes), refused

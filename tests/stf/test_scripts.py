@@ -116,9 +116,7 @@ def test_a_statement_that_does_not_fit_fails_the_script_at_its_line(statement, r
 
 def test_what_would_overwrite_is_refused():
     script = "add exact_table first:1 discard() = one\n"
-    assert (
-        "the id 'one' is given" in failures("tables", script + "add exact_table first:2 discard() = one")[0]
-    )
+    assert "the id 'one' is given" in failures("tables", script + "add exact_table first:2 discard() = one")[0]
     assert "s.stf:2: " in failures("tables", script + "add exact_table first:1 discard()")[0]
     group = "mc_mgrp_create 1\nmc_node_create 1 1\nmc_node_associate 1 0\n"
     assert "has node 0 already" in failures("copies", group + "mc_node_associate 1 0")[0]

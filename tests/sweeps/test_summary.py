@@ -136,9 +136,7 @@ def test_a_sweep_has_one_page_that_leads_to_its_points(swept):
         "congestion_control swift",
     ]
     assert [curve["x"] for curve in first["curves"]] == [[4096, 65536]] * 2
-    by_control = next(
-        each for each in data["figures"].values() if each["x"]["title"] == "transport.congestion_control"
-    )
+    by_control = next(each for each in data["figures"].values() if each["x"]["title"] == "transport.congestion_control")
     assert by_control["x"]["scale"] == "category"
 
 

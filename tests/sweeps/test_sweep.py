@@ -174,9 +174,7 @@ def test_a_directory_is_one_sweep_s_at_a_time(small, tmp_path):
 @pytest.mark.slow
 def test_the_command_prints_rows_and_failures(small, tmp_path):
     command = [sys.executable, "-m", "weft", "sweep", str(small), "--out", str(tmp_path / "out")]
-    done = subprocess.run(
-        [*command, "--grid", "faults.loss=0,0.95"], cwd=ROOT, capture_output=True, text=True
-    )
+    done = subprocess.run([*command, "--grid", "faults.loss=0,0.95"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert "failed: faults.loss=0.95: " in done.stdout
     assert "1 of 2 points finished" in done.stdout

@@ -77,9 +77,7 @@ def _program(document: bytes) -> Program:
 
 def frame(flow: int = 0, queue_pair: int = 0x100) -> bytes:
     """Return a WRITE's packet of a flow."""
-    headers = IP(src="10.0.0.1", dst="10.1.0.5", tos=26 << 2 | 2) / UDP(
-        sport=0xC000 + flow, dport=4791, chksum=0
-    )
+    headers = IP(src="10.0.0.1", dst="10.1.0.5", tos=26 << 2 | 2) / UDP(sport=0xC000 + flow, dport=4791, chksum=0)
     below = Ether(src="02:00:00:00:00:01", dst=MAC)
     return raw(below / headers / BTH(opcode=7, dqpn=queue_pair) / Raw(b"x" * 64))
 

@@ -185,9 +185,7 @@ def program(
             {"name": "egress", "id": 1, **empty_pipeline, **(egress or {})},
         ],
         "field_aliases": [
-            [f"{header}.{name}", ["standard_metadata", name]]
-            for header, names in ALIASES.items()
-            for name in names
+            [f"{header}.{name}", ["standard_metadata", name]] for header, names in ALIASES.items() for name in names
         ],
     }
     document.update(sections)

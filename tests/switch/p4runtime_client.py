@@ -85,9 +85,7 @@ class P4RuntimeClient:
 
     def read(self, *queries: p4r.Entity) -> list[p4r.Entity]:
         request = p4r.ReadRequest(device_id=self.device_id, entities=queries)
-        return [
-            found for response in self.stub.Read(request, timeout=TIMEOUT_S) for found in response.entities
-        ]
+        return [found for response in self.stub.Read(request, timeout=TIMEOUT_S) for found in response.entities]
 
     def close(self) -> None:
         self._end()

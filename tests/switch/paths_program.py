@@ -45,9 +45,7 @@ def _keyless(name: str, number: int, run: Json, next_node: str | None) -> Json:
     return table(name, number, [], [run], next_node, default_entry=entry)
 
 
-def _orders(
-    name: str, number: int, kind: str, actions: dict[int, Json], none: Json, then: str | None
-) -> Json:
+def _orders(name: str, number: int, kind: str, actions: dict[int, Json], none: Json, then: str | None) -> Json:
     entries = [
         {
             "match_key": [{"match_type": "exact", "key": f"0x{value:02x}"}],
@@ -81,9 +79,7 @@ def paths_json() -> Json:
         RESUBMIT: action("again", 5, [], call("resubmit", const(1))),
         DIGEST: action("learn", 6, [], call("generate_digest", const(1), const(1))),
         TRUNCATE: action("cut", 7, [], call("truncate", const(40))),
-        EXIT: action(
-            "leave", 8, [], call("assign", lost, const(1)), call("exit"), call("assign", lost, const(2))
-        ),
+        EXIT: action("leave", 8, [], call("assign", lost, const(1)), call("exit"), call("assign", lost, const(2))),
         PRIORITY: action("rank", 9, [], call("assign", std("priority"), const(5))),
         ASSERT: action("check", 10, [], call("assert", wrapped(op("==", argument, const(1))))),
     }
@@ -95,10 +91,7 @@ def paths_json() -> Json:
     none = action("none", 15, [])
     bump = action("bump", 16, [], call("assign", lost, wrapped(op("+", lost, const(100)))))
     sources = {
-        **{
-            name: std(name)
-            for name in ("instance_type", "egress_port", "egress_rid", "enq_qdepth", "deq_qdepth")
-        },
+        **{name: std(name) for name in ("instance_type", "egress_port", "egress_rid", "enq_qdepth", "deq_qdepth")},
         "enq_timestamp": std("enq_timestamp"),
         "deq_timedelta": std("deq_timedelta"),
         "length": std("packet_length"),
@@ -147,9 +140,7 @@ def paths_json() -> Json:
 
 def paths_packet(ingress: int = 0, egress: int = 0, argument: int = 1, payload: int = 30) -> bytes:
     """A packet that asks for these paths."""
-    return (
-        bytes([ingress, egress]) + argument.to_bytes(2, "big") + bytes(REPORT_BYTES) + bytes(range(payload))
-    )
+    return bytes([ingress, egress]) + argument.to_bytes(2, "big") + bytes(REPORT_BYTES) + bytes(range(payload))
 
 
 def report_of(data: bytes) -> dict[str, int]:

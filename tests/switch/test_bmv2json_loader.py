@@ -52,9 +52,7 @@ def test_the_router_is_modelled() -> None:
     assert ecmp.type is TableType.INDIRECT_WITH_SELECTOR
     assert ecmp.default_entry is None
     assert program.action_profiles["selector"].selector_algorithm == "crc32"
-    assert program.intrinsic("queueing_metadata.enq_qdepth") == FieldRef(
-        "standard_metadata", "enq_qdepth", 19
-    )
+    assert program.intrinsic("queueing_metadata.enq_qdepth") == FieldRef("standard_metadata", "enq_qdepth", 19)
     assert program.intrinsic("standard_metadata.nothing") is None
     assert program.meter_arrays["acl_meter"].table == "acl"
     assert load_program(router_document()).content_hash == program.content_hash
@@ -183,9 +181,7 @@ def test_metadata_is_no_member_of_a_header_union() -> None:
     document = router_json()
     document["header_union_types"] = [{"name": "u_t", "id": 0, "headers": [["scalars", "scalars_t"]]}]
     document["header_unions"] = [{"name": "u", "id": 0, "union_type": "u_t", "header_ids": [0]}]
-    with refused(
-        Bmv2JsonError, place="$.header_unions[0].header_ids", problem="'scalars' is metadata; a header"
-    ):
+    with refused(Bmv2JsonError, place="$.header_unions[0].header_ids", problem="'scalars' is metadata; a header"):
         load_program(json.dumps(document))
 
 

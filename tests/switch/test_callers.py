@@ -28,9 +28,7 @@ def listening() -> Iterator[tuple[socket.socket, int]]:
         yield server, server.getsockname()[1]
 
 
-@pytest.mark.parametrize(
-    ("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")]
-)
+@pytest.mark.parametrize(("family", "host"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::ffff:127.0.0.1")])
 def test_a_connection_has_a_user(family: socket.AddressFamily, host: str) -> None:
     with listening() as (server, port), socket.socket(family) as client:
         client.connect((host, port))

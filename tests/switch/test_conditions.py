@@ -113,9 +113,7 @@ def emitted_is_what_the_replay_has(program: Program, trace: PacketTrace) -> int:
 
 @settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
 @given(first=st.integers(0, 255), data=st.binary(max_size=16))
-def test_the_headers_of_a_replay_are_those_that_the_switch_emits(
-    stacks: Program, first: int, data: bytes
-) -> None:
+def test_the_headers_of_a_replay_are_those_that_the_switch_emits(stacks: Program, first: int, data: bytes) -> None:
     (trace,) = traced(stacks, bytes([first]) + data)
     sent = [event for event in trace.root.events if isinstance(event, Sent)]
     assert emitted_is_what_the_replay_has(stacks, trace) == len(sent)
@@ -232,9 +230,7 @@ def test_fields_hold_what_they_held_at_any_moment(stacks: Program) -> None:
         ("drop or " * 1000, LONGEST, f"at most {LONGEST} characters"),
     ],
 )
-def test_what_is_wrong_is_said_with_its_column(
-    basic: Program, condition: str, column: int, message: str
-) -> None:
+def test_what_is_wrong_is_said_with_its_column(basic: Program, condition: str, column: int, message: str) -> None:
     with pytest.raises(ConditionError, match=message) as caught:
         Condition(condition, basic)
     assert caught.value.column == column
@@ -272,9 +268,5 @@ def test_an_error_shows_a_long_condition_around_its_place(basic: Program, condit
 def test_ipv6_addresses() -> None:
     from weft.switch.debug.condition_tokens import tokens_of
 
-    values = [
-        token.literal.value
-        for token in tokens_of("fe80::1 ::1 2001:db8::/32 1:2:3:4:5:6:7:8")
-        if token.literal
-    ]
+    values = [token.literal.value for token in tokens_of("fe80::1 ::1 2001:db8::/32 1:2:3:4:5:6:7:8") if token.literal]
     assert values == [0xFE80 << 112 | 1, 1, 0x20010DB8 << 96, 0x00010002000300040005000600070008]

@@ -127,9 +127,7 @@ def test_sent_is_received_plus_counted_drops(namespace: str, wiring: Wiring) -> 
     with inside(namespace), socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind(("source", 0))
         for i in range(OTHERS):
-            sender.send(
-                bytes([(TO_SINK, TO_NOWHERE, DROPPED_IN_INGRESS, DROPPED_IN_EGRESS)[i % 4]]) + bytes(99)
-            )
+            sender.send(bytes([(TO_SINK, TO_NOWHERE, DROPPED_IN_INGRESS, DROPPED_IN_EGRESS)[i % 4]]) + bytes(99))
     serve_until(wiring, lambda: accounted_for() >= BURST + OTHERS)
     counted = drops(wiring)
     assert accounted_for() == BURST + OTHERS, counted

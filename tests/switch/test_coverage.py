@@ -51,9 +51,7 @@ def outcome_of(switch: NativeSwitch, step: Step) -> int:
         case TableApplied():
             return int(step.match is not None)
         case Selected(state=name):
-            states = {
-                name: each for one in switch.program.parsers.values() for name, each in one.states.items()
-            }
+            states = {name: each for one in switch.program.parsers.values() for name, each in one.states.items()}
             # The value set is empty.
             fits = [bool(each.fits(step.values[0])) for each in states[name].transitions]
             return [*fits, True].index(True)
@@ -193,9 +191,7 @@ def test_runs_add_up(example: ProgramCoverage) -> None:
     assert twice.lines[file] == {line: 2 * count for line, count in example.lines[file].items()}
     assert twice.tables["RouterIngress.routes"] == (0, 0)
     assert twice.states["start"] == 2
-    assert [branch.true for branch in twice.branches.values()] == [
-        2 * each.true for each in example.branches.values()
-    ]
+    assert [branch.true for branch in twice.branches.values()] == [2 * each.true for each in example.branches.values()]
 
 
 WAYS = """
@@ -272,8 +268,7 @@ def ways(tmp_path_factory: pytest.TempPathFactory) -> ProgramCoverage:
 
 def test_ways_on_are_counted_by_case(ways: ProgramCoverage) -> None:
     found = {
-        name: {case.text: (case.line, case.count) for case in choice.cases}
-        for name, choice in ways.choices.items()
+        name: {case.text: (case.line, case.count) for case in choice.cases} for name, choice in ways.choices.items()
     }
     at = {line.strip().rstrip(";"): number for number, line in enumerate(WAYS.splitlines(), 1)}
     assert found["select in start"] == {
@@ -322,9 +317,7 @@ def test_a_tracefile_has_the_ways_on(ways: ProgramCoverage) -> None:
 def test_programs_that_share_a_file_may_have_other_cases_in_it(ways: ProgramCoverage) -> None:
     select = ways.choices["select in start"]
     more = select.cases[0].model_copy(update={"text": "0x88: tagged", "line": 90, "count": 5})
-    choices = ways.choices | {
-        "select in start": select.model_copy(update={"cases": [*select.cases[:-1], more]})
-    }
+    choices = ways.choices | {"select in start": select.model_copy(update={"cases": [*select.cases[:-1], more]})}
     other = ways.model_copy(update={"content_hash": "0" * 64, "choices": choices})
     for pair in ([ways, other], [other, ways]):
         ((_, record),) = read_lcov(lcov_text(pair)).items()

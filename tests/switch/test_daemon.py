@@ -93,9 +93,9 @@ def test_a_packet_out_crosses_an_internal_link(daemon: DaemonProcess, tmp_path: 
     assert ready["ready"] is True
     first = connected(ready["grpc_address"], device_id=1)
     second = connected(ready["grpc_address"], device_id=2)
-    assert daemon.ask(
-        json.dumps({"command": "pcap", "device_id": 1, "port": 1, "path": str(tmp_path / "a.pcap")})
-    ) == {"ok": True}
+    assert daemon.ask(json.dumps({"command": "pcap", "device_id": 1, "port": 1, "path": str(tmp_path / "a.pcap")})) == {
+        "ok": True
+    }
     mac = 'params { param_id: 2 value: "\\x05" }'
     # the second switch sends what arrives to its CPU port
     second.write(

@@ -66,9 +66,7 @@ def number(address: str) -> int:
     return int(address.replace(":", ""), 16)
 
 
-def set_job(
-    switch: SwitchBackend, job: int, epoch: int, modify: bool = True, ip_version: IpVersion = 4
-) -> None:
+def set_job(switch: SwitchBackend, job: int, epoch: int, modify: bool = True, ip_version: IpVersion = 4) -> None:
     parent = (PARENT_PORT, number(PARENT_MAC), int(ip_address(PARENT[ip_version])), RANK_AT_PARENT)
     is_root = int(job != INNER_JOB)
     base = SLOT_CAPACITY - 1 if job == OUTLYING_JOB else job * 16
@@ -245,11 +243,7 @@ def test_every_operation_and_type_is_the_same_in_every_order_of_arrival(
         for rank in order:
             sent = twin.process(
                 rank + 1,
-                raw(
-                    packet(
-                        ROOT_JOB, inputs[rank], rank=rank, round_number=number, **fields | {"epoch": epoch}
-                    )
-                ),
+                raw(packet(ROOT_JOB, inputs[rank], rank=rank, round_number=number, **fields | {"epoch": epoch})),
             )
         header = Ether(sent[0][1])[AggregationHeader]
         assert header.lanes == expected.tolist()
@@ -283,18 +277,14 @@ def test_an_overflow_is_flagged_if_the_sum_has_one_and_not_if_no_partial_sum_can
 
 
 @pytest.mark.parametrize("operation", IN_PACKETS)
-def test_epoch_0_does_not_take_the_registers_first_content_for_a_slot(
-    twin: Twin, operation: Operation
-) -> None:
+def test_epoch_0_does_not_take_the_registers_first_content_for_a_slot(twin: Twin, operation: Operation) -> None:
     """The controller never uses epoch 0; a foreign one that does gets right sums, maxima and minima."""
     slot, lanes = 1, [lanes_of(seed) for seed in range(CHILDREN)]
     twin.both(lambda switch: switch.register_fill(f"{AGGREGATION}slot_tag", 0))
     twin.both(lambda switch: switch.register_fill(f"{AGGREGATION}slot_bitmap", 0))
     twin.both(lambda switch: set_job(switch, ROOT_JOB, 0))
     for rank in range(CHILDREN):
-        sent = twin.process(
-            rank + 1, raw(packet(ROOT_JOB, lanes[rank], slot=slot, rank=rank, operation=operation))
-        )
+        sent = twin.process(rank + 1, raw(packet(ROOT_JOB, lanes[rank], slot=slot, rank=rank, operation=operation)))
     expected = COMBINE[operation].reduce(lanes, dtype=np.int32)
     assert Ether(sent[0][1])[AggregationHeader].lanes == expected.tolist()
 
@@ -304,9 +294,7 @@ def drops(twin: Twin, reason: str) -> int:
     return twin.native.direct_counter_read("FabricIngress.drops.drops", key, 0).packets
 
 
-def with_field(
-    layer: type[Packet], field: str, value: object, to: str | None = None, **options: object
-) -> Packet:
+def with_field(layer: type[Packet], field: str, value: object, to: str | None = None, **options: object) -> Packet:
     frame = packet(ROOT_JOB, options.pop("lanes", [1]), **options)
     frame[layer].setfieldval(field, value)
     if to is not None:
@@ -327,9 +315,7 @@ def test_a_member_is_held_to_its_meter_and_others_are_not(twin: Twin) -> None:
         return drops(twin, "over_rate") - before
 
     for config, dropped in ((MeterConfig(0, 2 * size, 0, 2 * size), [0, 0, 1]), (None, [1, 1, 1])):
-        twin.both(
-            lambda switch, c=config: switch.direct_meter_write(f"{AGGREGATION}aggregation_member", key, 0, c)
-        )  # type: ignore[misc]
+        twin.both(lambda switch, c=config: switch.direct_meter_write(f"{AGGREGATION}aggregation_member", key, 0, c))  # type: ignore[misc]
         assert [sent_by(0, slot) for slot in (0, 1, 0)] == dropped
         assert sent_by(1, 0) == dropped[-1]
 
@@ -454,9 +440,7 @@ def test_repeated_results_are_distinguished_from_unexpected_ones(twin: Twin) -> 
 
 def test_what_is_ordinary_roce_is_forwarded_as_ever(twin: Twin) -> None:
     """Another length, queue pair or opcode makes no aggregation packet; a switch beyond would not take it, either."""
-    route = ActionCall(
-        "FabricIngress.forwarding.set_next_hop", (PARENT_PORT, number(MAC), number(PARENT_MAC))
-    )
+    route = ActionCall("FabricIngress.forwarding.set_next_hop", (PARENT_PORT, number(MAC), number(PARENT_MAC)))
     entry = TableEntry((LpmMatch(int(ip_address(PARENT[4])), 32),), route)
     twin.both(lambda switch: switch.table_insert("FabricIngress.forwarding.ipv4_lpm", entry))
     for layer, field, value in ((BTH, "opcode", 0x65), (BTH, "dqpn", 0xA66001), (UDP, "len", 303)):
@@ -468,9 +452,7 @@ def test_what_is_ordinary_roce_is_forwarded_as_ever(twin: Twin) -> None:
 def test_switches_contributions_come_with_the_hop_limit_of_neighbours(twin: Twin) -> None:
     epoch = next(EPOCHS)
     twin.both(lambda switch: set_job(switch, SPINE_JOB, epoch))
-    frames = [
-        packet(SPINE_JOB, [1], rank=rank, epoch=epoch, hop_limit=SWITCH_HOP_LIMIT) for rank in range(CHILDREN)
-    ]
+    frames = [packet(SPINE_JOB, [1], rank=rank, epoch=epoch, hop_limit=SWITCH_HOP_LIMIT) for rank in range(CHILDREN)]
     sent = [twin.process(rank + 1, raw(frame)) for rank, frame in enumerate(frames)]
     assert [len(each) for each in sent] == [0, 0, CHILDREN]
 

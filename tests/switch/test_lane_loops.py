@@ -61,12 +61,8 @@ def values(width: int) -> st.SearchStrategy[Any]:
         operators = st.sampled_from(["+", "-", "&", "|", "^"])
         compared = st.sampled_from(["<", ">", "==", "!="])
         return st.one_of(
-            st.builds(
-                lambda o, a, b: lambda n: op("&", op(o, a(n), b(n)), const(limit)), operators, inner, inner
-            ),
-            st.builds(
-                lambda o, a, b: lambda n: op("?", a(n), b(n), cond=op(o, a(n), b(n))), compared, inner, inner
-            ),
+            st.builds(lambda o, a, b: lambda n: op("&", op(o, a(n), b(n)), const(limit)), operators, inner, inner),
+            st.builds(lambda o, a, b: lambda n: op("?", a(n), b(n), cond=op(o, a(n), b(n))), compared, inner, inner),
             st.builds(lambda a: lambda n: op(">>", a(n), const(3)), inner),
         )
 
@@ -91,15 +87,11 @@ def bodies(draw: st.DrawFn) -> tuple[int, list[Any]]:
         else:
             behind = len(body) + draw(st.integers(1, 5))
             body.append(
-                lambda n, at, v=value, b=behind: call(
-                    "_jump_if_zero", wrapped(op("&", v(n), const(1))), const(at + b)
-                )
+                lambda n, at, v=value, b=behind: call("_jump_if_zero", wrapped(op("&", v(n), const(1))), const(at + b))
             )
     # No jump leads beyond its lane.
     size = len(body)
-    return width, [
-        lambda n, at, m=made, p=position: _within(m(n, at), at + size) for position, made in enumerate(body)
-    ]
+    return width, [lambda n, at, m=made, p=position: _within(m(n, at), at + size) for position, made in enumerate(body)]
 
 
 def _within(made: Json, end: int) -> Json:
@@ -213,9 +205,7 @@ def test_lanes_that_are_out_of_order_make_no_run() -> None:
 
 
 def test_arrays_that_are_used_together_lie_side_by_side() -> None:
-    layouts, size_bytes = register_layouts(
-        load_program(json.dumps(document(32, [read, add, write])).encode())
-    )
+    layouts, size_bytes = register_layouts(load_program(json.dumps(document(32, [read, add, write])).encode()))
     assert [layouts[f"r{n}"].offset_bytes for n in range(LANES)] == [4 * n for n in range(LANES)]
     assert {layout.stride_bytes for layout in layouts.values()} == {64}
     assert size_bytes == 64 * (CELLS + 1)

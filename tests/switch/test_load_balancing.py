@@ -34,9 +34,7 @@ DEPTHS, TIMES = "queue_depths", "queue_depth_times"
 @pytest.fixture(scope="module", params=COMPILERS)
 def document(request: pytest.FixtureRequest, p4c: P4c) -> bytes:
     return (
-        p4c.compiled(FABRIC).json.read_bytes()
-        if request.param == "p4c"
-        else compile_file(FABRIC).json_text().encode()
+        p4c.compiled(FABRIC).json.read_bytes() if request.param == "p4c" else compile_file(FABRIC).json_text().encode()
     )
 
 

@@ -38,9 +38,7 @@ def _signed(bits: int) -> st.SearchStrategy[int]:
 )
 @example(small=0, negative=-128, word=2**64 - 1, wide=10**54, wide_negative=-(2**71))
 @example(small=0, negative=0, word=10**18, wide=2**200 - 1, wide_negative=-1)
-def test_values_in_decimal(
-    twin: Twin, small: int, negative: int, word: int, wide: int, wide_negative: int
-) -> None:
+def test_values_in_decimal(twin: Twin, small: int, negative: int, word: int, wide: int, wide_negative: int) -> None:
     twin.oracle.objects.log_messages.clear()
     fields = (
         (small, 1, False),

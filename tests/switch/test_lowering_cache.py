@@ -49,9 +49,7 @@ def test_damaged_cache_file_is_replaced(cache: Path, monkeypatch: pytest.MonkeyP
         assert file.read_bytes() == good
 
 
-def test_other_versions_of_the_lowering_are_compiled_anew(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_other_versions_of_the_lowering_are_compiled_anew(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_afresh(monkeypatch)
     monkeypatch.setattr(jit, "_environment", lambda: ("another version",))
     compile_afresh(monkeypatch)

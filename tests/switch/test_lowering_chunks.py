@@ -20,9 +20,7 @@ Fields = list[tuple[str, int]]
 def header_fields(draw: st.DrawFn) -> Fields:
     """Fields of any widths; the last one fills the last byte."""
     widths = draw(
-        st.lists(
-            st.sampled_from([1, 3, 4, 7, 8, 12, 16, 20, 24, 31, 32, 48, 64, 128]), min_size=1, max_size=12
-        )
+        st.lists(st.sampled_from([1, 3, 4, 7, 8, 12, 16, 20, 24, 31, 32, 48, 64, 128]), min_size=1, max_size=12)
     )
     if rest := -sum(widths) % 8:
         widths.append(rest)

@@ -117,9 +117,7 @@ def parser_document() -> Json:
         1,
         [],
         call("assign", field("report", "error"), std("parser_error")),
-        call(
-            "assign", field("report", "tags"), wrapped(op("size_stack", None, named("header_stack", "tag")))
-        ),
+        call("assign", field("report", "tags"), wrapped(op("size_stack", None, named("header_stack", "tag")))),
         call("assign", field("report", "peeked"), field("scalars", "peeked")),
         call("assign", std("egress_spec"), const(1)),
     )

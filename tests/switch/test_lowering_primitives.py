@@ -113,13 +113,9 @@ def document(body: list[Json], skipped: int) -> Json:
     for header in made["headers"]:
         if header["name"] in HEADERS:
             header["header_type"] = "a_t"
-    made["header_stacks"] = [
-        {"name": "s", "id": 0, "header_type": "a_t", "header_ids": [ids[name] for name in STACK]}
-    ]
+    made["header_stacks"] = [{"name": "s", "id": 0, "header_type": "a_t", "header_ids": [ids[name] for name in STACK]}]
     made["header_union_types"] = [{"name": "u_t", "id": 0, "headers": [["one", "a_t"], ["two", "a_t"]]}]
-    made["header_unions"] = [
-        {"name": "u", "id": 0, "union_type": "u_t", "header_ids": [ids[name] for name in UNION]}
-    ]
+    made["header_unions"] = [{"name": "u", "id": 0, "union_type": "u_t", "header_ids": [ids[name] for name in UNION]}]
     return made
 
 

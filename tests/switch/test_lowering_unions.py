@@ -65,9 +65,7 @@ def unions_document() -> Json:
     headers |= {f"bytes{i}": BYTES for i in range(SIZE)} | {f"words{i}": WORDS for i in range(SIZE)}
     order = ["first", *(f"{member}{i}" for i in range(SIZE) for member in ("bytes", "words"))]
     tables = [table("t", 1, [], [run], None, default_entry=entry)]
-    document = program(
-        headers, [("unused", 8)], states, [run], {"init_table": "t", "tables": tables}, deparsed=order
-    )
+    document = program(headers, [("unused", 8)], states, [run], {"init_table": "t", "tables": tables}, deparsed=order)
     ids = {header["name"]: header["id"] for header in document["headers"]}
     for header in document["headers"]:
         if header["name"][-1].isdigit():
@@ -110,9 +108,7 @@ def test_a_union_of_a_stack_that_p4c_calls_a_header(tmp_path: Path) -> None:
     condition = "if (headers.first == headers.second)"
     assert condition in source
     path = tmp_path / "unions.p4"
-    path.write_text(
-        source.replace(condition, "if (headers.first[0].isValid() && headers.first == headers.second)")
-    )
+    path.write_text(source.replace(condition, "if (headers.first[0].isValid() && headers.first == headers.second)"))
     text = compile_file(path, include_paths=[cases]).json_text()
     ours = '{"type": "header_union", "value": "first[0]"}'
     assert ours in text

@@ -92,9 +92,7 @@ class Rig:
             self.switch.native.attach_port(number, self.ports[-1])
         self.switch.multicast_group_set(3, [Replica(1, 11), Replica(2, 12), Replica(2, 13)])
         self.switch.clone_session_set(4, CloneSession((Replica(7, 0),)))
-        self.switch.clone_session_set(
-            5, CloneSession((Replica(7, 1), Replica(8, 2)), packet_length_bytes=300)
-        )
+        self.switch.clone_session_set(5, CloneSession((Replica(7, 1), Replica(8, 2)), packet_length_bytes=300))
         self.entrance = Link(self.engine)
         self.entrance.connect(self.switch.native, 4)
 

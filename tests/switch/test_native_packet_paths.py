@@ -67,9 +67,7 @@ def test_egress_spec_511_drops_without_mark_to_drop(twin: Twin) -> None:
 def test_multicast_copies_carry_their_instance(twin: Twin) -> None:
     outputs = twin.process(1, paths_packet(MULTICAST, argument=3))
     reports = [report_of(data) for _, data in outputs]
-    assert sorted(
-        (port, report["egress_rid"]) for (port, _), report in zip(outputs, reports, strict=True)
-    ) == [
+    assert sorted((port, report["egress_rid"]) for (port, _), report in zip(outputs, reports, strict=True)) == [
         (1, 11),
         (2, 12),
         (2, 13),

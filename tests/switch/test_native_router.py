@@ -71,8 +71,7 @@ def twin() -> Twin:
 @given(
     port=st.integers(0, 7),
     source=st.sampled_from([0x0B000001, 0x0C000001]) | st.integers(0, 0xFFFFFFFF),
-    destination=st.sampled_from([0x0A010203, 0x0A010204, 0x0A010205, 0x0A0000FF])
-    | st.integers(0, 0xFFFFFFFF),
+    destination=st.sampled_from([0x0A010203, 0x0A010204, 0x0A010205, 0x0A0000FF]) | st.integers(0, 0xFFFFFFFF),
     ttl=st.integers(0, 255),
     protocol=st.sampled_from([6, 17]),
 )

@@ -124,9 +124,7 @@ def test_long_prefixes_before_many_short_ones() -> None:
 
     def entry(prefix_length: int) -> TableEntry:
         value = rng.randrange(FULL + 1) & (FULL ^ FULL >> prefix_length)
-        return TableEntry(
-            (LpmMatch(value, prefix_length),), ActionCall("to_port", (rng.randrange(1, 500),)), 0
-        )
+        return TableEntry((LpmMatch(value, prefix_length),), ActionCall("to_port", (rng.randrange(1, 500),)), 0)
 
     entries: dict[TableKey, TableEntry] = {}
     for prefix_length, count in ((12, 150), (9, 40), (7, 60), (3, 4)):
@@ -199,13 +197,9 @@ def test_errors_of_table_writes(switch: NativeSwitch) -> None:
         switch.table_insert("routes", entry)
     with pytest.raises(EntryNotFoundError):
         switch.table_delete("routes", (LpmMatch(0x0B000000, 8),), 0)
-    with refused(
-        InvalidRequestError, valid="'acl', 'ecmp', 'police_table', 'routes', 'tbl_send_out', 'tbl_to_cpu'"
-    ):
+    with refused(InvalidRequestError, valid="'acl', 'ecmp', 'police_table', 'routes', 'tbl_send_out', 'tbl_to_cpu'"):
         switch.table_insert("rotues", entry)
-    with refused(
-        InvalidRequestError, place="table 'routes', action 'route', parameter 'port'", problem="0x200"
-    ):
+    with refused(InvalidRequestError, place="table 'routes', action 'route', parameter 'port'", problem="0x200"):
         switch.table_insert("routes", TableEntry((LpmMatch(0, 0),), ActionCall("route", (512, 2))))
     with pytest.raises(NotReadyError):
         NativeSwitch().table_insert("routes", entry)

@@ -195,10 +195,7 @@ def test_a_parser_without_end_is_ended() -> None:
 def test_jumps_and_exit() -> None:
     jump = call("_jump_if_zero", op("-", A, const(1)), const(3))
     assert run(jump, call("assign", B, const(9)), call("assign", C, const(7)))[:4] == b"\x01\x02\x00\x07"
-    assert (
-        run(call("exit"), call("assign", A, const(9)), egress=(call("assign", B, const(9)),))[:2]
-        == b"\x01\x09"
-    )
+    assert run(call("exit"), call("assign", A, const(9)), egress=(call("assign", B, const(9)),))[:2] == b"\x01\x09"
 
 
 def test_header_validity_and_packet_length() -> None:
@@ -293,9 +290,7 @@ def test_resubmit_and_recirculate_keep_their_fields_and_end() -> None:
     assert sent(switch, b"1234") == []
     assert switch.drops == {"pass_limit": 1}
     again = call("_jump_if_zero", op("-", A, const(0x33)), const(3))
-    switch = one_action(
-        egress=(again, call("assign", A, op("+", A, const(1))), call("recirculate", const(1))), **LISTS
-    )
+    switch = one_action(egress=(again, call("assign", A, op("+", A, const(1))), call("recirculate", const(1))), **LISTS)
     assert sent(switch, b"1234") == [Output(1, b"3234")]
 
 
@@ -415,16 +410,12 @@ def test_constant_entries_prefer_the_first() -> None:
             "priority": priority,
         }
 
-    switch = table_switch(
-        key("ternary", "data", "a"), entries=[constant("0x2", 1, "0xf0"), constant("0x3", 2, "0x10")]
-    )
+    switch = table_switch(key("ternary", "data", "a"), entries=[constant("0x2", 1, "0xf0"), constant("0x3", 2, "0x10")])
     assert [port_of(switch, data) for data in (b"\x11xxx", b"\x31xxx", b"\x01xxx")] == [2, 3, 0]
 
 
 def test_a_group_picks_a_live_member_by_weight() -> None:
-    switch = table_switch(
-        key("exact", "data", "b"), type="indirect_ws", action_profile="p", default_entry=...
-    )
+    switch = table_switch(key("exact", "data", "b"), type="indirect_ws", action_profile="p", default_entry=...)
     for number in (1, 2):
         switch.member_insert("p", number, ActionCall("forward", (number,)))
     switch.group_insert("p", 7, [GroupMember(1, 2, watch_port=1), GroupMember(2)])

@@ -78,16 +78,13 @@ FAILING = update("DELETE", f"table_entry {{ table_id: {ACL} priority: 99 }}")
 
 def snapshot(client: P4RuntimeClient) -> list[bytes]:
     return sorted(
-        found.SerializeToString(deterministic=True)
-        for found in client.read(*(entity(text) for text in EVERYTHING))
+        found.SerializeToString(deterministic=True) for found in client.read(*(entity(text) for text in EVERYTHING))
     )
 
 
 @pytest.fixture
 def filled(client: P4RuntimeClient) -> P4RuntimeClient:
-    client.write_updates(
-        *(update("INSERT", text) for text in STATE), *(update("MODIFY", text) for text in CELLS)
-    )
+    client.write_updates(*(update("INSERT", text) for text in STATE), *(update("MODIFY", text) for text in CELLS))
     return client
 
 
@@ -171,8 +168,7 @@ def test_a_batch_across_ingress_and_egress_is_not_called_atomic(client: P4Runtim
     # clones are made behind both pipelines, the routes belong to ingress
     updates = [update("INSERT", STATE[0]), update("INSERT", STATE[4])]
     assert (
-        code_of(lambda: client.write_updates(*updates, atomicity="DATAPLANE_ATOMIC"))
-        == grpc.StatusCode.UNIMPLEMENTED
+        code_of(lambda: client.write_updates(*updates, atomicity="DATAPLANE_ATOMIC")) == grpc.StatusCode.UNIMPLEMENTED
     )
     assert client.read(entity("table_entry {}")) == []
     client.write_updates(*updates[1:], atomicity="DATAPLANE_ATOMIC")

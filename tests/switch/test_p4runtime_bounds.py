@@ -21,9 +21,7 @@ def entry(metadata: bytes = b"") -> p4r.Entity:
     return p4r.Entity(table_entry=p4r.TableEntry(table_id=ROUTES, metadata=metadata))
 
 
-@pytest.mark.parametrize(
-    "sizes", [[0] * (2 * MAX_ENTITIES + 1), [MAX_BYTES // 3] * 7, [1, 2 * MAX_BYTES, 1], []]
-)
+@pytest.mark.parametrize("sizes", [[0] * (2 * MAX_ENTITIES + 1), [MAX_BYTES // 3] * 7, [1, 2 * MAX_BYTES, 1], []])
 def test_a_read_is_answered_in_order_by_bounded_messages(sizes: list[int]) -> None:
     answer = ReadAnswer()
     expected = [entry(index.to_bytes(2, "big") + bytes(size)) for index, size in enumerate(sizes)]

@@ -179,8 +179,7 @@ def large(cells: int, count: int = 1) -> bytes:
     """The router, with more registers of `cells` cells."""
     document = router_document().decode()
     more = "".join(
-        f', {{"name": "large{number}", "id": {number + 1}, "size": {cells}, "bitwidth": 64}}'
-        for number in range(count)
+        f', {{"name": "large{number}", "id": {number + 1}, "size": {cells}, "bitwidth": 64}}' for number in range(count)
     )
     at = document.index("]", document.index('"register_arrays"'))
     return (document[:at] + more + document[at:]).encode()

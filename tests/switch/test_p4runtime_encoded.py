@@ -53,16 +53,12 @@ def test_parts_are_read_as_the_whole(head, first, second, more) -> None:
 
 def test_requests_share_what_they_are_given_together() -> None:
     shared = Request(config=p4r.ForwardingPipelineConfig(p4_device_config=b"{}")).SerializeToString()
-    requests = [
-        parse_pipeline_request(Request(device_id=number).SerializeToString(), shared) for number in (1, 2)
-    ]
+    requests = [parse_pipeline_request(Request(device_id=number).SerializeToString(), shared) for number in (1, 2)]
     assert [request.device_id for request in requests] == [1, 2]
     assert requests[0].config is requests[1].config
 
 
-@pytest.mark.parametrize(
-    ("data", "shared"), [(b"\xff", b""), (b"", b"\xff"), (b"\x08", b"\x01"), (b"\x22\x7f", b"x")]
-)
+@pytest.mark.parametrize(("data", "shared"), [(b"\xff", b""), (b"", b"\xff"), (b"\x08", b"\x01"), (b"\x22\x7f", b"x")])
 def test_malformed_bytes_are_refused(data: bytes, shared: bytes) -> None:
     if (data, shared) == (b"\x08", b"\x01"):  # a field cut in two is none of either part
         assert Request.FromString(data + shared).device_id == 1

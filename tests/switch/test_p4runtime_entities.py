@@ -38,17 +38,11 @@ def set_port(port: int) -> str:
 
 
 def member(number: int, port: int = 1) -> str:
-    return (
-        f"action_profile_member {{ action_profile_id: {PROFILE} member_id: {number}"
-        f" action {{ {set_port(port)} }} }}"
-    )
+    return f"action_profile_member {{ action_profile_id: {PROFILE} member_id: {number} action {{ {set_port(port)} }} }}"
 
 
 def group(number: int, members: str, max_size: int = 4) -> str:
-    return (
-        f"action_profile_group {{ action_profile_id: {PROFILE} group_id: {number}"
-        f" max_size: {max_size} {members} }}"
-    )
+    return f"action_profile_group {{ action_profile_id: {PROFILE} group_id: {number} max_size: {max_size} {members} }}"
 
 
 def ecmp(action: str) -> str:
@@ -98,9 +92,7 @@ def test_members_and_groups(client: P4RuntimeClient, switches: dict[int, OracleS
         ("MODIFY", ecmp(f"action {{ {set_port(1)} }}")),
         (
             "MODIFY",
-            ecmp(
-                f"action_profile_action_set {{ action_profile_actions {{ action {{ {set_port(1)} }} weight: 1 }} }}"
-            ),
+            ecmp(f"action_profile_action_set {{ action_profile_actions {{ action {{ {set_port(1)} }} weight: 1 }} }}"),
         ),
     ) == [
         "ALREADY_EXISTS",
@@ -126,8 +118,7 @@ def test_members_and_groups(client: P4RuntimeClient, switches: dict[int, OracleS
 
 def one_shot(*members: tuple[int, int]) -> str:
     listed = "".join(
-        f"action_profile_actions {{ action {{ {set_port(port)} }} weight: {weight} }}"
-        for port, weight in members
+        f"action_profile_actions {{ action {{ {set_port(port)} }} weight: {weight} }}" for port, weight in members
     )
     return ecmp(f"action_profile_action_set {{ {listed} }}")
 
@@ -192,10 +183,7 @@ def test_registers(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -
 
 
 def multicast(number: int, replicas: str) -> str:
-    return (
-        "packet_replication_engine_entry { multicast_group_entry"
-        f" {{ multicast_group_id: {number} {replicas} }} }}"
-    )
+    return f"packet_replication_engine_entry {{ multicast_group_entry {{ multicast_group_id: {number} {replicas} }} }}"
 
 
 def session(number: int, body: str) -> str:
@@ -281,9 +269,7 @@ def digest(config: str) -> str:
     return f"digest_entry {{ digest_id: {DIGEST} config {{ {config} }} }}"
 
 
-def test_digests_are_sent_once_until_acknowledged(
-    client: P4RuntimeClient, switches: dict[int, OracleSwitch]
-) -> None:
+def test_digests_are_sent_once_until_acknowledged(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     client.write("INSERT", police(LEARN))
     switches[1].process(1, IPV4)  # not enabled yet: lost
     client.write("INSERT", digest("max_list_size: 1 ack_timeout_ns: 1000000000000"))
@@ -312,9 +298,7 @@ def test_digests_are_sent_once_until_acknowledged(
     assert client.read(entity("digest_entry {}")) == []
 
 
-def test_a_digest_list_waits_for_its_timeout(
-    client: P4RuntimeClient, switches: dict[int, OracleSwitch]
-) -> None:
+def test_a_digest_list_waits_for_its_timeout(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     client.write("INSERT", police(LEARN))
     client.write("INSERT", digest("max_list_size: 10 max_timeout_ns: 100000000"))
     switches[1].process(1, IPV4)

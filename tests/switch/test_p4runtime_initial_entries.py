@@ -89,9 +89,7 @@ def test_of_constant_entries_only_direct_resources_change(controller: P4RuntimeC
         assert controller.write_error(kind, text).canonical_code == rpc_code.PERMISSION_DENIED
     meter = "meter_config { cir: 1 cburst: 2 pir: 3 pburst: 4 }"
     controller.write("MODIFY", SECOND + meter + "}")
-    assert (
-        contents(controller)[1] == entity(SECOND + action(PERMIT) + meter + " is_const: true }").table_entry
-    )
+    assert contents(controller)[1] == entity(SECOND + action(PERMIT) + meter + " is_const: true }").table_entry
 
 
 def test_preinitialized_entries_are_like_any_other(controller: P4RuntimeClient) -> None:

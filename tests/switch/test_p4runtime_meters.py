@@ -179,9 +179,7 @@ def test_a_batch_taken_back_leaves_buckets_and_counts(
     assert cell_counts(client) == entry_counts(client) == [1, 1, 1]
 
 
-def test_a_random_set_uses_all_its_actions(
-    client: P4RuntimeClient, switches: dict[int, OracleSwitch]
-) -> None:
+def test_a_random_set_uses_all_its_actions(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     actions = " ".join(
         f'action_profile_actions {{ action {{ action_id: {SET_PORT} params {{ param_id: 1 value: "\\{port}" }} }}'
         " weight: 1 }"
@@ -192,9 +190,7 @@ def test_a_random_set_uses_all_its_actions(
         f" action {{ action_profile_action_set {{ action_selection_mode: MODE {actions} }} }} }}"
     )
     client.write("INSERT", text.replace("MODE", "RANDOM"))
-    assert client.read(entity(f"table_entry {{ table_id: {ECMP} }}")) == [
-        entity(text.replace("MODE", "RANDOM"))
-    ]
+    assert client.read(entity(f"table_entry {{ table_id: {ECMP} }}")) == [entity(text.replace("MODE", "RANDOM"))]
     chosen = {switches[1].process(1, PACKET)[0].port for _ in range(100)}
     assert chosen == {5, 6, 7}
     client.write("MODIFY", text.replace("MODE", "HASH"))

@@ -207,10 +207,7 @@ def test_capabilities(client: P4RuntimeClient) -> None:
 
 def test_unknown_devices_roles_and_atomicity(client: P4RuntimeClient) -> None:
     assert code_of(lambda: client.stub.Write(p4r.WriteRequest(device_id=9))) == grpc.StatusCode.NOT_FOUND
-    assert (
-        code_of(lambda: client.stub.Write(p4r.WriteRequest(device_id=1, role="x")))
-        == grpc.StatusCode.NOT_FOUND
-    )
+    assert code_of(lambda: client.stub.Write(p4r.WriteRequest(device_id=1, role="x"))) == grpc.StatusCode.NOT_FOUND
     assert code_of(lambda: client.write_updates(atomicity=9)) == grpc.StatusCode.INVALID_ARGUMENT
     bad_type = p4r.Update(entity=update("INSERT", ENTRY).entity)
     with pytest.raises(grpc.RpcError, match="valid: INSERT, MODIFY, DELETE"):
@@ -255,9 +252,7 @@ def varint(value: int) -> bytes:
     ],
     ids=["reassign", "bare", "extras"],
 )
-def test_a_json_in_pis_wrapping_is_taken_and_returned_as_it_was(
-    fresh: P4RuntimeClient, config: bytes
-) -> None:
+def test_a_json_in_pis_wrapping_is_taken_and_returned_as_it_was(fresh: P4RuntimeClient, config: bytes) -> None:
     given = router_config()
     given.p4_device_config = config
     fresh.set_pipeline(config=given)

@@ -82,9 +82,7 @@ def test_batches_end_as_one_by_one(batches: list[list[bytes]]) -> None:
         session(each) for each in (NativeSwitch(), NativeSwitch(), NativeSwitch(), OracleSwitch())
     )
     for batch in batches:
-        expected = codes(
-            [error for one in batch for error in apply_batch(single, [one], CONTINUE, FULL_ACCESS)]
-        )
+        expected = codes([error for one in batch for error in apply_batch(single, [one], CONTINUE, FULL_ACCESS)])
         for each in (many, same, oracle):
             assert codes(apply_batch(each, batch, CONTINUE, FULL_ACCESS)) == expected
     assert held(many) == held(same) == held(single) == held(oracle)

@@ -68,9 +68,7 @@ def address(cables: dict[int, tuple[str, str]]) -> Iterator[str]:
 
 
 @pytest.mark.timeout(180)
-def test_the_documented_ptf_tests_pass(
-    cables: dict[int, tuple[str, str]], address: str, tmp_path: Path
-) -> None:
+def test_the_documented_ptf_tests_pass(cables: dict[int, tuple[str, str]], address: str, tmp_path: Path) -> None:
     document, info = tmp_path / "forward.json", tmp_path / "forward.p4info.txtpb"
     compile_command = [sys.executable, "-m", "weft", "compile", EXAMPLE / "forward.p4"]
     subprocess.run([*compile_command, "-o", document, "--p4info", info], cwd=ROOT, check=True)

@@ -24,9 +24,7 @@ def changed(change: Callable[[p4r.ForwardingPipelineConfig], None]) -> p4r.Forwa
 
 
 def fill(client: P4RuntimeClient) -> None:
-    client.write_updates(
-        *(update("INSERT", text) for text in STATE), *(update("MODIFY", text) for text in CELLS)
-    )
+    client.write_updates(*(update("INSERT", text) for text in STATE), *(update("MODIFY", text) for text in CELLS))
 
 
 def other_program() -> p4r.ForwardingPipelineConfig:
@@ -36,9 +34,7 @@ def other_program() -> p4r.ForwardingPipelineConfig:
     return changed(lambda config: setattr(config, "p4_device_config", json.dumps(document).encode()))
 
 
-def test_the_state_lives_on_in_the_new_pipeline(
-    client: P4RuntimeClient, switches: dict[int, OracleSwitch]
-) -> None:
+def test_the_state_lives_on_in_the_new_pipeline(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     fill(client)
     before = snapshot(client)
     client.set_pipeline("RECONCILE_AND_COMMIT", config=other_program())

@@ -29,9 +29,7 @@ START_TIMEOUT_S = 20.0
 
 pytestmark = [
     pytest.mark.reference,
-    pytest.mark.skipif(
-        shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"
-    ),
+    pytest.mark.skipif(shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"),
 ]
 
 

@@ -66,9 +66,7 @@ def test_a_role_writes_its_own_entities_only(security: P4RuntimeClient) -> None:
         assert error.canonical_code == rpc_code.PERMISSION_DENIED
         assert error.message.startswith("the role may not write the entity with id 0x")
     with pytest.raises(grpc.RpcError):
-        security.write_updates(
-            update("DELETE", ACL_ENTRY), update("INSERT", STATE[0]), atomicity="ROLLBACK_ON_ERROR"
-        )
+        security.write_updates(update("DELETE", ACL_ENTRY), update("INSERT", STATE[0]), atomicity="ROLLBACK_ON_ERROR")
     assert len(security.read(entity("table_entry {}"))) == 1
 
 
@@ -109,9 +107,7 @@ def test_packets_digests_and_packet_outs_follow_the_role(
     assert learner.receive("error").error.canonical_code == rpc_code.PERMISSION_DENIED
     switches[1].process(1, PACKET)
     assert learner.receive("digest").digest.digest_id == DIGEST
-    watcher.send(
-        packet=out
-    )  # comes back by the CPU port, as a packet-in from port 510, which is filtered out
+    watcher.send(packet=out)  # comes back by the CPU port, as a packet-in from port 510, which is filtered out
     assert client.receive("digest").digest.digest_id == DIGEST
     assert client.receive("packet").packet.payload == PACKET
     watcher.send(packet=p4r.PacketOut())

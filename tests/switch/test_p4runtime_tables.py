@@ -34,9 +34,7 @@ def lpm(value: str, length: int) -> str:
     return f'match {{ field_id: 1 lpm {{ value: "{value}" prefix_len: {length} }} }}'
 
 
-def route(
-    value: str = "\\n\\x00\\x00\\x00", length: int = 8, more: str = "", action: str = ROUTE_ACTION
-) -> str:
+def route(value: str = "\\n\\x00\\x00\\x00", length: int = 8, more: str = "", action: str = ROUTE_ACTION) -> str:
     return f"table_entry {{ table_id: {ROUTES} {lpm(value, length)} {action} {more} }}"
 
 
@@ -140,8 +138,7 @@ def test_modify_without_action_keeps_the_action(client: P4RuntimeClient) -> None
             "unknown match field id 4 (valid: '1 (ipv4.dst)')",
         ),
         (
-            f"table_entry {{ table_id: {ROUTES} {ROUTE_ACTION}"
-            ' match { field_id: 1 exact { value: "\\x01" } } }',
+            f'table_entry {{ table_id: {ROUTES} {ROUTE_ACTION} match {{ field_id: 1 exact {{ value: "\\x01" }} }} }}',
             "INVALID_ARGUMENT",
             "expected match type 'lpm', got 'exact'",
         ),
@@ -217,9 +214,7 @@ def test_a_large_failing_batch_fits_the_metadata(client: P4RuntimeClient) -> Non
     assert codes == [rpc_code.INVALID_ARGUMENT] * 80
 
 
-def test_the_default_action_can_be_set_and_reset(
-    client: P4RuntimeClient, switches: dict[int, OracleSwitch]
-) -> None:
+def test_the_default_action_can_be_set_and_reset(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     query = entity(f"table_entry {{ table_id: {ACL} is_default_action: true }}")
     (before,) = client.read(query)
     assert before.table_entry.action.action.action_id == PERMIT
@@ -249,9 +244,7 @@ def test_the_default_action_can_be_set_and_reset(
 
 def test_filters_of_reads(client: P4RuntimeClient) -> None:
     client.write("INSERT", acl(priority=1, more='metadata: "a"'))
-    client.write(
-        "INSERT", acl('match { field_id: 3 optional { value: "\\x11" } }', priority=2, action=PERMIT)
-    )
+    client.write("INSERT", acl('match { field_id: 3 optional { value: "\\x11" } }', priority=2, action=PERMIT))
     client.write("INSERT", route())
 
     def priorities(text: str) -> list[int]:
@@ -263,16 +256,12 @@ def test_filters_of_reads(client: P4RuntimeClient) -> None:
     assert priorities(f"table_id: {ACL} priority: 2") == [2]
     assert priorities(f'table_id: {ACL} metadata: "a"') == [1]
     assert priorities(f"table_id: {ACL} action {{ action {{ action_id: {PERMIT} }} }}") == [2]
-    assert priorities(
-        f'table_id: {ACL} priority: 2 match {{ field_id: 3 optional {{ value: "\\x00\\x11" }} }}'
-    ) == [2]
+    assert priorities(f'table_id: {ACL} priority: 2 match {{ field_id: 3 optional {{ value: "\\x00\\x11" }} }}') == [2]
 
 
 def test_an_unknown_table_in_a_read_is_an_error_for_that_query_alone(client: P4RuntimeClient) -> None:
     client.write("INSERT", route())
-    request = p4r.ReadRequest(
-        device_id=1, entities=[entity("table_entry { table_id: 5 }"), entity("table_entry {}")]
-    )
+    request = p4r.ReadRequest(device_id=1, entities=[entity("table_entry { table_id: 5 }"), entity("table_entry {}")])
     responses = client.stub.Read(request)
     assert len(next(responses).entities) == 1
     with pytest.raises(grpc.RpcError) as caught:

@@ -35,9 +35,7 @@ class Authority:
 
     def issue(self, name: str) -> tuple[Path, Path]:
         """Certificate and key of `name`, which is also an alternative name."""
-        self._openssl(
-            "req", *_NEW_KEY, f"{name}.key", "-out", f"{name}.csr", "-nodes", "-subj", f"/CN={name}"
-        )
+        self._openssl("req", *_NEW_KEY, f"{name}.key", "-out", f"{name}.csr", "-nodes", "-subj", f"/CN={name}")
         (self._folder / "names").write_text(f"subjectAltName=DNS:{name},IP:127.0.0.1")
         signed = ["-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2", "-extfile", "names"]
         self._openssl("x509", "-req", "-in", f"{name}.csr", "-out", f"{name}.pem", *signed)
@@ -90,16 +88,11 @@ def test_a_client_without_tls_or_trust_is_not_served(authority: Authority, ask: 
         assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
 
 
-def test_mutual_tls_wants_a_certificate_of_the_same_authority(
-    authority: Authority, ask: Ask, tmp_path: Path
-) -> None:
+def test_mutual_tls_wants_a_certificate_of_the_same_authority(authority: Authority, ask: Ask, tmp_path: Path) -> None:
     tls = ServerTls(*authority.issue("server"), authority.certificate, require_client_certificate=True)
     root = authority.certificate.read_bytes()
     certificate, key = authority.issue("client")
-    assert (
-        ask(tls, grpc.ssl_channel_credentials(root, key.read_bytes(), certificate.read_bytes()))
-        == API_VERSION
-    )
+    assert ask(tls, grpc.ssl_channel_credentials(root, key.read_bytes(), certificate.read_bytes())) == API_VERSION
     forged, forged_key = Authority(tmp_path / "stranger").issue("client")
     for credentials in (
         grpc.ssl_channel_credentials(root),

@@ -111,9 +111,7 @@ def test_ports_by_the_names_of_their_interfaces(served: Served) -> None:
     assert error.canonical_code == rpc_code.INVALID_ARGUMENT
     assert "unknown port 'eth-c' (valid: 'eth-a', 'eth-b', '7'" in error.message
     replicas = 'replicas { port: "eth-a" instance: 1 } replicas { port: "9" }'
-    group = (
-        f"packet_replication_engine_entry {{ multicast_group_entry {{ multicast_group_id: 5 {replicas} }} }}"
-    )
+    group = f"packet_replication_engine_entry {{ multicast_group_entry {{ multicast_group_id: 5 {replicas} }} }}"
     client.write("INSERT", group)
     query = "packet_replication_engine_entry { multicast_group_entry {} }"
     assert client.read(entity(query)) == [entity(group)]
@@ -143,9 +141,7 @@ def test_packets_carry_the_names_of_ports(served: Served) -> None:
 
 def test_ports_of_32_bits(served: Served) -> None:
     client, switch = served
-    client.set_pipeline(
-        config=config(p4t.P4NewTypeTranslation(uri="p4.org/psa/v1/PortId_t", sdn_bitwidth=32))
-    )
+    client.set_pipeline(config=config(p4t.P4NewTypeTranslation(uri="p4.org/psa/v1/PortId_t", sdn_bitwidth=32)))
     client.write("INSERT", route("\\004"))
     assert sent_by(switch) == 4
     client.write("MODIFY", route("\\377\\377\\377\\375"))  # SDN_PORT_CPU
@@ -204,9 +200,7 @@ def test_widths(sdn_bits: int, width_bits: int, data: st.DataObject) -> None:
         assert translation.encode(translation.decode(encoded)) == encoded
 
 
-@given(
-    st.integers(1, 9).flatmap(lambda bits: st.tuples(st.just(bits), *[st.integers(0, (1 << bits) - 1)] * 2))
-)
+@given(st.integers(1, 9).flatmap(lambda bits: st.tuples(st.just(bits), *[st.integers(0, (1 << bits) - 1)] * 2)))
 def test_prefixes_make_up_exactly_the_range(case: tuple[int, int, int]) -> None:
     bits, *bounds = case
     low, high = sorted(bounds)
@@ -229,9 +223,7 @@ def test_a_range_in_a_value_set_selects_what_lies_in_it(served: Served) -> None:
 
     def is_routed(ethertype: int) -> bool:
         packet = PACKET[:12] + ethertype.to_bytes(2, "big") + PACKET[14:]
-        return [each if isinstance(each, int) else each[0] for each in _ports(switch.process(1, packet))] == [
-            4
-        ]
+        return [each if isinstance(each, int) else each[0] for each in _ports(switch.process(1, packet))] == [4]
 
     assert [is_routed(ethertype) for ethertype in (0x1233, 0x1234, 0x1239, 0x1240, 0x1241)] == [
         False, True, True, True, False,

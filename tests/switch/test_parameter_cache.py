@@ -33,9 +33,7 @@ QKEY, CACHED = 0xDEADBEEF, 4
 EPOCHS = itertools.count(1)
 REASONS = {
     name: 48 + number
-    for number, name in enumerate(
-        ("foreign_port", "bad_header", "bad_icrc", "wrong_role", "wrong_qkey", "wrong_epoch")
-    )
+    for number, name in enumerate(("foreign_port", "bad_header", "bad_icrc", "wrong_role", "wrong_qkey", "wrong_epoch"))
 }
 
 
@@ -45,9 +43,7 @@ def number(address: str) -> int:
 
 def set_group(switch: SwitchBackend, epoch: int, modify: bool = True) -> None:
     for version, group in GROUPS.items():
-        call = ActionCall(
-            f"{CACHE}set_parameter_group", (QKEY, epoch, CACHED, int(ip_address(STORE[version])))
-        )
+        call = ActionCall(f"{CACHE}set_parameter_group", (QKEY, epoch, CACHED, int(ip_address(STORE[version]))))
         entry = TableEntry((ExactMatch(group),), call)
         (switch.table_modify if modify else switch.table_insert)(f"{CACHE}parameter_group", entry)
 
@@ -138,9 +134,7 @@ def test_pulls_find_the_latest_version_that_has_passed(
         if not asks:
             fields["block_version"] = block_version
         frame = packet(kind, version, block_data=block(block_version), **fields)
-        ((port, data),) = twin.process(
-            (UPLINK if from_afar else CLIENT_PORT) if asks else STORE_PORT, raw(frame)
-        )
+        ((port, data),) = twin.process((UPLINK if from_afar else CLIENT_PORT) if asks else STORE_PORT, raw(frame))
         sent = Ether(data)
         assert icrc_is_valid(data)
         if kind is ParameterKind.PULL and place < CACHED and known[place].data:
@@ -159,9 +153,7 @@ def test_pulls_find_the_latest_version_that_has_passed(
             known[place].done(block_version)
 
 
-def changed(
-    layer: type[Packet], name: str, value: object, kind: ParameterKind = ParameterKind.PULL
-) -> Packet:
+def changed(layer: type[Packet], name: str, value: object, kind: ParameterKind = ParameterKind.PULL) -> Packet:
     frame = packet(kind)
     frame[layer].setfieldval(name, value)
     return frame

@@ -57,9 +57,7 @@ def test_the_first_backup_whose_port_is_up_stands_in(
     assert outputs(switch) == []
 
 
-def test_ports_stay_down_over_a_change_of_program(
-    client: P4RuntimeClient, switches: dict[int, OracleSwitch]
-) -> None:
+def test_ports_stay_down_over_a_change_of_program(client: P4RuntimeClient, switches: dict[int, OracleSwitch]) -> None:
     switches[1].set_port_up(2, False)
     client.write("INSERT", GROUP)
     client.write("INSERT", FLOOD)
@@ -81,9 +79,7 @@ def test_ports_stay_down_over_a_change_of_program(
     ],
 )
 def test_bad_backups_are_refused(client: P4RuntimeClient, replicas: str, message: str) -> None:
-    text = (
-        f"packet_replication_engine_entry {{ multicast_group_entry {{ multicast_group_id: 5 {replicas} }} }}"
-    )
+    text = f"packet_replication_engine_entry {{ multicast_group_entry {{ multicast_group_id: 5 {replicas} }} }}"
     error = client.write_error("INSERT", text)
     assert error.canonical_code == rpc_code.INVALID_ARGUMENT
     assert message in error.message

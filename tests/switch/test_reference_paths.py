@@ -53,9 +53,7 @@ def json_text() -> str:
 def _twin(json_text: str) -> Twin:
     twin = Twin(json_text.encode())
     for session, port in CLONE_SESSIONS.items():
-        twin.both(
-            lambda switch, s=session, p=port: switch.clone_session_set(s, CloneSession((Replica(p, 0),)))
-        )
+        twin.both(lambda switch, s=session, p=port: switch.clone_session_set(s, CloneSession((Replica(p, 0),))))
     for group, replicas in GROUPS.items():
         members = [Replica(port, rid) for port, rid in replicas]
         twin.both(lambda switch, g=group, m=members: switch.multicast_group_set(g, m))
@@ -67,9 +65,7 @@ def test_native_and_oracle_agree_on_all_ways(json_text: str) -> None:
     left = sum(len(twin.process(port, data)) for port, data in _packets())
     assert left > PACKET_COUNT
     for instance_type in INSTANCE_TYPES:
-        counts = [
-            switch.counter_read("PathsIngress.seen", instance_type) for switch in (twin.native, twin.oracle)
-        ]
+        counts = [switch.counter_read("PathsIngress.seen", instance_type) for switch in (twin.native, twin.oracle)]
         assert counts[0] == counts[1]
         assert counts[0].packets > 0
     drops = {reason: count for reason, count in twin.native.drops().items() if count}

@@ -52,9 +52,7 @@ def _commands() -> list[str]:
         for group, members in GROUPS.items():
             commands.append(f"act_prof_create_group {profile}")
             commands += [f"act_prof_add_member_to_group {profile} {member} {group}" for member in members]
-            commands.append(
-                f"table_indirect_add_with_group SelectorIngress.{table} {first + group} => {group}"
-            )
+            commands.append(f"table_indirect_add_with_group SelectorIngress.{table} {first + group} => {group}")
     return commands
 
 

@@ -101,9 +101,7 @@ def test_a_bad_program_is_refused_with_its_path(tmp_path: Path) -> None:
     assert "bad.json: $: attribute 'header_types' is missing" in result.output
 
 
-def test_controllers_are_answered_once_the_program_is_loaded(
-    program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_controllers_are_answered_once_the_program_is_loaded(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a quick one's entries would be lost with the pipeline that it has set."""
     order: list[str] = []
     for owner, name in ((NativeSwitch, "load"), (Server, "start")):

@@ -49,9 +49,7 @@ def number(address: str) -> int:
     return int(address.replace(":", ""), 16)
 
 
-def set_group(
-    switch: SwitchBackend, group: int, epoch: int, modify: bool = True, version: IpVersion = 4
-) -> None:
+def set_group(switch: SwitchBackend, group: int, epoch: int, modify: bool = True, version: IpVersion = 4) -> None:
     parent = (PARENT_PORT, number(PARENT_MAC), int(ip_address(PARENT[version])), RANK_AT_PARENT)
     base = CAPACITY - 1 if group == OUTLYING else group * 16
     values = (
@@ -155,9 +153,7 @@ SOME = settings(max_examples=60, deadline=None, suppress_health_check=list(Healt
 @given(
     st.sampled_from([ROOT, INNER]),
     st.sampled_from([4, 6]),
-    st.lists(
-        st.tuples(st.sampled_from([0, 1, 2, "answer"]), st.integers(0, 1), st.integers(-2, 2)), max_size=60
-    ),
+    st.lists(st.tuples(st.sampled_from([0, 1, 2, "answer"]), st.integers(0, 1), st.integers(-2, 2)), max_size=60),
 )
 def test_barriers_do_what_the_specification_says(
     twin: Twin, group: int, version: IpVersion, taken: list[tuple[int | str, int, int]]
@@ -318,9 +314,7 @@ def test_a_packet_whose_icrc_is_wrong_is_dropped(twin: Twin) -> None:
 
 
 def test_what_is_ordinary_roce_is_forwarded_as_ever(twin: Twin) -> None:
-    route = ActionCall(
-        "FabricIngress.forwarding.set_next_hop", (PARENT_PORT, number(MAC), number(PARENT_MAC))
-    )
+    route = ActionCall("FabricIngress.forwarding.set_next_hop", (PARENT_PORT, number(MAC), number(PARENT_MAC)))
     entry = TableEntry((LpmMatch(int(ip_address(PARENT[4])), 32),), route)
     twin.both(lambda switch: switch.table_insert("FabricIngress.forwarding.ipv4_lpm", entry))
     for layer, name, value in ((BTH, "opcode", 0x65), (BTH, "dqpn", 0xA66002), (UDP, "len", 63)):
@@ -333,9 +327,7 @@ def test_a_program_without_services_has_nothing_of_them() -> None:
     """Whoever does not choose the module pays nothing for it: no header, state, table, register or action."""
     without = compile_file(FABRIC_P4).json
     named = [
-        each["name"]
-        for kind in ("headers", "register_arrays", "actions", "counter_arrays")
-        for each in without[kind]
+        each["name"] for kind in ("headers", "register_arrays", "actions", "counter_arrays") for each in without[kind]
     ]
     tables = [each["name"] for pipeline in without["pipelines"] for each in pipeline["tables"]]
     states = [each["name"] for each in without["parsers"][0]["parse_states"]]

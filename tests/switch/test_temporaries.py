@@ -52,9 +52,7 @@ def graph(nodes: list[Json], first: str | None) -> Json:
     }
 
 
-def document(
-    nodes: list[Json], bodies: list[list[Json]], first: str | None, egress: list[Json] = NONE
-) -> Json:
+def document(nodes: list[Json], bodies: list[list[Json]], first: str | None, egress: list[Json] = NONE) -> Json:
     """A program whose ingress has these nodes; action `number` has body `number`. The last word of the packet leaves
     as the port, so that every field can be made visible. Egress begins with its first node.
     """
@@ -183,9 +181,7 @@ def test_no_more_temporaries_than_a_stack_takes(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_what_is_used_as_a_whole_lasts() -> None:
-    bodies = [
-        [assign("p", const(1)), call("assign_header", named("header", "scalars"), named("header", "scalars"))]
-    ]
+    bodies = [[assign("p", const(1)), call("assign_header", named("header", "scalars"), named("header", "scalars"))]]
     assert not kinds([fixed_table("n0", 0, 0, None)], bodies)
 
 
@@ -267,9 +263,7 @@ def pipelines(draw: st.DrawFn) -> Json:
     return document(ingress, bodies, "n0", egress)
 
 
-PACKETS = st.builds(
-    lambda kind, rest: bytes([kind]) + rest, st.integers(0, 1), st.binary(min_size=1, max_size=90)
-)
+PACKETS = st.builds(lambda kind, rest: bytes([kind]) + rest, st.integers(0, 1), st.binary(min_size=1, max_size=90))
 
 
 # Every example is compiled, so shrinking one would take minutes.

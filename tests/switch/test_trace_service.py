@@ -60,9 +60,7 @@ def test_packets_that_fulfil_a_condition_are_sent(twin: Twin, address: str) -> N
 
 
 def test_packets_that_do_not_are_counted(twin: Twin, address: str) -> None:
-    packets, unseen = watch(
-        address, twin, WatchRequest(device_id=1, timeout_s=0.2, when=f"port == {CPU_PORT}")
-    )
+    packets, unseen = watch(address, twin, WatchRequest(device_id=1, timeout_s=0.2, when=f"port == {CPU_PORT}"))
     assert packets == []
     assert unseen.others > 0
 

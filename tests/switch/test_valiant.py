@@ -143,9 +143,7 @@ def without_shim(data: bytes) -> bytes:
 @pytest.fixture(scope="module", params=COMPILERS)
 def document(request: pytest.FixtureRequest, p4c: P4c) -> bytes:
     return (
-        p4c.compiled(FABRIC).json.read_bytes()
-        if request.param == "p4c"
-        else compile_file(FABRIC).json_text().encode()
+        p4c.compiled(FABRIC).json.read_bytes() if request.param == "p4c" else compile_file(FABRIC).json_text().encode()
     )
 
 
@@ -175,9 +173,7 @@ KINDS = list(itertools.product((4, 6), (False, True)))
 
 
 @pytest.mark.parametrize(("ip_version", "int_telemetry"), KINDS)
-def test_a_host_s_packet_goes_by_the_other_intermediate(
-    document: bytes, ip_version: int, int_telemetry: bool
-) -> None:
+def test_a_host_s_packet_goes_by_the_other_intermediate(document: bytes, ip_version: int, int_telemetry: bool) -> None:
     ((port, data),) = twin(document).process(HOST, frame(ip_version, 1, int_telemetry))
     assert port == WAYS[2]
     sent = Ether(data)
@@ -239,8 +235,7 @@ def test_what_no_switch_would_send_is_dropped_by_its_reason(document: bytes) -> 
     counted = {
         entry.action.action.rpartition(".")[2]: count.packets
         for entry in switch.table_entries(table)
-        if isinstance(entry.action, ActionCall)
-        and (count := switch.direct_counter_read(table, entry.key, 0)).packets
+        if isinstance(entry.action, ActionCall) and (count := switch.direct_counter_read(table, entry.key, 0)).packets
     }
     assert counted == {"unknown_ethertype": 3, "no_route": 1, "parser_error": 1}
 
@@ -251,9 +246,7 @@ def test_every_other_intermediate_is_as_likely(document: bytes) -> None:
         hop = ActionCall(f"{VALIANT}go_by_next_hop", (6, MAC_NUMBER, 0, 5))
         switch.table_insert(f"{VALIANT}intermediates", TableEntry((ExactMatch(number),), hop))
     drawn = Counter(
-        Ether(data)[ValiantShim].intermediate
-        for _ in range(1000)
-        for _, data in switch.process(HOST, frame(4, 2))
+        Ether(data)[ValiantShim].intermediate for _ in range(1000) for _, data in switch.process(HOST, frame(4, 2))
     )
     assert set(drawn) == {1, 3, 4, 5, 6}
     assert all(150 < count < 250 for count in drawn.values())
@@ -270,9 +263,7 @@ def set_port_depths(switch: NativeSwitch, depths: dict[int, int], written: int |
     """Leave depths as egress does; now unless it is said when."""
     for port, depth in depths.items():
         switch.register_write("port_depths", port, depth)
-        switch.register_write(
-            "port_depth_times", port, switch.engine.now_ps // 1000 if written is None else written
-        )
+        switch.register_write("port_depth_times", port, switch.engine.now_ps // 1000 if written is None else written)
 
 
 @pytest.mark.parametrize(
@@ -286,9 +277,7 @@ def set_port_depths(switch: NativeSwitch, depths: dict[int, int], written: int |
         (1, 0, 0, True),
     ],
 )
-def test_ugal_weighs_depths_by_hops(
-    document: bytes, minimal: int, other: int, threshold: int, is_detour: bool
-) -> None:
+def test_ugal_weighs_depths_by_hops(document: bytes, minimal: int, other: int, threshold: int, is_detour: bool) -> None:
     """2 hops straight, 5 by the intermediate."""
     switch = native(document, "ugal", threshold=threshold)
     set_port_depths(switch, {WAYS[1]: minimal, WAYS[2]: other})

@@ -55,9 +55,7 @@ def configure(switch: SwitchBackend) -> None:
             hop = ActionCall(f"{FORWARDING}set_next_hop", (port, MAC_NUMBER, 0x020000000000 + port))
             key = (LpmMatch(address(version, last), bits),)
             switch.table_insert(f"{FORWARDING}ipv{version}_lpm", TableEntry(key, hop))
-        layer = TableEntry(
-            (LpmMatch(address(version, LAYERED), bits),), ActionCall(f"{LANES}set_layer", (1,))
-        )
+        layer = TableEntry((LpmMatch(address(version, LAYERED), bits),), ActionCall(f"{LANES}set_layer", (1,)))
         switch.table_insert(f"{LANES}layer_by_ipv{version}", layer)
 
 
@@ -65,9 +63,7 @@ def add_lanes(switch: SwitchBackend) -> None:
     for port in HOSTS:
         entry = TableEntry((ExactMatch(port),), ActionCall(f"{LANES}from_host"))
         switch.table_insert(f"{LANES}host_ports", entry)
-    first, second = (
-        ActionCall(f"{LANES}set_virtual_lane", (number, DSCP[number])) for number in (DATA, SECOND)
-    )
+    first, second = (ActionCall(f"{LANES}set_virtual_lane", (number, DSCP[number])) for number in (DATA, SECOND))
     switch.table_insert(f"{LANES}layer_lane", TableEntry((ExactMatch(1), ExactMatch(DATA)), second))
     come, go = (TernaryMatch(port, ALL_PORTS) for port in CROSSING)
     back = TableEntry((come, go, ExactMatch(SECOND)), first, priority=2)
@@ -123,9 +119,7 @@ packets = st.tuples(
 
 @settings(deadline=None, max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(packet=packets)
-def test_lanes_follow_ports_layer_and_arrival_lane(
-    twin: Twin, packet: tuple[int, int, int, int, int]
-) -> None:
+def test_lanes_follow_ports_layer_and_arrival_lane(twin: Twin, packet: tuple[int, int, int, int, int]) -> None:
     ingress, ip_version, destination, dscp, ecn = packet
     ((_, data),) = twin.process(ingress, frame(ip_version, destination, dscp, ecn))
     sent = Ether(data)
@@ -153,9 +147,7 @@ def commands() -> list[str]:
     lines = [f"table_set_default FabricIngress.identity.identity FabricIngress.identity.set_identity {own}"]
     for number, dscp in DSCP.items():
         for table in ("class_map", "class_map_ipv6"):
-            lines.append(
-                f"table_add FabricIngress.classes.{table} FabricIngress.classes.set_class {dscp} => {number}"
-            )
+            lines.append(f"table_add FabricIngress.classes.{table} FabricIngress.classes.set_class {dscp} => {number}")
     for version, bits in ((4, 32), (6, 128)):
         for last in (*HOSTS, *PEERS, LAYERED):
             port = PEERS[-1] if last == LAYERED else last

@@ -54,9 +54,7 @@ def frame_of(segment: bytes, ecn: int) -> bytes:
     """A segment of the machine, from TCP's header on, as a frame to the kernel."""
     checksum = internet_checksum(pseudo_header(OURS, len(segment)) + segment)
     segment = segment[:16] + struct.pack("!H", checksum) + segment[18:]
-    header = struct.pack(
-        "!BBHHHBBH", 0x45, ecn, IP_BYTES + len(segment), 0, 0x4000, 64, socket.IPPROTO_TCP, 0
-    )
+    header = struct.pack("!BBHHHBBH", 0x45, ecn, IP_BYTES + len(segment), 0, 0x4000, 64, socket.IPPROTO_TCP, 0)
     header += socket.inet_aton(ADDRESS[OURS]) + socket.inet_aton(ADDRESS[LINUX])
     header = header[:10] + struct.pack("!H", internet_checksum(header)) + header[12:]
     return MAC[LINUX] + MAC[OURS] + struct.pack("!H", ETH_P_IP) + header + segment

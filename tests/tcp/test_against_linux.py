@@ -56,9 +56,7 @@ def nth_data_lost(sender: int, number: int, lost: list[int]) -> Fate:
 
 @BOTH
 @pytest.mark.parametrize(("share", "control"), [(0, "cubic"), (0.02, "cubic"), (0.02, "reno")])
-def test_a_megabyte_each_way(
-    ends: tuple[str, socket.socket], opener: int, share: float, control: str
-) -> None:
+def test_a_megabyte_each_way(ends: tuple[str, socket.socket], opener: int, share: float, control: str) -> None:
     with wired(*ends, opener, lossy(opener, share), control) as wire:
         assert TcpInfo.of(wire.kernel).options == {"timestamps", "sack", "window scale"}
         wire.exchange(MEGABYTE, OTHER_MEGABYTE)
@@ -103,9 +101,7 @@ def test_a_lost_syn(ends: tuple[str, socket.socket], opener: int) -> None:
         return False
 
     with wired(*ends, opener, Fate(is_lost=is_lost)) as wire:
-        first, second = [
-            now_s for now_s, who, fields, _ in wire.log if who == opener and fields["flags"] == SYN
-        ]
+        first, second = [now_s for now_s, who, fields, _ in wire.log if who == opener and fields["flags"] == SYN]
         assert second - first >= 0.99
         wire.exchange(b"x", b"y")
         assert (wire.received[LINUX], wire.received[OURS]) == (b"x", b"y")
@@ -158,14 +154,10 @@ def test_marks(with_ecn: tuple[str, socket.socket], opener: int, sender: int) ->
         assert wire.ours.ecn_in_use
         assert "ecn" in TcpInfo.of(wire.kernel).options
         wire.exchange(*((MEGABYTE, b"y") if sender == OURS else (b"x", MEGABYTE)))
-        echoes = [
-            bool(fields["flags"] & ECE) for fields in wire.sent_by(1 - sender) if not fields["flags"] & SYN
-        ]
+        echoes = [bool(fields["flags"] & ECE) for fields in wire.sent_by(1 - sender) if not fields["flags"] & SYN]
         assert any(echoes)
         assert not echoes[-1]
-        reduced = [
-            fields for fields in wire.sent_by(sender) if fields["flags"] & CWR and not fields["flags"] & SYN
-        ]
+        reduced = [fields for fields in wire.sent_by(sender) if fields["flags"] & CWR and not fields["flags"] & SYN]
         assert len(reduced) == 1
         if sender == OURS:
             counters = wire.ours.sender_counters

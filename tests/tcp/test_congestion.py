@@ -9,16 +9,12 @@ SEGMENT = 1000
 
 
 def control_of(name: str, window_segments: int = 10, **parameters: float) -> TcpCongestionControl:
-    return TcpCongestionControl(
-        name, segment_bytes=SEGMENT, window_segments=window_segments, parameters=parameters
-    )
+    return TcpCongestionControl(name, segment_bytes=SEGMENT, window_segments=window_segments, parameters=parameters)
 
 
 def test_names() -> None:
     assert {"cubic", "dctcp", "newreno"} <= set(tcp_congestion_control_names())
-    with pytest.raises(
-        ValueError, match=r"unknown TCP congestion control 'reno' \(valid: .*'cubic', .*'dctcp'"
-    ):
+    with pytest.raises(ValueError, match=r"unknown TCP congestion control 'reno' \(valid: .*'cubic', .*'dctcp'"):
         control_of("reno")
     with pytest.raises(ValueError, match="beta"):
         control_of("cubic", beta=2)
@@ -106,9 +102,7 @@ def test_cubic_in_the_reno_friendly_region() -> None:
         windows.append(control.window_bytes / SEGMENT)
     slope = 3 * (1 - 0.7) / (1 + 0.7)
     assert windows[:8] == pytest.approx([14 + slope * (each + 1) for each in range(8)], rel=0.001)
-    assert windows[39] - windows[38] == pytest.approx(
-        1, rel=0.01
-    )  # beyond 20, the window before the reduction
+    assert windows[39] - windows[38] == pytest.approx(1, rel=0.01)  # beyond 20, the window before the reduction
 
 
 def test_cubic_growth_is_bounded() -> None:

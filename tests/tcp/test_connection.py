@@ -160,9 +160,7 @@ def test_several_losses_in_a_window(sack: bool, round_trips: int) -> None:
     between.run(lambda: between.ends[0].in_flight_bytes == 0)
     counters = between.ends[0].sender_counters
     assert (counters["timeouts"], counters["retransmitted_segments"]) == (0, 3)
-    again = sorted(now for now, offset in data_sent_by(between, 0) if offset in (FULL, 3 * FULL, 5 * FULL))[
-        3:
-    ]
+    again = sorted(now for now, offset in data_sent_by(between, 0) if offset in (FULL, 3 * FULL, 5 * FULL))[3:]
     assert (again[-1] - again[0]) // 2 + 1 == round_trips
 
 
@@ -413,10 +411,7 @@ def test_old_segments_by_their_timestamps() -> None:
     write(between, 100)
     between.run_for(60 * MILLISECOND_PS)
     server = between.ends[1]
-    old = (
-        TCP(sport=1, dport=2, seq=101, ack=1, flags="PA", window=500, options=[("Timestamp", (0, 0))])
-        / b"old"
-    )
+    old = TCP(sport=1, dport=2, seq=101, ack=1, flags="PA", window=500, options=[("Timestamp", (0, 0))]) / b"old"
     server.on_segment(between.now_ps, bytes(old))
     assert server.read() == b""
     answer = server.take_segment(between.now_ps)

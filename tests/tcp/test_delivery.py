@@ -14,9 +14,7 @@ from weft.engine._core import TcpConnection, tcp_congestion_control_names
 class BadChannel:
     """Loses, doubles, delays and marks, each with a probability, until `well_after` segments have passed."""
 
-    def __init__(
-        self, seed: int, loss: float, doubling: float, reordering: float, marking: float, well_after: int
-    ):
+    def __init__(self, seed: int, loss: float, doubling: float, reordering: float, marking: float, well_after: int):
         self.random = random.Random(seed)
         self.loss, self.doubling, self.reordering, self.marking = loss, doubling, reordering, marking
         self.well_after = well_after
@@ -94,9 +92,7 @@ def test_both_streams_arrive(
     client, server = (TcpConnection(congestion_control=control, **end) for end in ends)  # type: ignore[arg-type]
     # A window of a byte takes a segment and a probe for every byte.
     most = [300 if end["receive_buffer_bytes"] == 1 else 30_000 for end in reversed(ends)]
-    data = [
-        random.Random(each).randbytes(min(size)) for each, size in enumerate(zip(sizes, most, strict=True))
-    ]
+    data = [random.Random(each).randbytes(min(size)) for each, size in enumerate(zip(sizes, most, strict=True))]
     between = TwoEnds(client, server, channel)
     FlightChecks(between)
     client.write(data[0])

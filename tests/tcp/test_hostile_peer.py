@@ -46,9 +46,7 @@ def bytes_of(
     flat = [edge for block in blocks for edge in block]  # type: ignore[attr-defined]
     if flat:
         options.append(("SAck", tuple(flat)))
-    return bytes(
-        TCP(sport=2, dport=1, seq=sequence, ack=acknowledgement, flags=flags, window=window, options=options)
-    )
+    return bytes(TCP(sport=2, dport=1, seq=sequence, ack=acknowledgement, flags=flags, window=window, options=options))
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
@@ -57,9 +55,7 @@ def bytes_of(
     sack=st.booleans(),
     sent=st.lists(st.tuples(segments, st.integers(0, 300), st.integers(0, 3)), max_size=30),
 )
-def test_anything_from_a_peer(
-    control: str, sack: bool, sent: list[tuple[tuple[object, ...], int, int]]
-) -> None:
+def test_anything_from_a_peer(control: str, sack: bool, sent: list[tuple[tuple[object, ...], int, int]]) -> None:
     client = TcpConnection(congestion_control=control, sack=sack)
     between = TwoEnds(client, TcpConnection(congestion_control=control, sack=sack))
     between.establish()

@@ -16,9 +16,7 @@ PORT = 5001
 def flows_of(
     host: IpHost, protocol: TcpProtocol, outgoing: list[TcpFlowConfig], incoming: list[TcpFlowConfig]
 ) -> TcpFlows:
-    return TcpFlows(
-        host.ip, host.executor, protocol, outgoing=outgoing, incoming=incoming, sample_interval_ps=10**6
-    )
+    return TcpFlows(host.ip, host.executor, protocol, outgoing=outgoing, incoming=incoming, sample_interval_ps=10**6)
 
 
 @pytest.mark.parametrize("version", [4, 6])
@@ -69,9 +67,7 @@ def test_segments_on_the_wire(version: int) -> None:
     lone = lone_host()
     peer = "10.0.0.2" if version == 4 else "fd00::2"
     lone.host.ip.add_neighbour(peer, "02:00:00:00:00:02")
-    flow = TcpFlowConfig(
-        0, peer=peer, port=80, source_port=50_000, size_bytes=100, congestion_control="dctcp"
-    )
+    flow = TcpFlowConfig(0, peer=peer, port=80, source_port=50_000, size_bytes=100, congestion_control="dctcp")
     flows = flows_of(lone.host, TcpProtocol(lone.host.ip), [flow], [])
     flows.start()
     (syn,) = lone.said()
@@ -91,9 +87,7 @@ def test_segments_on_the_wire(version: int) -> None:
         assert network(bytes(again))[TCP].chksum == right
 
 
-def answer_to(
-    frame: Packet, network: type[Packet], flags: str, sequence: int, acknowledgement: int
-) -> Packet:
+def answer_to(frame: Packet, network: type[Packet], flags: str, sequence: int, acknowledgement: int) -> Packet:
     answer = TCP(
         sport=frame[TCP].dport,
         dport=frame[TCP].sport,
@@ -102,9 +96,7 @@ def answer_to(
         ack=acknowledgement,
         window=65535,
     )
-    reply = Ether(src=frame[Ether].dst, dst=frame[Ether].src) / network(
-        src=frame[network].dst, dst=frame[network].src
-    )
+    reply = Ether(src=frame[Ether].dst, dst=frame[Ether].src) / network(src=frame[network].dst, dst=frame[network].src)
     return reply / answer
 
 
@@ -136,9 +128,7 @@ def test_a_flow_is_taken_from_its_sender_alone(address: str, port: int) -> None:
     for number in (2, 3):
         lone.host.ip.add_neighbour(f"10.0.0.{number}", "02:00:00:00:00:02")
     protocol = TcpProtocol(lone.host.ip)
-    flows = flows_of(
-        lone.host, protocol, [], [TcpFlowConfig(0, port=PORT, peer="10.0.0.2", source_port=50_000)]
-    )
+    flows = flows_of(lone.host, protocol, [], [TcpFlowConfig(0, port=PORT, peer="10.0.0.2", source_port=50_000)])
     flows.start()
 
     def opens(source: str, source_port: int) -> str:

@@ -26,9 +26,7 @@ def test_the_page_shows_what_the_example_prints(tmp_path: Path) -> None:
     begin = next(number for number, line in enumerate(lines) if "TCP flows, " in line)
     end = next(number for number, line in enumerate(lines) if line == "planes")
     assert "\n".join(lines[begin:end]).strip() in PAGE
-    newreno, cubic, dctcp = (
-        queue_depths(tmp_path, phase) for phase in read_results(tmp_path / "results.json").phases
-    )
+    newreno, cubic, dctcp = (queue_depths(tmp_path, phase) for phase in read_results(tmp_path / "results.json").phases)
     kilobytes = [round(statistics.median(depths) / 1000) for depths in (newreno, cubic, dctcp)]
     assert kilobytes == [454, 475, 97]
     assert f"its median is {kilobytes[0]} kB and {kilobytes[1]} kB" in PAGE

@@ -110,9 +110,7 @@ def test_what_time_shows_to_be_lost_in_recovery_makes_its_own_room(lost: int) ->
     write_slowly(between, 30, late=lost)
     between.run(lambda: client.in_flight_bytes == 0)
     sent_ps = [
-        now_ps
-        for now_ps, who, fields, *_ in between.log
-        if who == 0 and fields["sequence"] == 1 + (4 + lost) * FULL
+        now_ps for now_ps, who, fields, *_ in between.log if who == 0 and fields["sequence"] == 1 + (4 + lost) * FULL
     ]
     round_trip_ps, reordering_ps = 2 * MILLISECOND_PS, MILLISECOND_PS // 2
     assert sent_ps == [sent_ps[0], sent_ps[0] + round_trip_ps + reordering_ps]

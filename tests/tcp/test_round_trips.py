@@ -35,9 +35,7 @@ def test_estimates() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("least_ps", "expected_ps"), [(SECOND_PS, SECOND_PS), (SECOND_PS // 5, SECOND_PS // 5)]
-)
+@pytest.mark.parametrize(("least_ps", "expected_ps"), [(SECOND_PS, SECOND_PS), (SECOND_PS // 5, SECOND_PS // 5)])
 def test_least_timeout(least_ps: int, expected_ps: int) -> None:
     """(2.4): 1 s as the RFC says, or 200 ms as Linux has it."""
     timeout = TcpRetransmissionTimeout(least_ps=least_ps)

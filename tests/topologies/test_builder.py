@@ -20,8 +20,7 @@ def torus(sides: tuple[int, ...], planes: int = 1, nics: int = 1) -> FabricSpec:
     builder = FabricBuilder()
     places = list(itertools.product(*map(range, sides)))
     nodes = [
-        {place: builder.add_switch(plane, "node", coordinates=place) for place in places}
-        for plane in range(planes)
+        {place: builder.add_switch(plane, "node", coordinates=place) for place in places} for plane in range(planes)
     ]
     for place in places:
         builder.add_host([of_plane[place] for of_plane in nodes for _ in range(nics)], LINK)
@@ -44,8 +43,7 @@ def test_hierarchical_addresses_are_unique_and_nested(sides: list[int], planes: 
     fabric = torus(tuple(sides), planes, nics)
     ports = [nic for host in fabric.hosts for nic in host.nics]
     for values in (
-        [nic.interface for nic in ports]
-        + [port.interface for each in fabric.switches for port in each.ports],
+        [nic.interface for nic in ports] + [port.interface for each in fabric.switches for port in each.ports],
         [nic.ipv4.ip for nic in ports] + [switch.address for switch in fabric.switches],
         [nic.ipv6.ip for nic in ports] + [switch.ipv6 for switch in fabric.switches],
         [nic.mac for nic in ports] + [switch.mac for switch in fabric.switches],

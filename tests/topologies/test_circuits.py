@@ -32,9 +32,7 @@ LINK = LinkSpec(10**10, 10**6, 512 * 1024)
 
 def _links_by_coordinates(fabric: FabricSpec) -> Counter[frozenset[tuple[int, ...]]]:
     at = {switch.name: switch.coordinates for switch in fabric.switches}
-    return Counter(
-        frozenset((at[link.a.node], at[link.b.node])) for link in fabric.links if link.a.node in at
-    )
+    return Counter(frozenset((at[link.a.node], at[link.b.node])) for link in fabric.links if link.a.node in at)
 
 
 @settings(max_examples=30, deadline=None)
@@ -97,9 +95,7 @@ def test_sections_describe_what_the_builders_do() -> None:
     fabric = section.build()
     assert fabric.circuits is not None
     assert fabric.circuits.present == "b"
-    assert fabric == cubes(
-        cube=2, shapes={"a": (2, 2, 4), "b": (4, 2, 2)}, configuration="b", hosts_per_switch=2
-    )
+    assert fabric == cubes(cube=2, shapes={"a": (2, 2, 4), "b": (4, 2, 2)}, configuration="b", hosts_per_switch=2)
     assert section.host_count == len(fabric.hosts)
     core = OpticalCoreSection(leaves=6, matchings={"a": [0, 1]}, planes=1, hosts_per_leaf=3)
     assert core.host_count == len(core.build().hosts) == 18
@@ -131,9 +127,7 @@ def test_broken_cubes_are_named(arguments: dict[str, object], message: dict[str,
         ({}, {"valid": "at least 1", "problem": "matchings has no configuration"}),
     ],
 )
-def test_broken_optical_cores_are_named(
-    matchings: dict[str, tuple[int, ...]], message: dict[str, str]
-) -> None:
+def test_broken_optical_cores_are_named(matchings: dict[str, tuple[int, ...]], message: dict[str, str]) -> None:
     with refused(TopologyError, **message):
         optical_core(leaves=4, matchings=matchings)
     with refused(TopologyError, valid="at most 500000", problem="4096 leaves of 300 uplinks has"):
@@ -152,9 +146,7 @@ def test_impossible_circuits_are_refused() -> None:
             builder.add_host([leaf], LINK)
         core = [builder.add_circuit_switch(0), builder.add_circuit_switch(0)]
         links = [LINK, LINK, LinkSpec(10**9, 10**6, 512 * 1024) if other_rate else LINK]
-        ports = [
-            builder.add_circuit_port(leaf, core[0], link) for leaf, link in zip(leaves, links, strict=True)
-        ]
+        ports = [builder.add_circuit_port(leaf, core[0], link) for leaf, link in zip(leaves, links, strict=True)]
         ports.append(builder.add_circuit_port(leaves[0], core[1], LINK))
         circuits = tuple((ports[a], ports[b]) for a, b in pairs)
         builder.set_configurations([CircuitConfiguration("only", circuits)], "only")

@@ -25,14 +25,10 @@ def switch_graph(fabric: FabricSpec) -> networkx.Graph[str]:
 
 
 @given(st.integers(2, 12), st.integers(0, 30), st.sampled_from(ARRANGEMENTS))
-def test_every_two_groups_are_joined_alike_and_no_port_twice(
-    groups: int, more: int, arrangement: Arrangement
-) -> None:
+def test_every_two_groups_are_joined_alike_and_no_port_twice(groups: int, more: int, arrangement: Arrangement) -> None:
     ports = groups - 1 + more
     links = list(global_links(groups, ports, arrangement))
-    ends = Counter(
-        end for link in links for end in ((link.group, link.port), (link.other_group, link.other_port))
-    )
+    ends = Counter(end for link in links for end in ((link.group, link.port), (link.other_group, link.other_port)))
     assert set(ends.values()) == {1}
     assert all(port < ports for _, port in ends)
     pairs = Counter((link.group, link.other_group) for link in links)
@@ -46,9 +42,7 @@ def test_every_two_groups_are_joined_alike_and_no_port_twice(
 def test_arrangements_are_the_literature_s(arrangement: Arrangement, first: list[int]) -> None:
     of_zero = {link.port: link.other_group for link in global_links(5, 4, arrangement) if link.group == 0}
     assert [of_zero[port] for port in range(4)] == first
-    of_three = {
-        link.other_port: link.group for link in global_links(5, 4, arrangement) if link.other_group == 3
-    }
+    of_three = {link.other_port: link.group for link in global_links(5, 4, arrangement) if link.other_group == 3}
     assert (
         of_three
         == {
@@ -75,14 +69,11 @@ def test_a_dragonfly_has_the_paper_s_numbers(arrangement: Arrangement, groups: i
 
 
 def test_global_links_have_their_own_rate_and_delay() -> None:
-    fabric = dragonfly(
-        host_rate_bps=10e9, fabric_rate_bps=20e9, global_rate_bps=40e9, global_delay_ps=5_000_000
-    )
+    fabric = dragonfly(host_rate_bps=10e9, fabric_rate_bps=20e9, global_rate_bps=40e9, global_delay_ps=5_000_000)
     rates = {
         (link.link.rate_bps, link.link.delay_ps)
         for link in fabric.links
-        if not link.a.node.startswith("h")
-        and fabric.switch(link.a.node).group != fabric.switch(link.b.node).group
+        if not link.a.node.startswith("h") and fabric.switch(link.a.node).group != fabric.switch(link.b.node).group
     }
     assert rates == {(40 * 10**9, 5_000_000)}
 

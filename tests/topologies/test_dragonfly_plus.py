@@ -94,9 +94,7 @@ def test_routes_are_three_hops_and_free_of_cycles(fabric: FabricSpec, routing: s
 
 def test_one_lane_suffices_but_for_routes_that_count_groups() -> None:
     lanes = {name: ROUTING_KINDS[name].lanes(dragonfly_plus(), 0).count for name in ROUTING_KINDS}
-    assert {
-        name: count for name, count in lanes.items() if name in ("up_down", "layered", "dragonfly_minimal")
-    } == {
+    assert {name: count for name, count in lanes.items() if name in ("up_down", "layered", "dragonfly_minimal")} == {
         "up_down": 1,
         "layered": 1,
         "dragonfly_minimal": 2,

@@ -12,11 +12,7 @@ from weft.run.runner import run_scenario
 from weft.scenario import load_scenario
 from weft.topologies.kinds import TOPOLOGY_KINDS
 
-CASES = [
-    pytest.param(path, routing, id=f"{path.stem}-{routing}")
-    for path in EXAMPLES
-    for routing in routings_of(path)
-]
+CASES = [pytest.param(path, routing, id=f"{path.stem}-{routing}") for path in EXAMPLES for routing in routings_of(path)]
 
 
 def test_every_kind_has_an_example_of_8_to_16_hosts() -> None:

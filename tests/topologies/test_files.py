@@ -105,10 +105,7 @@ def node_link(nodes: object = NODES, edges: object = EDGES, **keys: object) -> s
 
 def graph_of(fabric: FabricSpec) -> tuple[object, ...]:
     """Return what a file says of a fabric; not its ports and addresses."""
-    switches = [
-        (each.name, each.role, each.tier, each.plane, each.group, each.coordinates)
-        for each in fabric.switches
-    ]
+    switches = [(each.name, each.role, each.tier, each.plane, each.group, each.coordinates) for each in fabric.switches]
     hosts = [(host.name, [(nic.switch, nic.link) for nic in host.nics]) for host in fabric.hosts]
     links = Counter((frozenset((each.a.node, each.b.node)), each.link) for each in fabric.links)
     return switches, hosts, links
@@ -329,9 +326,7 @@ def test_damaged_files_are_read_or_refused(
 
 def test_no_encoding_hides_a_document_type(tmp_path: Path) -> None:
     text = '<?xml version="1.0" encoding="utf-16"?><!DOCTYPE g>' + GRAPHML.format("<graph/>")
-    with refused(
-        BadInputError, place="scenario: fabric.path: fabric.txt, line 1", valid="GraphML without one"
-    ):
+    with refused(BadInputError, place="scenario: fabric.path: fabric.txt, line 1", valid="GraphML without one"):
         build(write(tmp_path, text.encode("utf-16")), format="graphml")
 
 

@@ -171,9 +171,7 @@ def test_single_leaf_without_spines() -> None:
         ({"leaves": 1, "spines": 0, "oversubscription": 2}, {"problem": "means nothing without spines"}),
     ],
 )
-def test_limits_are_refused_with_the_valid_range(
-    arguments: dict[str, float], message: dict[str, str]
-) -> None:
+def test_limits_are_refused_with_the_valid_range(arguments: dict[str, float], message: dict[str, str]) -> None:
     with refused(TopologyError, **message):
         leaf_spine(**arguments)  # type: ignore[arg-type]
 
@@ -186,9 +184,7 @@ def test_unknown_names_are_refused_with_choices() -> None:
         fabric.switch("x")
     with refused(TopologyError, valid="1 to 2", problem="no port 3"):
         fabric.switch("p0l0").port(3)
-    with refused(
-        TopologyError, valid="h0-p0l0, p0l0-p0s0, h1-p0l1, p0l1-p0s0", problem="unknown link 'h0-h1'"
-    ):
+    with refused(TopologyError, valid="h0-p0l0, p0l0-p0s0, h1-p0l1, p0l1-p0s0", problem="unknown link 'h0-h1'"):
         fabric.link_between("h0", "h1")
     with refused(
         TopologyError,

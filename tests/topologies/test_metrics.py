@@ -225,9 +225,7 @@ def test_small_bisections_are_those_of_brute_force(network: Network) -> None:
 
 def test_shuffled_coordinates_do_not_hide_a_narrow_place() -> None:
     """Two complete graphs of ten that one link joins, their switches in turn in every natural order."""
-    links = {pair: (1, 1) for side in (0, 1) for pair in combinations(range(side, 20, 2), 2)} | {
-        (0, 1): (1, 1)
-    }
+    links = {pair: (1, 1) for side in (0, 1) for pair in combinations(range(side, 20, 2), 2)} | {(0, 1): (1, 1)}
     found = bisection(Network([1] * 20, [0] * 20, links, [range(20)]))
     assert found is not None
     assert (found[0].links, found[2]) == (1, False)
@@ -261,6 +259,4 @@ def test_the_command_prints_them_as_a_table_and_as_json(tmp_path: Path) -> None:
     assert "(exact: all halves)" in table.output
     printed = CliRunner().invoke(topology, ["show", "--json", str(scenario)])
     expected = json.loads(json.dumps(asdict(fabric_metrics(torus(shape=(4, 4))))))
-    assert (
-        json.loads(printed.output)["metrics"]["planes"][0]["bisection"] == expected["planes"][0]["bisection"]
-    )
+    assert json.loads(printed.output)["metrics"]["planes"][0]["bisection"] == expected["planes"][0]["bisection"]

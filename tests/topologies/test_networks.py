@@ -297,10 +297,7 @@ def test_a_network_file_without_one_of_its_keys_is_told_so(tmp_path: Path, missi
     assert is_network_file(path)
     with refused(
         TopologyError,
-        valid=(
-            "hosts, switches and links, as p4lang/tutorials' topology.json; or topology, as "
-            "p4-utils' p4app.json"
-        ),
+        valid=("hosts, switches and links, as p4lang/tutorials' topology.json; or topology, as p4-utils' p4app.json"),
         problem="at the top",
     ):
         read_network(path)

@@ -33,11 +33,7 @@ def test_ranks_of_a_number_and_of_a_host_are_joined_and_no_others(blocks: int, s
         rail_only(rails=3, blocks=blocks, hosts_per_leaf=2, spines_per_rail=spines), 3, rail_optimised=True
     )
     assert fabric.scale_up is not None
-    host_of = {
-        rank: number
-        for number, ranks in enumerate(fabric.scale_up.hosts(len(fabric.hosts)))
-        for rank in ranks
-    }
+    host_of = {rank: number for number, ranks in enumerate(fabric.scale_up.hosts(len(fabric.hosts))) for rank in ranks}
     rail_of = {host.index: fabric.switch_of(host.name, 0).group for host in fabric.hosts}
     ranks = range(len(fabric.hosts))
     assert len(set(host_of.values())) == 2 * blocks
@@ -94,9 +90,7 @@ def test_what_makes_no_rails_is_refused(keys: dict[str, object], words: list[str
 
 def test_numbers_that_fill_no_hosts_are_refused_with_the_nearest_that_do() -> None:
     fabric = topologies.leaf_spine(planes=1, leaves=5, spines=1, hosts_per_leaf=3)
-    with refused(
-        TopologyError, valid="multiples of 2, such as 4 or 6", problem="5 leaves are not whole blocks"
-    ):
+    with refused(TopologyError, valid="multiples of 2, such as 4 or 6", problem="5 leaves are not whole blocks"):
         with_scale_up(fabric, 2, rail_optimised=True)
     with refused(TopologyError, valid="multiples of 4, such as 4", problem="3 ranks on a leaf do not fill"):
         with_scale_up(fabric, 4)

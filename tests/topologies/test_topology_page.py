@@ -69,17 +69,11 @@ def test_a_picture_of_a_lab_is_what_is_drawn_now(name: str, tmp_path: Path) -> N
     assert is_drawn_now(picture, tmp_path / "drawn.svg", lambda path: draw(fabric, path))
 
 
-def test_the_picture_of_a_cycle_is_what_the_lab_draws_now(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    main: Callable[[Path, str, Path], None] = runpy.run_path(str(ROOT / "labs" / "12-deadlock" / "cycle.py"))[
-        "main"
-    ]
+def test_the_picture_of_a_cycle_is_what_the_lab_draws_now(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    main: Callable[[Path, str, Path], None] = runpy.run_path(str(ROOT / "labs" / "12-deadlock" / "cycle.py"))["main"]
     scenario = ROOT / "labs" / "12-deadlock" / "scenario.yaml"
     picture = ROOT / "docs" / "pictures" / "lab-12.svg"
-    assert is_drawn_now(
-        picture, tmp_path / "drawn.svg", lambda path: main(scenario, "dimension_order_one_lane", path)
-    )
+    assert is_drawn_now(picture, tmp_path / "drawn.svg", lambda path: main(scenario, "dimension_order_one_lane", path))
     assert picture.read_text(encoding="utf-8").count("waits for the next") == 5
     main(scenario, "dimension_order", tmp_path / "none.svg")
     assert capsys.readouterr().out.splitlines()[-1] == "no cycle"

@@ -30,13 +30,8 @@ def test_a_grid_is_networkx_s(shape: list[int], data: st.DataObject) -> None:
     name_of = {switch.coordinates: switch.name for switch in fabric.switches}
     nodes = expected.nodes if len(shape) > 1 else [(node,) for node in expected.nodes]
     assert set(name_of) == set(nodes) == set(product(*map(range, shape)))
-    links = {
-        frozenset(name_of[end if isinstance(end, tuple) else (end,)] for end in ends)
-        for ends in expected.edges
-    }
-    found = [
-        frozenset((link.a.node, link.b.node)) for link in fabric.links if not link.a.node.startswith("h")
-    ]
+    links = {frozenset(name_of[end if isinstance(end, tuple) else (end,)] for end in ends) for ends in expected.edges}
+    found = [frozenset((link.a.node, link.b.node)) for link in fabric.links if not link.a.node.startswith("h")]
     assert set(found) == links
     assert len(found) == len(links)
 

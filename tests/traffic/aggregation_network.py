@@ -52,8 +52,7 @@ class AggregationNetwork:
         ends = list(itertools.accumulate(leaf_sizes, initial=0))
         below = [range(first, end) for first, end in itertools.pairwise(ends)]
         self.leaves = [
-            SlotMachine(len(at), slot_count, EPOCH, len(below) == 1, [range(n, n + 1) for n in at])
-            for at in below
+            SlotMachine(len(at), slot_count, EPOCH, len(below) == 1, [range(n, n + 1) for n in at]) for at in below
         ]
         self.spine = SlotMachine(len(leaf_sizes), slot_count, EPOCH, True, below)
         self.workers = [self.add_worker(*place, slot_count, client_options) for place in self.places]

@@ -33,9 +33,7 @@ class PointToPoint:
 
     def __init__(self, engine, rank_count: int, *, telemetry: bool = False, **faults):
         self.engine, self.faults, self.telemetry = engine, faults, telemetry
-        self.hosts = [
-            Host(_core.Nic(engine, f"h{rank}"), _core.ScheduleExecutor(engine)) for rank in range(rank_count)
-        ]
+        self.hosts = [Host(_core.Nic(engine, f"h{rank}"), _core.ScheduleExecutor(engine)) for rank in range(rank_count)]
         self.links = []
 
     def add_port(self, rank: int, mac: str, address: str) -> tuple[int, Link]:
@@ -78,11 +76,7 @@ class PointToPoint:
             host.channels[channel] = host.executor.add_channel(host.queue_pairs[channel])
 
     def connect_all(self, schedules: list[Schedule]) -> None:
-        pairs = {
-            (min(s.rank, c.peer), max(s.rank, c.peer), c.plane, c.label)
-            for s in schedules
-            for c in s.channels()
-        }
+        pairs = {(min(s.rank, c.peer), max(s.rank, c.peer), c.plane, c.label) for s in schedules for c in s.channels()}
         for one, other, plane, label in sorted(pairs):
             self.connect(one, other, plane, label)
 
@@ -99,10 +93,7 @@ class PointToPoint:
             host.memory = {name: host.nic.register_memory(array) for name, array in host.arrays.items()}
             host.memory[SINK] = host.nic.register_sink(max(1, schedule.buffer_bytes.get(SINK, 0)))
         remote: Peers = {
-            rank: {
-                name: RemoteBuffer(region.virtual_address, region.rkey)
-                for name, region in host.memory.items()
-            }
+            rank: {name: RemoteBuffer(region.virtual_address, region.rkey) for name, region in host.memory.items()}
             for rank, host in enumerate(self.hosts)
         }
         runs = []

@@ -155,9 +155,7 @@ class Interpreter:
             buffer = list(self.memory[peer].values())[sent.rkey]
             offset = sent.address - (sent.rkey << _BUFFER_BITS)
             assert 0 <= offset <= buffer.nbytes - sent.length_bytes
-            buffer[offset : offset + sent.length_bytes] = (
-                sent.source if sent.payload is None else sent.payload
-            )
+            buffer[offset : offset + sent.length_bytes] = sent.source if sent.payload is None else sent.payload
         back = Channel(sent.channel.plane, sent.rank, sent.channel.label)
         self.unacknowledged[sent.rank, sent.channel].append(sent)
         if sent.immediate is not None:
@@ -180,9 +178,7 @@ class Interpreter:
                 if is_reduced:
                     assert len(brought) == len(places)
                     terms = [numbers(each, self.dtype) for each in brought]
-                    outcome = elements_of(
-                        UFUNC[self.operation].reduce(terms, dtype=terms[0].dtype), self.dtype
-                    )
+                    outcome = elements_of(UFUNC[self.operation].reduce(terms, dtype=terms[0].dtype), self.dtype)
                 else:
                     (outcome,) = (each.copy() for each in brought)
                 for rank, place in zip(together, places, strict=True):

@@ -14,9 +14,7 @@ OVERFLOW = 1
 def combined(operation: int, data_type: int, one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, int]:
     """Lanes combined as integers of 4, 2 or 1 bytes, the first in the highest bits; OVERFLOW if one left its range."""
     size = 4 >> data_type
-    wide = COMBINE[operation](
-        *(each.astype(">i4").view(f">i{size}").astype(np.int64) for each in (one, other))
-    )
+    wide = COMBINE[operation](*(each.astype(">i4").view(f">i{size}").astype(np.int64) for each in (one, other)))
     narrow = wide.astype(f">i{size}")
     return narrow.view(">i4").astype(np.int32), OVERFLOW if np.any(narrow != wide) else 0
 
@@ -130,9 +128,7 @@ class SlotMachine:
     @staticmethod
     def output(to: object, slot: int, version: Version) -> Output:
         operation, data_type, destination = version.request
-        return Output(
-            to, slot, version.round, operation, copied(version.lanes), destination, data_type, version.flags
-        )
+        return Output(to, slot, version.round, operation, copied(version.lanes), destination, data_type, version.flags)
 
 
 def request_of(header: dict) -> tuple[int, int, int]:

@@ -106,9 +106,7 @@ def test_every_collective_is_exact_whatever_the_network_does(
     network = AggregationNetwork(leaf_sizes, slot_count, faults, seed)
     inputs = integers(ranks, elements, seed)
     reduced = {"sum": np.add, "max": np.maximum, "min": np.minimum}[operation].reduce(inputs, dtype=np.int32)
-    check_collective(
-        kind, inputs, network.collective(kind, inputs, "int32", operation, root=root), reduced, root
-    )
+    check_collective(kind, inputs, network.collective(kind, inputs, "int32", operation, root=root), reduced, root)
     # The slots are in step: the next one, of another kind, uses them from where this one has stopped.
     check_collective("all_reduce", inputs, network.all_reduce(inputs, "int32", operation), reduced, root)
     assert network.total("messages_in_flight") == network.total("outstanding_requests") == 0
@@ -154,11 +152,7 @@ def test_every_type_is_right_and_the_same_on_all_ranks(dtype, operation):
 
 @pytest.mark.parametrize("dtype", list(DataType))
 def test_blocks_whose_sums_leave_the_type_are_counted(dtype):
-    largest = (
-        FLOAT_FORMATS[dtype].infinite_from * 0.75
-        if dtype.is_float
-        else 2 ** (8 * dtype.element_bytes - 1) - 1
-    )
+    largest = FLOAT_FORMATS[dtype].infinite_from * 0.75 if dtype.is_float else 2 ** (8 * dtype.element_bytes - 1) - 1
     data = elements_of(np.ones(64 * 4 * 5), dtype)
     data[[1, 300]] = elements_of(np.full(2, largest), dtype)
     network = AggregationNetwork([2, 1], 8)
@@ -289,9 +283,7 @@ def test_losses_are_mended_without_waiting_for_the_timeout():
 
 def forged(network, **changes):
     """A result for slot 0 of round 0, of lanes no honest switch sends, changed in one respect."""
-    output = Output(
-        "children", changes.pop("slot", 0), changes.pop("round", 0), 0, np.full(64, 666, np.int32)
-    )
+    output = Output("children", changes.pop("slot", 0), changes.pop("round", 0), 0, np.full(64, 666, np.int32))
     return network.result_frame(0, output, changes.pop("lanes", output.lanes), **changes)
 
 

@@ -57,9 +57,7 @@ def test_sum_is_within_the_stated_bound_and_never_overflows(data, rank_count, co
 
 
 @pytest.mark.parametrize("rank_count", [1, 2, 3, 8, 127, 128, 129, 256, 1024])
-@pytest.mark.parametrize(
-    "value", [FLOAT_MAX, -FLOAT_MAX, np.nextafter(np.float32(1), np.float32(0)), SMALLEST]
-)
+@pytest.mark.parametrize("value", [FLOAT_MAX, -FLOAT_MAX, np.nextafter(np.float32(1), np.float32(0)), SMALLEST])
 def test_the_extreme_of_all_ranks_does_not_overflow_int32(rank_count, value):
     inputs = np.full((rank_count, 64), value, dtype=np.float32)
     result, _, sums = all_reduce(inputs, rank_count)

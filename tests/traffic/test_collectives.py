@@ -94,9 +94,7 @@ def test_data_for_a_size_is_the_larger_of_input_and_result(name):
     spec = spec_of(ranks, elements)
     parts = [collective.input_part(spec, 3), collective.result_part(spec, spec.root)]
     assert max(map(len, parts)) == elements or name in ("reducescatter", "moe_dispatch")
-    least = collective.element_count(
-        collective.input_elements(collective.least_elements(ranks), ranks), ranks
-    )
+    least = collective.element_count(collective.input_elements(collective.least_elements(ranks), ranks), ranks)
     assert all(spec_of(ranks, least).chunk(rank) or not collective.is_parted for rank in range(ranks))
     assert least > 0
 

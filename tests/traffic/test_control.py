@@ -91,9 +91,7 @@ def test_each_rank_gets_its_own_flows_and_peers(group, recorders):
         (prepared,) = recorder.received(PrepareTraffic)
         assert prepared.payload == AS_LENGTHS
         assert prepared.flows == {
-            number: flow
-            for number, flow in enumerate(flows)
-            if recorder.rank in (flow.source, flow.destination)
+            number: flow for number, flow in enumerate(flows) if recorder.rank in (flow.source, flow.destination)
         }
         (peer,) = (flow.destination for flow in flows if flow.source == recorder.rank)
         (started,) = recorder.received(Start)

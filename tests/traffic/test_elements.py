@@ -145,9 +145,7 @@ def test_sums_of_16_bit_floats_share_a_lane_while_their_significand_fits(dtype, 
 def test_packed_sums_are_those_of_rounded_multiples_in_float64(dtype, ranks):
     """To the bit; the block's largest elements are carried exactly, and the largest sum that there is fits."""
     form, m = FLOAT_FORMATS[dtype], magnitude_bits(dtype, ranks)
-    inputs = [
-        elements_of(np.random.default_rng(rank).standard_normal(63), dtype) for rank in range(ranks - 1)
-    ]
+    inputs = [elements_of(np.random.default_rng(rank).standard_normal(63), dtype) for rank in range(ranks - 1)]
     inputs.append(elements_of(np.full(63, 1 - 2.0 ** -(form.fraction_bits + 2)), dtype))
     encoding = _core.LaneEncoding(dtype.value, "sum", ranks)
     exponent = max(encoding.exponent(each) for each in inputs)
@@ -198,9 +196,7 @@ def test_sums_in_the_network_are_within_the_stated_bound(dtype, data, ranks, cou
     got = numbers(result, dtype).astype(np.float64)
     assert overflowed == bool(np.any(np.isinf(got)))
     columns = zip(*(numbers(each, dtype).astype(float) for each in inputs), strict=True)
-    exact = [
-        math.fsum(value * times for value, times in zip(column, repeats, strict=True)) for column in columns
-    ]
+    exact = [math.fsum(value * times for value, times in zip(column, repeats, strict=True)) for column in columns]
     form, bound = FLOAT_FORMATS[dtype], ranks * 0.5 * 2.0 ** (exponent - magnitude_bits(dtype, ranks))
     for value, wanted in zip(got, exact, strict=True):
         if math.isinf(value):

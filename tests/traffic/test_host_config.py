@@ -59,13 +59,9 @@ def test_full_has_no_value_left_at_its_default():
             if field.default is not dataclasses.MISSING and getattr(each, field.name) != field.default
         }
         assert given, each
-    named = {
-        name for nic in FULL.nics[1:] for name, value in vars(nic).items() if value != getattr(NIC, name)
-    }
+    named = {name for nic in FULL.nics[1:] for name, value in vars(nic).items() if value != getattr(NIC, name)}
     optional = {
-        each.name
-        for each in dataclasses.fields(NIC)
-        if not each.default is each.default_factory is dataclasses.MISSING
+        each.name for each in dataclasses.fields(NIC) if not each.default is each.default_factory is dataclasses.MISSING
     }
     assert named == optional
 

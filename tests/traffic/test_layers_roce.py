@@ -103,9 +103,7 @@ def test_opcodes_have_the_values_of_the_specification():
 def test_each_opcode_is_dissected_into_its_extended_headers(name):
     headers = EXTENDED_HEADERS[name]
     extended = bytes(range(1, 1 + sum(len(header()) for header in headers)))
-    data = (
-        b"" if name in ("RC_ACKNOWLEDGE", "RC_ATOMIC_ACKNOWLEDGE", "CNP", "READ_ACKNOWLEDGE") else b"\xab" * 8
-    )
+    data = b"" if name in ("RC_ACKNOWLEDGE", "RC_ATOMIC_ACKNOWLEDGE", "CNP", "READ_ACKNOWLEDGE") else b"\xab" * 8
     frame = raw(
         Ether(type=0x0800)
         / IP(src="10.0.0.1", dst="10.0.0.2", proto=17)

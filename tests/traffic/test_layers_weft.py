@@ -82,9 +82,7 @@ def test_engine_and_layer_agree_on_what_a_stack_says(hops, path_id, echo, overfl
     assert stack_in_bytes(headers["telemetry"]) == {
         "path_id": path_id,
         "overflow": overflow,
-        "hops": [
-            dict(zip(names, (rates[r] * 10**9, t, 128 * x, 80 * q), strict=True)) for r, t, x, q in hops
-        ],
+        "hops": [dict(zip(names, (rates[r] * 10**9, t, 128 * x, 80 * q), strict=True)) for r, t, x, q in hops],
     }
 
 

@@ -67,9 +67,7 @@ def test_flows(drawn, options):
 @given(st.integers(1, 9000), faults)
 def test_a_ring(element_count, options):
     spec = CollectiveSpec(RANKS, element_count, DataType.INT32, Operation.SUM, (10**10,), piece_bytes=4096)
-    schedules = [
-        COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, rank).of_lengths() for rank in range(RANKS)
-    ]
+    schedules = [COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, rank).of_lengths() for rank in range(RANKS)]
     of_bytes = outcome(schedules, AS_BYTES, element_count, **options)
     assert outcome(schedules, AS_LENGTHS, element_count, **options) == of_bytes
     assert all(status["state"] == "finished" for status in of_bytes[0])

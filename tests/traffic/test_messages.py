@@ -122,17 +122,11 @@ SAMPLES = [
         ServiceRequests("fetch_and_add", 100, 3, 8, 2**64 - 1),
     ),
     AskServiceRecords(10),
-    PrepareParameters(
-        11, ParameterPart(0, 1, 2, 3, None, "10.0.0.1"), ParameterRequests(10, 20, 4, 0.5, 0.25, 3), 7
-    ),
+    PrepareParameters(11, ParameterPart(0, 1, 2, 3, None, "10.0.0.1"), ParameterRequests(10, 20, 4, 0.5, 0.25, 3), 7),
     AskParameterRecords(11),
     PrepareTcpFlows(
         12,
-        (
-            TcpEnd(
-                3, 5001, True, "10.0.0.1", 4, 1, 2, 3, 4, "dctcp", True, False, 5, 6, 7, 8, 1, 2, {"g": 0.5}
-            ),
-        ),
+        (TcpEnd(3, 5001, True, "10.0.0.1", 4, 1, 2, 3, 4, "dctcp", True, False, 5, 6, 7, 8, 1, 2, {"g": 0.5}),),
         9,
     ),
     AskTcpRecords(12),
@@ -335,9 +329,7 @@ def test_an_unknown_field_is_named_with_those_that_there_are(data, command):
     message = message_of(command)
     objects = [(), *(place for place in places(message) if isinstance(section_at(message, place), dict))]
     place = data.draw(st.sampled_from(objects))
-    if place[-1:] in [("flows",), ("peers",), ("parameters",), ("ranks",), ("value",)] or place[-2:-1] == (
-        "peers",
-    ):
+    if place[-1:] in [("flows",), ("peers",), ("parameters",), ("ranks",), ("value",)] or place[-2:-1] == ("peers",):
         return  # objects with numbers and names of their own
     section_at(message, place)["speed"] = 1
     with pytest.raises(MessageError, match=r"field '.*speed' is unknown \(valid: "):

@@ -64,9 +64,7 @@ class Fabric:
     def __init__(self) -> None:
         self.hosts = Hosts()
         self.lost: set[int] = set()
-        self.detours = PlaneDetours(
-            self._losses, cast("Connections", self.hosts), cast("EndpointCalls", self.hosts)
-        )
+        self.detours = PlaneDetours(self._losses, cast("Connections", self.hosts), cast("EndpointCalls", self.hosts))
 
     def _losses(self) -> Losses:
         in_use = {0, 1, 2} - self.lost

@@ -12,9 +12,7 @@ PORT = 47910  # not RoCEv2's, which an endpoint on this machine may hold
 
 def send(family: int, address: str) -> socket.socket:
     sender = socket.socket(family, socket.SOCK_DGRAM)
-    sender.setsockopt(
-        socket.SOL_IP if family == socket.AF_INET else socket.IPPROTO_IPV6, 11, 1
-    )  # report errors
+    sender.setsockopt(socket.SOL_IP if family == socket.AF_INET else socket.IPPROTO_IPV6, 11, 1)  # report errors
     sender.settimeout(1)
     sender.connect((address, PORT))
     sender.send(struct.pack("!I", 1))

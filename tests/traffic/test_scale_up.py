@@ -18,14 +18,10 @@ class HostOfRanks:
     def __init__(self, ranks=4, size_bytes=1 << 20, **change):
         self.engine = Engine()
         figures = {"rate_bps": RATE_BPS, "latency_ps": LATENCY_PS} | change
-        links = ScaleUpLinks(
-            _core.ScaleUpDomain(self.engine, port_count=ranks, **figures), tuple(range(ranks))
-        )
+        links = ScaleUpLinks(_core.ScaleUpDomain(self.engine, port_count=ranks, **figures), tuple(range(ranks)))
         self.nics = [Nic(self.engine, f"h{rank}") for rank in range(ranks)]
         self.executors = [_core.ScheduleExecutor(self.engine) for _ in range(ranks)]
-        self.ports = [
-            ScaleUpPort(links, rank, self.nics[rank], self.executors[rank]) for rank in range(ranks)
-        ]
+        self.ports = [ScaleUpPort(links, rank, self.nics[rank], self.executors[rank]) for rank in range(ranks)]
         self.data = [np.full(size_bytes, rank, np.uint8) for rank in range(ranks)]
         self.memory = [nic.register_memory(data) for nic, data in zip(self.nics, self.data, strict=True)]
         for rank in range(ranks):

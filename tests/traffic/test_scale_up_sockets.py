@@ -35,9 +35,7 @@ class RankProcess:
         config = ScaleUpConfig(tuple(sorted(ranks)), RATE_BPS, LATENCY_PS, sockets)
         self.nic = Nic(self.engine, f"h{rank}")
         self.executor = _core.ScheduleExecutor(self.engine)
-        self.port = ScaleUpPort(
-            ScaleUpLinks.to_processes(config, rank, self.engine), rank, self.nic, self.executor
-        )
+        self.port = ScaleUpPort(ScaleUpLinks.to_processes(config, rank, self.engine), rank, self.nic, self.executor)
         self.data = np.full(size_bytes, rank + 1, np.uint8)
         self.memory = self.nic.register_memory(self.data)
         for peer in sockets:
@@ -60,9 +58,7 @@ class HostOfProcesses:
         made.add_buffer(self.processes[rank].data)
         return made
 
-    def write(
-        self, schedule: _core.Schedule, rank: int, peer: int, length: int, immediate: int | None = None
-    ) -> int:
+    def write(self, schedule: _core.Schedule, rank: int, peer: int, length: int, immediate: int | None = None) -> int:
         there = self.processes[peer].memory
         return schedule.add_write(
             self.processes[rank].port.channels()[Channel(0, peer, SCALE_UP)],

@@ -22,9 +22,7 @@ from weft.traffic.schedules import CollectiveSpec
 FAULTS = {"loss": 0.02, "duplicate": 0.02, "delay_probability": 0.02, "extra_delay_ps": 5 * DELAY_PS}
 
 
-def ring(
-    ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, planes=2, piece_bytes=4096, run_tag=0
-):
+def ring(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, planes=2, piece_bytes=4096, run_tag=0):
     spec = CollectiveSpec(ranks, elements, dtype, operation, (RATE_BPS,) * planes, piece_bytes, run_tag)
     return [COLLECTIVE_KINDS["allreduce"].schedule("ring", spec, rank) for rank in range(ranks)]
 
@@ -84,9 +82,7 @@ def test_ring_takes_the_time_of_the_bytes_it_moves():
     inputs = integers(ranks, elements)
     runs = network.start(schedules, inputs)
     network.engine.run()
-    finished_ps = max(
-        host.executor.status(run)["finished_ps"] for host, run in zip(network.hosts, runs, strict=True)
-    )
+    finished_ps = max(host.executor.status(run)["finished_ps"] for host, run in zip(network.hosts, runs, strict=True))
     bytes_sent = 2 * (ranks - 1) / ranks * elements * 4
     least_ps = bytes_sent * 8 / RATE_BPS * 1e12
     assert least_ps < finished_ps < 1.25 * least_ps
@@ -156,9 +152,7 @@ def test_incast_and_permutation_deliver_every_byte(faults):
 @given(st.data())
 def test_every_message_goes_to_one_that_waits_for_it(data):
     """Be it early or late, one of several with the same immediate, or after those who waited have given up."""
-    sent = data.draw(
-        st.lists(st.integers(0, 40) | st.integers(2**32 - 3, 2**32 - 1), min_size=1, max_size=60)
-    )
+    sent = data.draw(st.lists(st.integers(0, 40) | st.integers(2**32 - 3, 2**32 - 1), min_size=1, max_size=60))
     waited = data.draw(st.permutations(sent))
     sender, receiver, gives_up = (RankSchedule(rank, {DATA: 4}) for rank in (0, 1, 1))
     word = Span(DATA, 0, 4)

@@ -34,10 +34,7 @@ def test_a_step_reads_and_those_after_it_find_what_was_read(loss):
     schedule = _core.Schedule()
     target, result = schedule.add_buffer(here), schedule.add_buffer(sums)
     half = SIZE // 2
-    reads = [
-        schedule.add_read(channel, (target, at, half), remote_address=at, rkey=memory.rkey)
-        for at in (0, half)
-    ]
+    reads = [schedule.add_read(channel, (target, at, half), remote_address=at, rkey=memory.rkey) for at in (0, half)]
     schedule.add_reduce((result, 0, SIZE), (target, 0, SIZE), dtype="int32", operation="sum", after=reads)
     assert run(network, host, schedule)["state"] == "finished"
     assert np.array_equal(here, there)

@@ -26,12 +26,8 @@ def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rate
 
 def interpreted(collective, algorithm, spec, inputs, seed=0):
     """All ranks' schedules of a collective, about to run on these inputs."""
-    schedules = [
-        COLLECTIVE_KINDS[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)
-    ]
-    return Interpreter(
-        schedules, inputs, seed, spec.dtype, spec.operation, teams_of(collective, algorithm, spec)
-    )
+    schedules = [COLLECTIVE_KINDS[collective].schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
+    return Interpreter(schedules, inputs, seed, spec.dtype, spec.operation, teams_of(collective, algorithm, spec))
 
 
 def teams_of(collective, algorithm, spec):
@@ -46,9 +42,7 @@ def drawn_collectives(draw):
     collective = draw(st.sampled_from(sorted(COLLECTIVE_KINDS)))
     algorithm = draw(st.sampled_from(sorted(each.name for each in COLLECTIVE_KINDS[collective].algorithms)))
     per_host, stride, blocks = draw(
-        st.sampled_from(
-            [(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)]
-        )
+        st.sampled_from([(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)])
     )
     if algorithm.startswith("hierarchical") and per_host == 1:
         per_host, stride = 3, 2
@@ -114,24 +108,16 @@ def test_lengths_transfer_what_data_does(drawn, seed):
     whole = interpreted(collective, algorithm, spec, inputs_of(spec, seed), seed)
     whole.results(spec.dtype.storage)
     schedules = [schedule.of_lengths() for schedule in whole.schedules]
-    data = [
-        np.zeros(spec.element_count if DATA in each.buffer_bytes else 0, spec.dtype.storage)
-        for each in schedules
-    ]
+    data = [np.zeros(spec.element_count if DATA in each.buffer_bytes else 0, spec.dtype.storage) for each in schedules]
     teams = teams_of(collective, algorithm, spec)
     lengths = Interpreter(schedules, data, seed, spec.dtype, spec.operation, teams)
     lengths.results(spec.dtype.storage)
     transfers = [
-        sorted(
-            (each.rank, each.channel.plane, each.channel.peer, each.immediate, each.length_bytes)
-            for each in sent
-        )
+        sorted((each.rank, each.channel.plane, each.channel.peer, each.immediate, each.length_bytes) for each in sent)
         for sent in (whole.sent, lengths.sent)
     ]
     assert transfers[0] == transfers[1]
-    assert all(
-        len(stepper.done) == steps_of(each) for stepper, each in zip(lengths.steppers, schedules, strict=True)
-    )
+    assert all(len(stepper.done) == steps_of(each) for stepper, each in zip(lengths.steppers, schedules, strict=True))
 
 
 @pytest.mark.parametrize("ranks", [3, 8])
@@ -198,10 +184,7 @@ def test_a_hierarchical_all_reduce_loads_every_rail_alike():
     """Hosts of 4 ranks, 4 hosts: a NIC carries 2(h-1)/h of a quarter, a scale-up link 2(r-1)/r of all."""
     spec = spec_of(16, 16 * 1024, rates=(1,), ranks_per_host=4, rank_stride=4)
     size_bytes = 4 * 16 * 1024
-    assert (
-        sent_bytes("allreduce", "hierarchical", spec)
-        == [(2 * 3 / 4 * size_bytes / 4, 2 * 3 / 4 * size_bytes)] * 16
-    )
+    assert sent_bytes("allreduce", "hierarchical", spec) == [(2 * 3 / 4 * size_bytes / 4, 2 * 3 / 4 * size_bytes)] * 16
 
 
 def test_rings_leave_a_host_by_the_rail_on_which_they_enter_the_next():
@@ -274,8 +257,7 @@ def test_in_network_stripes_follow_the_rates_of_the_planes():
     interpreter.steppers[3].begin()
     start = interpreter.memory[3][DATA].ctypes.data
     spans = [
-        (plane, address - start, length)
-        for _, plane, address, length, _ in interpreter.steppers[3].take_aggregations()
+        (plane, address - start, length) for _, plane, address, length, _ in interpreter.steppers[3].take_aggregations()
     ]
     assert spans == [(0, 0, 19200), (1, 19200, 6400)]
 
@@ -286,9 +268,7 @@ def test_stripes_cover_everything_once_in_whole_blocks(elements, rates):
     assert [i for r in ranges for i in (r.start, r.stop)][1:-1:2] == [r.start for r in ranges[1:]]
     assert (ranges[0].start, ranges[-1].stop) == (0, elements)
     assert all(r.start % 64 == 0 or r.start == elements for r in ranges)
-    assert all(
-        abs(len(r) - elements * rate / sum(rates)) < 128 for r, rate in zip(ranges, rates, strict=True)
-    )
+    assert all(abs(len(r) - elements * rate / sum(rates)) < 128 for r, rate in zip(ranges, rates, strict=True))
 
 
 @given(st.integers(0, 1000), st.integers(0, 1000), st.integers(1, 50))
@@ -354,9 +334,7 @@ def test_unknown_algorithms_and_ranks_are_refused_by_name():
 def test_incast_and_permutation_say_who_sends_to_whom():
     assert incast(0, range(3), 100, plane=1) == [Flow(1, 0, 100, 1), Flow(2, 0, 100, 1)]
     flows = permutation(16, 4096, seed=3)
-    assert (
-        sorted(flow.source for flow in flows) == sorted(flow.destination for flow in flows) == list(range(16))
-    )
+    assert sorted(flow.source for flow in flows) == sorted(flow.destination for flow in flows) == list(range(16))
     assert all(flow.source != flow.destination for flow in flows)
     assert flows == permutation(16, 4096, seed=3) != permutation(16, 4096, seed=4)
 

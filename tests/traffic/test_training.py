@@ -52,9 +52,7 @@ def test_buckets_fill_from_the_last_layer_on():
 
 @pytest.mark.parametrize("algorithm", FLAT)
 def test_a_bucket_waits_for_its_layers_and_for_the_bucket_before(algorithm):
-    step = TrainingStep(
-        (Layer(64, 5, 10), Layer(64, 6, 20), Layer(64, 7, 30)), bucket_bytes=4 * 64, optimizer_ps=9
-    )
+    step = TrainingStep((Layer(64, 5, 10), Layer(64, 6, 20), Layer(64, 7, 30)), bucket_bytes=4 * 64, optimizer_ps=9)
     spec = spec_of(2, 192, planes=1)
     interpreter = interpreted(step, algorithm, spec)
     interpreter.results("int32")
@@ -70,9 +68,7 @@ def test_lengths_keep_the_order_of_a_step():
     lengths = Interpreter([each.of_lengths() for each in whole.schedules], [np.zeros(0, np.int32)] * 3)
     lengths.results("int32")
     transfers = [
-        sorted(
-            (each.time_ps, each.rank, each.channel.peer, each.immediate, each.length_bytes) for each in sent
-        )
+        sorted((each.time_ps, each.rank, each.channel.peer, each.immediate, each.length_bytes) for each in sent)
         for sent in (whole.sent, lengths.sent)
     ]
     assert transfers[0] == transfers[1]

@@ -46,9 +46,7 @@ def test_a_section_has_the_keys_that_hosts_take() -> None:
 @pytest.mark.parametrize("key", KEYS)
 def test_a_key_reaches_queue_pairs_by_its_name(key: str) -> None:
     value = given(key)
-    settings = read(
-        **{key: int(value.replace(",", "")) if value[0].isdigit() and value[-1].isdigit() else value}
-    )
+    settings = read(**{key: int(value.replace(",", "")) if value[0].isdigit() and value[-1].isdigit() else value})
     options = settings.queue_pair_options(10, 1000, PathTraits())
     assert options[OPTIONS[key]] == getattr(settings, key)
     assert options != TransportSettings().queue_pair_options(10, 1000, PathTraits())

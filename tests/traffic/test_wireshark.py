@@ -135,10 +135,7 @@ def test_selective_repeat_reads_as_writes_of_one_packet(tmp_path):
     rkey = pair.b.nic.register_sink(1000, virtual_address=0x1000).rkey
     pair.a.queue_pair.post_write(None, 0, 1000, 0x1000, rkey, immediate=7)
     pair.run(lossy, lambda: bool(pair.a.completions.poll()))
-    packets = [
-        each["infiniband"]
-        for each in dissect(tmp_path / "selective.pcap", [Ether(frame) for frame in frames])
-    ]
+    packets = [each["infiniband"] for each in dissect(tmp_path / "selective.pcap", [Ether(frame) for frame in frames])]
     writes = [each["infiniband.reth_tree"] for each in packets if "infiniband.reth_tree" in each]
     assert [int(each["infiniband.reth.dmalen"]) for each in writes] == [256, 256, 256, 232, 256]
     addresses = [int(each["infiniband.reth.va"], 0) for each in writes]

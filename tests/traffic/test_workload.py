@@ -56,9 +56,7 @@ def test_tables_that_are_none_are_refused(tmp_path, text, message):
     path.write_text(text)
     with pytest.raises(ValueError, match=f"mine.*{message}"):
         FlowSizes.from_file(path)
-    with refused(
-        ValueError, valid="websearch, fb_hadoop, alibaba_storage", problem="unknown flow sizes 'mine'"
-    ):
+    with refused(ValueError, valid="websearch, fb_hadoop, alibaba_storage", problem="unknown flow sizes 'mine'"):
         flow_sizes("mine")
 
 

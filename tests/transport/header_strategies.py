@@ -54,9 +54,7 @@ OPCODES: dict[int, tuple[tuple[str, ...], bool]] = {
 _GROUPS: dict[str, st.SearchStrategy[Any]] = {
     "deth": st.fixed_dictionaries({"q_key": U32, "source_qp": U24}),
     "reth": st.fixed_dictionaries({"virtual_address": U64, "rkey": U32, "length_bytes": U32}),
-    "atomic_eth": st.fixed_dictionaries(
-        {"virtual_address": U64, "rkey": U32, "swap_or_add": U64, "compare": U64}
-    ),
+    "atomic_eth": st.fixed_dictionaries({"virtual_address": U64, "rkey": U32, "swap_or_add": U64, "compare": U64}),
     "aeth": st.fixed_dictionaries({"syndrome": U8, "msn": U24}),
     "atomic_ack_original": U64,
     "immediate": U32,
@@ -101,9 +99,7 @@ aggregation = st.fixed_dictionaries(
 )
 
 
-def _bth(
-    opcode: st.SearchStrategy[int], destination_qp: st.SearchStrategy[int]
-) -> st.SearchStrategy[dict[str, Any]]:
+def _bth(opcode: st.SearchStrategy[int], destination_qp: st.SearchStrategy[int]) -> st.SearchStrategy[dict[str, Any]]:
     flags = ("solicited", "migrated", "fecn", "becn", "acknowledge_request")
     return st.fixed_dictionaries(
         {
@@ -121,9 +117,7 @@ def network_headers(draw: st.DrawFn, version: int | None = None) -> dict[str, An
     """Ethernet, INT shim or none, IP and UDP."""
     version = version or draw(st.sampled_from((4, 6)))
     addresses = (
-        U32.map(ipaddress.IPv4Address)
-        if version == 4
-        else st.integers(0, 2**128 - 1).map(ipaddress.IPv6Address)
+        U32.map(ipaddress.IPv4Address) if version == 4 else st.integers(0, 2**128 - 1).map(ipaddress.IPv6Address)
     )
     headers = {
         "destination_mac": draw(macs),

@@ -82,9 +82,7 @@ class Host:
         )
 
 
-def make_host(
-    engine: Engine, index: int, link: Link, rate_bps: int, nic_costs: dict[str, int] | None = None
-) -> Host:
+def make_host(engine: Engine, index: int, link: Link, rate_bps: int, nic_costs: dict[str, int] | None = None) -> Host:
     nic = Nic(engine, f"h{index}", **(nic_costs or {}))
     port = TransmitPort(engine, link, rate_bps=rate_bps)
     host = Host(engine, index, nic, port, CompletionQueue(engine))

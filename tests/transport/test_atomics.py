@@ -71,12 +71,8 @@ def test_the_packets_are_those_of_the_specification() -> None:
     limit=st.sampled_from([1, 2, 16]),
 )
 @settings(max_examples=80, deadline=None)
-def test_each_atomic_is_done_once(
-    retransmission: str, actions: list[str], steps: list[str], limit: int
-) -> None:
-    pair = wired_pair(
-        retransmission=retransmission, path_mtu_bytes=256, **PATIENT, max_outstanding_reads=limit
-    )
+def test_each_atomic_is_done_once(retransmission: str, actions: list[str], steps: list[str], limit: int) -> None:
+    pair = wired_pair(retransmission=retransmission, path_mtu_bytes=256, **PATIENT, max_outstanding_reads=limit)
     left = list(actions)
 
     def wire(_sender: str, frame: bytes) -> list[bytes]:
@@ -106,8 +102,7 @@ def test_each_atomic_is_done_once(
     pair.run(
         wire,
         lambda: bool(
-            statuses.extend(each["status"] for each in pair.a.completions.poll())
-            or len(statuses) == len(steps)
+            statuses.extend(each["status"] for each in pair.a.completions.poll()) or len(statuses) == len(steps)
         ),
     )
     assert set(statuses) == {"success"}

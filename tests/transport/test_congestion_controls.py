@@ -121,9 +121,7 @@ def test_hpcc_follows_algorithm_1(steps: list[list[tuple[int, int, int]]], ahead
             for hop, (passed, units, cells) in zip(hops, step, strict=True)
         ]
         telemetry: Any = {"echo": True, "hop_count": 2, "path_id": 7, "hops": hops}
-        hpcc.on_acknowledgement(
-            sequence * US, sequence=sequence, next_sequence=sequence + ahead, telemetry=telemetry
-        )
+        hpcc.on_acknowledgement(sequence * US, sequence=sequence, next_sequence=sequence + ahead, telemetry=telemetry)
         model.acknowledge(sequence, sequence + ahead, hops)
         assert hpcc.window_bytes == pytest.approx(model.w, abs=1.5)
         assert hpcc.pacing_rate_bps == pytest.approx(8 * model.w / model.t, rel=1e-4)
@@ -440,9 +438,7 @@ def test_swift_gives_flows_of_one_rate_the_same_room_for_a_queue() -> None:
     """Windows as their round trips: with the window itself in the target, the farther flow has the lower one."""
 
     def grows(window_packets: float, round_trip_ps: int, hops: int, **parameters: float) -> bool:
-        swift = swift_in_three_tiers(
-            initial_window_packets=window_packets, max_window_packets=200, **parameters
-        )
+        swift = swift_in_three_tiers(initial_window_packets=window_packets, max_window_packets=200, **parameters)
         before = swift.window_bytes
         swift.on_acknowledgement(1000 * US, round_trip_ps=round_trip_ps, hops=hops)
         return swift.window_bytes > before
@@ -453,9 +449,7 @@ def test_swift_gives_flows_of_one_rate_the_same_room_for_a_queue() -> None:
         while high - low > 1000:
             queue_ps = (low + high) // 2
             window = rate_packets_per_us * (idle_ps + queue_ps) / US
-            low, high = (
-                (queue_ps, high) if grows(window, idle_ps + queue_ps, hops, **parameters) else (low, queue_ps)
-            )
+            low, high = (queue_ps, high) if grows(window, idle_ps + queue_ps, hops, **parameters) else (low, queue_ps)
         return low
 
     for rate in (0.5, 2.0, 5.0):

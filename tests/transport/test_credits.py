@@ -44,8 +44,7 @@ def test_whatever_the_wire_does_each_send_finds_a_receive(
     pair.run(
         wire,
         lambda: bool(
-            statuses.extend(each["status"] for each in pair.a.completions.poll())
-            or len(statuses) == len(sizes)
+            statuses.extend(each["status"] for each in pair.a.completions.poll()) or len(statuses) == len(sizes)
         ),
     )
     assert set(statuses) == {"success"}

@@ -82,9 +82,7 @@ def test_queue_pairs_take_turns_and_acknowledgements_go_first() -> None:
     link, tap = Link(engine), Collector(engine)
     link.connect(tap)
     nic = Nic(engine, "sender")
-    nic.add_port(
-        TransmitPort(engine, link, rate_bps=RATE_BPS), mac=TO_B["destination_mac"], addresses=["10.0.0.2"]
-    )
+    nic.add_port(TransmitPort(engine, link, rate_bps=RATE_BPS), mac=TO_B["destination_mac"], addresses=["10.0.0.2"])
     completions = CompletionQueue(engine)
     queue_pairs = [
         RcQueuePair(
@@ -127,9 +125,7 @@ def test_planes_are_independent() -> None:
         for plane in range(2):
             link = Link(engine, name=f"{side}.{plane}", delay_ps=US)
             port = TransmitPort(engine, link, rate_bps=RATE_BPS)
-            nic.add_port(
-                port, mac=f"02:00:0{plane}:00:00:0{side + 1}", addresses=[f"10.{plane}.0.{side + 1}"]
-            )
+            nic.add_port(port, mac=f"02:00:0{plane}:00:00:0{side + 1}", addresses=[f"10.{plane}.0.{side + 1}"])
             links[side, plane] = link
     for (side, plane), link in links.items():
         link.connect(nics[1 - side], plane)
@@ -276,9 +272,7 @@ def test_a_line_does_not_wake_when_there_is_nothing_to_send() -> None:
     pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, rkey)
     pair.engine.run()
     assert target.tobytes() == source.tobytes()
-    assert (
-        pair.engine.events_served == 3
-    )  # packet, acknowledgement, the timer, which finds that everything has arrived
+    assert pair.engine.events_served == 3  # packet, acknowledgement, the timer, which finds that everything has arrived
 
 
 def test_a_window_that_is_full_keeps_the_line_asleep_until_an_acknowledgement() -> None:

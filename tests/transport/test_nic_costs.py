@@ -96,9 +96,7 @@ def star(count: int, **nic_costs: int) -> tuple[Engine, Nic, Nic, list[TransmitP
     return engine, nics[0], nics[1], transmit_ports
 
 
-def queue_pair(
-    nic: Nic, side: int, port: int, number: int, done: CompletionQueue, rate_bps: int = 0
-) -> RcQueuePair:
+def queue_pair(nic: Nic, side: int, port: int, number: int, done: CompletionQueue, rate_bps: int = 0) -> RcQueuePair:
     return RcQueuePair(
         nic,
         port,

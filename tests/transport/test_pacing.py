@@ -45,9 +45,7 @@ def completion_ps(pair: RdmaPair, packets: int) -> int:
     """When a message of so many packets has arrived."""
     source = random_bytes(packets * MTU)
     target: Any = np.zeros_like(source)
-    pair.a.queue_pair.post_write(
-        pair.a.register(source), 0, len(source), 0, pair.b.register(target).rkey, immediate=1
-    )
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, pair.b.register(target).rkey, immediate=1)
     while not (done := pair.b.completions.poll()):
         pair.engine.run_for(US // 10)
         assert pair.engine.now_ps < 5000 * US

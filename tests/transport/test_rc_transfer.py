@@ -111,9 +111,7 @@ def test_one_bandwidth_delay_product_fills_the_line() -> None:
 @given(window=st.integers(1, 40_000), size=st.integers(0, 60_000), ack_interval=st.integers(1, 20))
 @settings(max_examples=50, deadline=None)
 def test_the_window_is_respected(window: int, size: int, ack_interval: int) -> None:
-    pair = wired_pair(
-        window_bytes=window, ack_interval_packets=ack_interval, retransmission_timeout_ps=10**12
-    )
+    pair = wired_pair(window_bytes=window, ack_interval_packets=ack_interval, retransmission_timeout_ps=10**12)
     source = random_bytes(size)
     target = np.zeros_like(source)
     rkey = pair.b.register(target).rkey
@@ -221,9 +219,7 @@ class FaultyWire:
 def test_messages_arrive_exactly_once_and_in_order(
     actions: list[str], sizes: list[int], initial_psn: int, ack_interval: int
 ) -> None:
-    pair = wired_pair(
-        path_mtu_bytes=256, initial_psn=initial_psn, ack_interval_packets=ack_interval, **PATIENT
-    )
+    pair = wired_pair(path_mtu_bytes=256, initial_psn=initial_psn, ack_interval_packets=ack_interval, **PATIENT)
     messages = [random_bytes(size, seed) for seed, size in enumerate(sizes)]
     arrived = [np.zeros(max(sizes), np.uint8) for _ in sizes]
     for work_id, (message, buffer) in enumerate(zip(messages, arrived, strict=True)):
@@ -238,12 +234,7 @@ def test_messages_arrive_exactly_once_and_in_order(
 
     pair.run(FaultyWire(list(actions)), finished)
     received = pair.b.completions.poll()
-    assert (
-        done
-        == [c["work_id"] for c in received]
-        == [c["immediate"] for c in received]
-        == list(range(len(sizes)))
-    )
+    assert done == [c["work_id"] for c in received] == [c["immediate"] for c in received] == list(range(len(sizes)))
     assert [c["length_bytes"] for c in received] == sizes
     for message, buffer in zip(messages, arrived, strict=True):
         assert np.array_equal(buffer[: len(message)], message)
@@ -597,9 +588,7 @@ def test_ipv6_packets_carry_the_entropy_of_their_udp_port_as_flow_label(port: in
 def test_the_nic_s_entropy_seed_draws_source_ports() -> None:
     def ports(seed: int) -> list[int]:
         engine = Engine(seed=1)
-        hosts = [
-            make_host(engine, index, Link(engine), RATE_BPS, {"entropy_seed": seed}) for index in range(1, 10)
-        ]
+        hosts = [make_host(engine, index, Link(engine), RATE_BPS, {"entropy_seed": seed}) for index in range(1, 10)]
         for host in hosts[1:]:
             host.connect(hosts[0], 4)
         return [host.queue_pair.source_udp_port for host in hosts[1:]]

@@ -170,17 +170,11 @@ def test_whatever_the_wire_loses_or_repeats_all_is_read(
 
 
 @given(
-    actions=st.lists(
-        st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold"]), max_size=80
-    ),
-    steps=st.lists(
-        st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 5 * 256)), min_size=1, max_size=8
-    ),
+    actions=st.lists(st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold"]), max_size=80),
+    steps=st.lists(st.tuples(st.sampled_from(["read", "write"]), st.integers(0, 5 * 256)), min_size=1, max_size=8),
 )
 @settings(max_examples=100, deadline=None)
-def test_reads_and_writes_mixed_over_paths_that_reorder(
-    actions: list[str], steps: list[tuple[str, int]]
-) -> None:
+def test_reads_and_writes_mixed_over_paths_that_reorder(actions: list[str], steps: list[tuple[str, int]]) -> None:
     pair = wired_pair(
         retransmission="selective-repeat",
         path_mtu_bytes=256,
@@ -304,9 +298,7 @@ def test_a_read_too_many_is_refused() -> None:
     pair = wired_pair(max_outstanding_reads=2, sender={"max_outstanding_reads": 4}, window_bytes=3000)
     post_reads(pair, [20 * MTU] * 4)
     seen: list[str] = []
-    pair.run(
-        ideal_wire, lambda: seen.extend(c["status"] for c in pair.a.completions.poll()) or len(seen) == 4
-    )
+    pair.run(ideal_wire, lambda: seen.extend(c["status"] for c in pair.a.completions.poll()) or len(seen) == 4)
     assert "remote_invalid_request" in seen
 
 

@@ -33,9 +33,7 @@ def post(pair: WiredPair, sizes: list[int], seed: int = 0) -> tuple[Bytes, Bytes
     rkey = pair.b.register(target, virtual_address=1 << 40).rkey
     region, offset = pair.a.register(source), 0
     for number, size in enumerate(sizes):
-        pair.a.queue_pair.post_write(
-            region, offset, size, (1 << 40) + offset, rkey, immediate=number, work_id=number
-        )
+        pair.a.queue_pair.post_write(region, offset, size, (1 << 40) + offset, rkey, immediate=number, work_id=number)
         offset += size
     return source, target
 
@@ -97,9 +95,7 @@ def test_go_back_n_sends_more() -> None:
 
 
 @given(
-    drops=st.lists(
-        st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold"]), max_size=80
-    ),
+    drops=st.lists(st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold"]), max_size=80),
     sizes=st.lists(st.integers(0, 5 * MTU), min_size=1, max_size=8),
     psn=st.sampled_from([0, 0xFFFFFD]),
     window_us=st.sampled_from([0, 3]),
@@ -172,9 +168,7 @@ def test_spraying_arrives_exactly_over_links_that_reorder() -> None:
     )
     source = random_bytes(300_000)
     target = np.zeros_like(source)
-    pair.a.queue_pair.post_write(
-        pair.a.register(source), 0, len(source), 0, pair.b.register(target).rkey, immediate=7
-    )
+    pair.a.queue_pair.post_write(pair.a.register(source), 0, len(source), 0, pair.b.register(target).rkey, immediate=7)
     pair.engine.run()
     assert np.array_equal(source, target)
     assert pair.b.queue_pair.stats()["out_of_sequence_packets"] > 100
@@ -229,9 +223,7 @@ def test_paths_follow_from_the_seed() -> None:
         return [choice.entropy(now, index) for index, now in enumerate(times)]
 
     quick = [US * index for index in range(200)]
-    assert (
-        ports(spray(5, 1 << 14), quick) == ports(spray(5, 1 << 14), quick) != ports(spray(6, 1 << 14), quick)
-    )
+    assert ports(spray(5, 1 << 14), quick) == ports(spray(5, 1 << 14), quick) != ports(spray(6, 1 << 14), quick)
     assert len(set(ports(spray(5, 1 << 14), quick))) > 190
     assert len(set(ports(spray(5, 8), quick))) == 8
     assert len(set(ports(flowlet(5, 2 * US), quick))) == 1

@@ -43,9 +43,7 @@ def inputs_of(dtype, count, ranks):
     generator = np.random.default_rng(3)
     if dtype == "int32":
         return [generator.integers(-(2**31), 2**31, count).astype(np.int32) for _ in range(ranks)]
-    return [
-        (generator.standard_normal(count) * 10.0 ** (rank % 5)).astype(np.float32) for rank in range(ranks)
-    ]
+    return [(generator.standard_normal(count) * 10.0 ** (rank % 5)).astype(np.float32) for rank in range(ranks)]
 
 
 def sent_bytes(fabric, table):
@@ -60,9 +58,7 @@ def test_hosts_reduce_inside_first(name, trees):
     with Fabric(topology, clock="virtual", trees=trees) as fabric:
         for dtype, operation, count in REDUCTIONS:
             inputs = inputs_of(dtype, count, topology.rank_count)
-            run = fabric.run(
-                CollectiveRequest("allreduce", inputs, "hierarchical-in-network", operation=operation)
-            )
+            run = fabric.run(CollectiveRequest("allreduce", inputs, "hierarchical-in-network", operation=operation))
             assert run.result.ok, (dtype, operation, count)
             if dtype == "int32" and operation == "sum":
                 np.testing.assert_array_equal(run.buffers[1], np.sum(inputs, axis=0, dtype=np.int32))
@@ -71,9 +67,7 @@ def test_hosts_reduce_inside_first(name, trees):
 def test_losses_change_nothing():
     topology = FABRICS["side by side"]
     with Fabric(topology, clock="virtual", trees=2, faults={"loss": 0.02}) as fabric:
-        run = fabric.run(
-            CollectiveRequest("allreduce", inputs_of("int32", 20_000, 8), "hierarchical-in-network")
-        )
+        run = fabric.run(CollectiveRequest("allreduce", inputs_of("int32", 20_000, 8), "hierarchical-in-network"))
     assert run.result.ok
     assert run.result.retransmissions > 0
 
@@ -82,9 +76,7 @@ def test_a_nic_carries_its_ranks_share_once():
     """Of hosts of four ranks, a quarter of the data in packets of 64 elements, whatever the number of hosts."""
     size_bytes = 1 << 20
     with Fabric(FABRICS["rails"], clock="virtual", int_telemetry=False) as fabric:
-        result = fabric.run(
-            CollectiveRequest("allreduce", size_bytes, "hierarchical-in-network", dtype="int32")
-        ).result
+        result = fabric.run(CollectiveRequest("allreduce", size_bytes, "hierarchical-in-network", dtype="int32")).result
         stats = fabric.hosts.stats()
     packets = size_bytes // 4 // PAYLOAD_BYTES
     assert [each["planes"][0]["aggregation"]["contributions_sent"] for each in stats] == [packets] * 8
@@ -107,9 +99,7 @@ def test_uplinks_share_what_goes_to_the_roots(trees):
         for port in topology.switch(leaf).fabric_ports
     ]
     up = [after[port] - before[port] for port, _, _ in links]
-    of_spines = {
-        spine: [after[end] - before[end] for _, end, node in links if node == spine] for _, _, spine in links
-    }
+    of_spines = {spine: [after[end] - before[end] for _, end, node in links if node == spine] for _, _, spine in links}
     assert sorted(of_spines.values()) == [[0, 0]] * (4 - trees) + [[share, share]] * trees
     assert sorted(up) == [0] * 2 * (4 - trees) + [share] * 2 * trees
 

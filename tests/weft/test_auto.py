@@ -186,8 +186,7 @@ def test_an_algorithm_that_has_no_slots_is_left_out():
     reasons = []
     with Fabric(FABRICS["one plane"], clock="virtual", tenants=tenants, progress=reasons.append) as fabric:
         blue, nobody = (
-            fabric.run(CollectiveRequest("allreduce", 4096, "auto", tenant=tenant)).result
-            for tenant in ("blue", "")
+            fabric.run(CollectiveRequest("allreduce", 4096, "auto", tenant=tenant)).result for tenant in ("blue", "")
         )
         with refused(BadInputError, valid="blue", problem="unknown tenant 'red'"):
             fabric.run(CollectiveRequest("allreduce", 4096, "auto", tenant="red"))
@@ -246,9 +245,7 @@ def test_algorithms_without_a_cost_are_predicted_by_their_probes(tmp_path, monke
     )
     monkeypatch.chdir(tmp_path)
     with Fabric(two_tiers(planes=1), clock="virtual", int_telemetry=False) as fabric:
-        small, large = (
-            fabric.run(CollectiveRequest("mine.py:Mine", size, "auto")).result for size in (256, 4 << 20)
-        )
+        small, large = (fabric.run(CollectiveRequest("mine.py:Mine", size, "auto")).result for size in (256, 4 << 20))
     assert (small.choice.algorithm, large.choice.algorithm) == ("two", "one")
     assert small.choice.predicted_ps == pytest.approx(small.time_ps, rel=0.05)
 
@@ -265,9 +262,7 @@ MEASURED_PS = {
 @pytest.mark.parametrize(("size_bytes", "within"), [(1 << 21, 0.0), (1_700_000, 0.1)])
 def test_links_that_a_ring_s_neighbours_share_are_predicted_as_measured(size_bytes, within):
     """The ring's steps hide the transfer on idle links; three flows on one link show it. The tree is 60 % faster."""
-    spec = fabric_run_spec(
-        torus(planes=1, shape=(3, 5), host_rate_bps=RATE_BPS, delay_ps=2_000_000), clock="virtual"
-    )
+    spec = fabric_run_spec(torus(planes=1, shape=(3, 5), host_rate_bps=RATE_BPS, delay_ps=2_000_000), clock="virtual")
 
     def probe(_question, algorithm, size_bytes):
         if algorithm not in MEASURED_PS:

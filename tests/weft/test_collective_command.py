@@ -45,9 +45,7 @@ def test_one_run_has_one_time():
 def test_json_has_every_repetition():
     (result,) = json.loads(output_of(*COMMAND, "--repetitions", 4, "--json"))["collectives"]
     assert len(result["times_ps"]) == 4
-    assert (
-        result["least_time_ps"] == min(result["times_ps"]) <= result["time_ps"] <= result["largest_time_ps"]
-    )
+    assert result["least_time_ps"] == min(result["times_ps"]) <= result["time_ps"] <= result["largest_time_ps"]
 
 
 @pytest.mark.parametrize("option", [("-n", 0), ("-w", -1)])

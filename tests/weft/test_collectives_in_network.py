@@ -44,9 +44,7 @@ def wire_bytes(with_lanes, packets=PACKETS):
 
 
 def sent_bytes(fabric):
-    return {
-        name: sum(port.transmitted_by_kind().values()) for name, port in fabric.lab._transmit_ports().items()
-    }
+    return {name: sum(port.transmitted_by_kind().values()) for name, port in fabric.lab._transmit_ports().items()}
 
 
 @pytest.mark.parametrize("collective", MATRIX)
@@ -122,18 +120,14 @@ def test_ranks_in_any_order_get_what_is_theirs():
     with Fabric(topology, clock="virtual") as fabric:
         for collective in ("reduce", "reducescatter", "broadcast", "allgather"):
             root = 4 if collective in ("reduce", "broadcast") else 0
-            assert fabric.run(
-                CollectiveRequest(collective, inputs, "in-network", ranks=ranks, root=root)
-            ).result.ok
+            assert fabric.run(CollectiveRequest(collective, inputs, "in-network", ranks=ranks, root=root)).result.ok
 
 
 @pytest.mark.parametrize("planes", [1, 2])
 @pytest.mark.parametrize("collective", [*MATRIX])
 def test_a_failure_in_the_middle_moves_what_is_left(collective, planes):
     """Another spine takes the tree over, or where there is none another plane; workers' numbers may change."""
-    topology = topologies.leaf_spine(
-        planes=planes, leaves=2, spines=3 - planes, hosts_per_leaf=2, delay_ps=10**6
-    )
+    topology = topologies.leaf_spine(planes=planes, leaves=2, spines=3 - planes, hosts_per_leaf=2, delay_ps=10**6)
     control = ControlSection(latency=10**7, detection=5 * 10**6)
     inputs = inputs_of(collective, 100_000)
     with Fabric(topology, clock="virtual", control=control) as fabric:

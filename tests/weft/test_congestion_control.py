@@ -128,9 +128,7 @@ def test_swift_gives_a_far_flow_what_it_gives_a_near_one(tiers, rate, mtu_bytes,
     topology = parse_scenario({"fabric": section}).fabric.network()
     size_bytes = rate * 10**9 // 8 * 2 * before_ms // 1000
     flows = [Flow(source, 0, size_bytes) for source in (1, len(topology.hosts) - 1)]
-    swift = watch(
-        flows, before_ms * MS, before_ms * MS, topology, transport=transport("swift"), mtu_bytes=mtu_bytes
-    )
+    swift = watch(flows, before_ms * MS, before_ms * MS, topology, transport=transport("swift"), mtu_bytes=mtu_bytes)
     near, *_, far = swift.bytes_by_sender
     assert 0.8 < near / far < 1.25
     assert swift.utilisation > 0.95
@@ -279,10 +277,7 @@ def test_a_preset_brings_its_parameters_and_its_interval_of_notifications():
     assert (paper.preset, paper.cnp_interval_in_force) == ("paper-2015", 50 * US)
     connectx = settings(congestion_control="dcqcn", preset="connectx")
     assert connectx.cnp_interval_in_force == 4 * US
-    assert (
-        settings(congestion_control="dcqcn", preset="connectx", cnp_interval="9us").cnp_interval_in_force
-        == 9 * US
-    )
+    assert settings(congestion_control="dcqcn", preset="connectx", cnp_interval="9us").cnp_interval_in_force == 9 * US
     assert settings(congestion_control="swift").preset is None
     assert read_message(TransportSettings, as_message(connectx)) == connectx
     unclamped = settings(congestion_control="dcqcn", parameters={"clamp_target_rate": False})

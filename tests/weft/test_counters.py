@@ -113,9 +113,7 @@ def test_what_a_changed_program_drops_besides_has_a_place(counters):
     counters["p0s0"] = SwitchCounters("p0s0", drops={"no_route": Count(4), "ttl_expired": Count(6)})
     assert loss_results(counters, daemon_stats({}, losses=answering), []) == [
         LossResult("p0l0", None, "no_route", 5),
-        LossResult(
-            "p0l0", 2, "program: Own.drop (hit in Own.deny)", 3, "Own.deny", "Own.drop", "hit", "mine.p4:9"
-        ),
+        LossResult("p0l0", 2, "program: Own.drop (hit in Own.deny)", 3, "Own.deny", "Own.drop", "hit", "mine.p4:9"),
         LossResult("p0s0", 1, "no_route", 4),
     ]
 
@@ -132,9 +130,7 @@ def paths_of(plane):
 
 
 def stack(path_id, queues, plane=0, peer=1):
-    hops = [
-        {"rate_bps": 10**10, "queue_bytes": queue, "timestamp_ns": 1, "tx_bytes": 128} for queue in queues
-    ]
+    hops = [{"rate_bps": 10**10, "queue_bytes": queue, "timestamp_ns": 1, "tx_bytes": 128} for queue in queues]
     return {"plane": plane, "peer": peer, "telemetry": {"path_id": path_id, "overflow": False, "hops": hops}}
 
 

@@ -15,9 +15,7 @@ from weft.traffic.data_types import DataType, elements_of
 
 
 def two_leaves(rate_bps: float, **arguments):
-    return topologies.leaf_spine(
-        planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=rate_bps, **arguments
-    )
+    return topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=rate_bps, **arguments)
 
 
 @pytest.mark.parametrize(

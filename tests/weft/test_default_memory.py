@@ -35,9 +35,7 @@ def warnings_of(**sections):
     return marking_warnings(configs, spec.options, FRAME_BYTES)
 
 
-@pytest.mark.parametrize(
-    "rate_bps", [10**6, 10**9, *(n * GBPS for n in (10, 25, 40, 50, 100, 200, 400, 800)), 10**14]
-)
+@pytest.mark.parametrize("rate_bps", [10**6, 10**9, *(n * GBPS for n in (10, 25, 40, 50, 100, 200, 400, 800)), 10**14])
 def test_default_queues_hold_more_than_the_depth_from_which_all_is_marked(rate_bps):
     marks = scaled_profile(rate_bps)
     assert default_queue_capacity_bytes(rate_bps) > 3 * marks.kmax_bytes
@@ -59,10 +57,7 @@ def test_a_queue_that_is_given_is_what_ports_have_and_share():
 
 def test_every_port_has_the_memory_of_its_own_rate():
     spec = run_spec(parse_scenario({"fabric": {"host_rate": "100Gb/s", "fabric_rate": "400Gb/s"}}))
-    found = {
-        port.link.rate_bps // GBPS: port.link.queue_capacity_bytes
-        for port in spec.fabric.switch("p0l0").ports
-    }
+    found = {port.link.rate_bps // GBPS: port.link.queue_capacity_bytes for port in spec.fabric.switch("p0l0").ports}
     assert found == {100: 5 * MIB, 400: 20 * MIB}
 
 
@@ -79,9 +74,7 @@ def test_ports_under_flow_control_share_what_switches_of_their_rate_have():
 
 @pytest.mark.parametrize("format_name", WRITTEN_FORMATS)
 @pytest.mark.parametrize("queue_capacity", [None, "1MiB"])
-def test_a_file_keeps_what_is_given_and_leaves_out_what_follows_from_the_rate(
-    tmp_path, format_name, queue_capacity
-):
+def test_a_file_keeps_what_is_given_and_leaves_out_what_follows_from_the_rate(tmp_path, format_name, queue_capacity):
     fabric = run_spec(parse_scenario(star(100, queue_capacity=queue_capacity))).fabric
     path = tmp_path / ("net.json" if format_name == "node_link" else "net.graphml")
     path.write_text(written(fabric, format_name))

@@ -55,9 +55,7 @@ def test_what_is_given_is_in_force():
 
 def test_thresholds_are_those_of_every_rate():
     found = effective({})
-    assert [
-        (each["rate_bps"], each["kmin_bytes"], each["kmax_bytes"], each["pmax"]) for each in found["ecn"]
-    ] == [
+    assert [(each["rate_bps"], each["kmin_bytes"], each["kmax_bytes"], each["pmax"]) for each in found["ecn"]] == [
         (10**11, 400_000, 1_600_000, 0.2),
         (4 * 10**11, 1_600_000, 6_400_000, 0.2),
     ]

@@ -25,9 +25,7 @@ def machine(monkeypatch, tmp_path):
     monkeypatch.setattr(environment, "_KERNEL_SETTINGS", tmp_path)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     monkeypatch.setattr(shutil, "which", lambda name: None if name in missing else f"/usr/bin/{name}")
-    monkeypatch.setattr(
-        subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "", "")
-    )
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: subprocess.CompletedProcess(command, 0, "", ""))
     monkeypatch.setattr(environment, "missing_capabilities", lambda: [])
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name in missing else object())
     return missing

@@ -177,9 +177,7 @@ def test_drops_and_answers_are_counted_by_packets(retransmission):
     assert stats is not None
     leaf = stats["switches"]["p0l0"]
     assert leaf["buffer"] is not None
-    refused = sum(
-        group["dropped_packets"] for port in leaf["buffer"]["ports"].values() for group in port["ingress"]
-    )
+    refused = sum(group["dropped_packets"] for port in leaf["buffer"]["ports"].values() for group in port["ingress"])
     by_ports = sum(port["transmit"]["tail_dropped"]["packets"] for port in leaf["ports"].values())
     assert 0 < by_ports == leaf["drops"]["tail_drop"] == refused
     answers = [hosts[0]["totals"][f"{kind}_sent"] for kind in ("acknowledgements", "sequence_naks", "cnps")]

@@ -72,17 +72,13 @@ def aimed_forgeries(fabric: FabricSpec, forger: HostSpec, known: Secrets) -> Ite
         yield forged(forger, known, address, rank=rank, slot=slot, round_number=number)
 
 
-def any_forgeries(
-    fabric: FabricSpec, forger: HostSpec, known: Secrets, draw: random.Random
-) -> Iterator[Packet]:
+def any_forgeries(fabric: FabricSpec, forger: HostSpec, known: Secrets, draw: random.Random) -> Iterator[Packet]:
     """Yield contributions and results to every switch, host and group, with every MAC that may lead there."""
     version = known.ip_version
     switches = {str(switch.address_of(version)): switch.mac for switch in fabric.switches}
     nics = [host.nic(0) for host in fabric.hosts]
     hosts = {str((nic.ipv4 if version == 4 else nic.ipv6).ip): nic.mac for nic in nics}
-    groups = {
-        str(result_group_address(job, version)): result_group_mac(job, version) for job in (JOB, OTHER_JOB)
-    }
+    groups = {str(result_group_address(job, version)): result_group_mac(job, version) for job in (JOB, OTHER_JOB)}
     for (address, mac), kind in itertools.product((switches | hosts | groups).items(), Kind):
         for slot, number in draw.sample(PLACES, 2):
             frame = forged(
@@ -102,21 +98,15 @@ def any_forgeries(
             yield Ether(src=frame.src, dst=frame.dst) / IntShim() / frame.payload if shim else frame
 
 
-def reduce_among(
-    fabric: Fabric, ranks: int, directory: Path, seed: int
-) -> tuple[list[np.ndarray], np.ndarray]:
+def reduce_among(fabric: Fabric, ranks: int, directory: Path, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
     """Sum random vectors of the first ranks in the network; return each rank's result and the expected sum."""
-    inputs = [
-        np.random.default_rng((seed, rank)).integers(-1000, 1000, ELEMENTS, np.int32) for rank in range(ranks)
-    ]
+    inputs = [np.random.default_rng((seed, rank)).integers(-1000, 1000, ELEMENTS, np.int32) for rank in range(ranks)]
     files = [directory / f"{seed}-{rank}" for rank in range(ranks)]
     for file, data in zip(files, inputs, strict=True):
         data.tofile(file)
     rates = tuple(nic.link.rate_bps for nic in fabric.topology.hosts[0].nics)
     spec = CollectiveSpec(ranks, ELEMENTS, DataType.INT32, Operation.SUM, rates)
-    fabric.hosts.run(
-        fabric.hosts.prepare_collective(spec, "in-network", files, aggregation_jobs=[(JOB,)] * ranks)
-    )
+    fabric.hosts.run(fabric.hosts.prepare_collective(spec, "in-network", files, aggregation_jobs=[(JOB,)] * ranks))
     return [np.fromfile(file, np.int32) for file in files], np.sum(inputs, axis=0, dtype=np.int32)
 
 
@@ -124,9 +114,7 @@ def join(fabric: Fabric, job: int, hosts: list[str], version: IpVersion) -> dict
     memberships = fabric.lab.controller.add_job(job, hosts, SLOTS, ip_version=version)
     fabric.hosts.join(
         {
-            fabric.topology.host(name).index: [
-                host_membership(each, LANE_COUNT) for each in memberships[name]
-            ]
+            fabric.topology.host(name).index: [host_membership(each, LANE_COUNT) for each in memberships[name]]
             for name in hosts
         }
     )
@@ -146,11 +134,7 @@ def drops(fabric: Fabric) -> Counter[tuple[str, str]]:
     """Return the drops that all switches' programs counted, by (switch, reason)."""
     counters = fabric.lab.controller.read_counters()
     return Counter(
-        {
-            (switch, reason): count.packets
-            for switch, each in counters.items()
-            for reason, count in each.drops.items()
-        }
+        {(switch, reason): count.packets for switch, each in counters.items() for reason, count in each.drops.items()}
     )
 
 

@@ -86,10 +86,7 @@ def test_kept_connections_have_learnt():
 
     def times_ps(connections):
         transport = {"congestion_control": "hpcc", "connections": connections}
-        return [
-            each.time_ps
-            for each in run_scenario(parse_scenario(scenario | {"transport": transport})).collectives
-        ]
+        return [each.time_ps for each in run_scenario(parse_scenario(scenario | {"transport": transport})).collectives]
 
     first, later = times_ps("fresh")
     assert first == later

@@ -16,13 +16,9 @@ NARROW_TERMINAL_COLUMNS = 80
 def test_all_commands_are_listed_each_on_one_line():
     lines = CliRunner().invoke(weft, ["--help"], terminal_width=NARROW_TERMINAL_COLUMNS).output.splitlines()
     shown = {
-        line.split()[0]: line.split(maxsplit=1)[1]
-        for line in lines
-        if line.startswith("  ") and len(line.split()) > 1
+        line.split()[0]: line.split(maxsplit=1)[1] for line in lines if line.startswith("  ") and len(line.split()) > 1
     }
-    assert {name: shown.get(name) for name in COMMANDS} == {
-        name: entry.summary for name, entry in COMMANDS.items()
-    }
+    assert {name: shown.get(name) for name in COMMANDS} == {name: entry.summary for name, entry in COMMANDS.items()}
     assert sum(len(section) for section in SECTIONS.values()) == len(COMMANDS)
 
 

@@ -105,9 +105,7 @@ def test_the_page_compares_fabrics_and_ways_of_transfer():
         keys = {"fabric.host_rate": rate, "traffic[0].inference.kv_transfer": transfer}
         changes = [Change(key, value, "--set") for key, value in keys.items()]
         (found,) = run_scenario(load_scenario(EXAMPLE, changes)).traffic[INFERENCE.key]
-        ideal_ps, contention_ps = (
-            found.stages_ps[f"transfer_{part}"].mean for part in ("ideal", "contention")
-        )
+        ideal_ps, contention_ps = (found.stages_ps[f"transfer_{part}"].mean for part in ("ideal", "contention"))
         figures = [ideal_ps + contention_ps, contention_ps, found.latency_ps["first_token"].percentiles[2]]
         shown = " | ".join(f"{each / 1e9:.3f}" for each in figures)
         assert f"| `{transfer}`, {rate.replace('Gb', ' Gb')} | {shown} |" in page
@@ -145,9 +143,7 @@ def test_requests_far_apart_meet_no_contention(shape, transfer):
     (found,) = served(item(APART, kv_transfer=transfer, **changes), **fabric)
     transfers = [
         ideal + more
-        for ideal, more in zip(
-            column(found, "transfer_ideal_ps"), column(found, "transfer_contention_ps"), strict=True
-        )
+        for ideal, more in zip(column(found, "transfer_ideal_ps"), column(found, "transfer_contention_ps"), strict=True)
     ]
     shared = shape in (1, 2)
     for took_ps, more_ps in zip(transfers, column(found, "transfer_contention_ps"), strict=True):
@@ -222,9 +218,7 @@ def test_results_are_written_and_read_back(tmp_path):
     with (tmp_path / "inference-0-requests.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == found.requests == 5
-    met = [
-        row for row in rows if int(row["first_token_ps"]) <= 2 * 10**9 and int(row["per_token_ps"]) <= 10**9
-    ]
+    met = [row for row in rows if int(row["first_token_ps"]) <= 2 * 10**9 and int(row["per_token_ps"]) <= 10**9]
     assert found.within_slo == len(met)
     assert 0 < len(met) < 5
     assert found.requests_per_s == pytest.approx(len(met) / (found.time_ps / 1e12))
@@ -250,9 +244,7 @@ def test_requests_of_a_file_stand_beside_the_scenario(tmp_path):
     tree = {"clock": "virtual", "fabric": FABRIC, "traffic": [item({"file": "requests.csv"})]}
     path = tmp_path / "scenario.yaml"
     path.write_text(yaml.safe_dump(tree), encoding="utf-8")
-    done = CliRunner().invoke(
-        weft, ["run", str(path), "--out", str(tmp_path / "out")], catch_exceptions=False
-    )
+    done = CliRunner().invoke(weft, ["run", str(path), "--out", str(tmp_path / "out")], catch_exceptions=False)
     assert done.exit_code == 0, done.output
     assert "2 requests of 300 prompt and 3 output tokens" in done.output
 

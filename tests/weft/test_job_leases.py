@@ -82,9 +82,7 @@ def test_without_a_shortage_nobody_goes_and_where_eviction_does_not_help_neither
         assert fabric.run(CollectiveRequest("allreduce", inputs()[:1] * 2, "ring", ranks=[0, 3])).result.ok
         blocking.add_job(52, ["h0", "h2"], 1000)
         began_ps = fabric.hosts.now_ps()
-        with refused(
-            JobError, valid="at most 4096, the largest free range of 4096", problem="job 53 wants 5000"
-        ):
+        with refused(JobError, valid="at most 4096, the largest free range of 4096", problem="job 53 wants 5000"):
             blocking.add_job(53, ["h0", "h2"], 5000)
         assert fabric.hosts.now_ps() - began_ps < MS  # at once
         assert (jobs_of(fabric), evictions(fabric)) == ([50, 51, 52], [])
@@ -137,9 +135,9 @@ def test_a_reduction_does_not_wait_for_leases_of_others() -> None:
             await asyncio.sleep(1e-3)
             await fabric.lab.controller.controller.add_job(50, ["h0", "h2"], SLOTS)
 
-        task = fabric.tasks.collective(
-            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])
-        ).at(300 * MS)
+        task = fabric.tasks.collective(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 3])).at(
+            300 * MS
+        )
         began_ps = fabric.hosts.now_ps()
         begin(fabric, meanwhile)
         (result,) = fabric.run_together([task])
@@ -160,9 +158,7 @@ def test_a_job_in_the_middle_of_a_reduction_is_never_evicted() -> None:
 
         async def meanwhile() -> None:
             await asyncio.sleep(5e-6)
-            await control.set_acl(
-                [AclRule(1, "deny", source=IPv4Network(f"{TOPOLOGY.host('h3').nic(0).ipv4.ip}/32"))]
-            )
+            await control.set_acl([AclRule(1, "deny", source=IPv4Network(f"{TOPOLOGY.host('h3').nic(0).ipv4.ip}/32"))])
             await asyncio.sleep(1e-3)
             try:
                 await control.add_job(50, ["h0", "h2"], SLOTS)
@@ -200,9 +196,7 @@ def test_a_job_whose_promise_lets_packets_through_seldom_is_not_idle() -> None:
                 refused.append(str(error))
 
         begin(fabric, meanwhile)
-        run = fabric.run(
-            CollectiveRequest("allreduce", inputs(64 * 24), "in-network", ranks=[0, 3], tenant="blue")
-        )
+        run = fabric.run(CollectiveRequest("allreduce", inputs(64 * 24), "in-network", ranks=[0, 3], tenant="blue"))
         assert run.result.ok
         assert run.result.time_ps > 10 * gap_s * 10**12
         assert len(refused) == 1

@@ -36,9 +36,7 @@ def test_a_reduction_ends_exact_though_the_manager_forgets_its_jobs_meanwhile() 
     inputs = [np.random.default_rng(rank).integers(-99, 99, 100_000, np.int32) for rank in range(3)]
     with lab_fabric() as fabric:
         controller = fabric.lab.controller.controller
-        alone = fabric.run(
-            CollectiveRequest("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue")
-        )
+        alone = fabric.run(CollectiveRequest("allreduce", inputs, "in-network", ranks=[4, 0, 2], tenant="blue"))
         known = controller.memberships(1)
         found = []
 
@@ -63,9 +61,7 @@ def test_a_reduction_ends_exact_though_the_manager_forgets_its_jobs_meanwhile() 
         assert (first.tenant, first.share, first.hosts, first.epoch) == ("blue", 0.5, ("h4", "h0", "h2"), 1)
         assert second.epoch == 2
         for planned in second.trees:
-            assert set(planned.slot_base.values()) == {
-                0
-            }  # the slots of nobody; those of blue are behind them
+            assert set(planned.slot_base.values()) == {0}  # the slots of nobody; those of blue are behind them
         assert first.trees[0].slot_base["p0l0"] == 4096 - 512
         # Once more, and without the other job: the hosts still have theirs.
         fabric.lab.controller.remove_job(2)

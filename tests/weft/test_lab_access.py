@@ -86,6 +86,4 @@ def test_all_is_handed_over_at_once(tmp_path, monkeypatch):
     assert [copy.read_text(encoding="utf-8") for copy in copies] == ["info", "{}"]
     assert {path.stat().st_uid for path in (access.directory, *copies)} == {0}
     access.hand_over()
-    assert {(path.stat().st_uid, path.stat().st_gid) for path in (access.directory, *copies)} == {
-        (1234, 5678)
-    }
+    assert {(path.stat().st_uid, path.stat().st_gid) for path in (access.directory, *copies)} == {(1234, 5678)}

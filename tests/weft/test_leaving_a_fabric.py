@@ -44,9 +44,7 @@ class Paths(weft.PathChoice):
 
 
 def all_reduce(fabric: Fabric, algorithm: str, timeout_s: float = 300.0) -> None:
-    fabric.run(
-        CollectiveRequest("allreduce", [np.ones(50_000, np.int32)] * 4, algorithm), timeout_s=timeout_s
-    )
+    fabric.run(CollectiveRequest("allreduce", [np.ones(50_000, np.int32)] * 4, algorithm), timeout_s=timeout_s)
 
 
 def summarised(fabric: Fabric) -> None:
@@ -129,9 +127,7 @@ def test_leaving_frees_everything_at_once(use: Callable[[Fabric], object]) -> No
 
 @pytest.mark.parametrize("fail_at", [None, 20])
 @pytest.mark.parametrize("use", [USES["permutation"], USES["workload"]], ids=["permutation", "workload"])
-def test_classes_of_users_keep_no_fabric(
-    use: Callable[[Fabric], object], fail_at: int | None, tmp_path: Path
-) -> None:
+def test_classes_of_users_keep_no_fabric(use: Callable[[Fabric], object], fail_at: int | None, tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(MINE, encoding="utf-8")
     transport = TransportSection(

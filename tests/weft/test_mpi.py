@@ -43,9 +43,7 @@ class Mine(weft.CongestionControl):
 
 pytestmark = [
     pytest.mark.skipif(shutil.which("mpirun") is None, reason="mpirun is missing (the package openmpi-bin)"),
-    pytest.mark.skipif(
-        importlib.util.find_spec("mpi4py") is None, reason="mpi4py is missing (python3-mpi4py)"
-    ),
+    pytest.mark.skipif(importlib.util.find_spec("mpi4py") is None, reason="mpi4py is missing (python3-mpi4py)"),
 ]
 
 

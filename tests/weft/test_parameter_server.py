@@ -249,9 +249,7 @@ def test_it_runs_beside_other_traffic():
     assert (first.workers, second.workers) == (2, 3)
 
 
-@pytest.mark.parametrize(
-    ("mode", "kinds"), [("synchronous", ("push", "pull")), ("all-reduce", ("all-reduce",))]
-)
+@pytest.mark.parametrize(("mode", "kinds"), [("synchronous", ("push", "pull")), ("all-reduce", ("all-reduce",))])
 def test_traffic_in_a_class_of_its_own_passes_other_traffic(mode, kinds):
     """Its class goes first at each port; congestion control, which sees the load of all, holds it back a little."""
     training = SIZED | {"mode": mode}

@@ -140,7 +140,5 @@ def test_what_cannot_be_asked_is_refused(item: dict[str, Any], message: str) -> 
 
 
 def test_a_fabric_whose_switches_have_no_cache_says_what_has_one() -> None:
-    with refused(
-        BadInputError, place="test: traffic[0].parameter_store", problem="services: [synchronisation"
-    ):
+    with refused(BadInputError, place="test: traffic[0].parameter_store", problem="services: [synchronisation"):
         run({"parameter_store": 5}, services=["synchronisation"])

@@ -68,9 +68,7 @@ def processor_has(feature: str) -> bool:
 
 def digest_with(program: str = DIGEST, **variables: str) -> str:
     environment = {**os.environ, **variables, "PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True)
     return done.stdout
 
 
@@ -84,9 +82,7 @@ def test_inputs_of_runs_are_the_same_under_every_kernel_and_number_of_threads() 
         kernel: digest_with(OPENBLAS_CORETYPE=kernel, OPENBLAS_NUM_THREADS=str(1 + number % 2))
         for number, kernel in enumerate(kernels)
     }
-    digests["libm without FMA"] = digest_with(
-        GLIBC_TUNABLES="glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable"
-    )
+    digests["libm without FMA"] = digest_with(GLIBC_TUNABLES="glibc.cpu.hwcaps=-AVX2,-FMA,-AVX2_Usable,-FMA_Usable")
     digests["NumPy's plain loops"] = digest_with(NPY_DISABLE_CPU_FEATURES=dispatched())
     if processor_has("avx512f"):
         plain = digest_with(PLAIN_EXP, NPY_DISABLE_CPU_FEATURES=dispatched())
@@ -130,9 +126,7 @@ def test_a_product_is_near_the_exact_one_and_knows_no_order(
     bound = 50 * 2.0**-22 * np.abs(left).max() * np.abs(right).max()
     for row in range(3):
         for column in range(2):
-            exact = math.fsum(
-                a * b for a, b in zip(left[row].tolist(), right[:, column].tolist(), strict=True)
-            )
+            exact = math.fsum(a * b for a, b in zip(left[row].tolist(), right[:, column].tolist(), strict=True))
             assert abs(found[row, column] - exact) <= bound
 
 

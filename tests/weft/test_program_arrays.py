@@ -146,8 +146,7 @@ def test_a_scenario_keeps_them_in_results_and_tables(program: Path, tmp_path: Pa
     with (tmp_path / "counters.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert [{**row, "index": int(row["index"])} for row in rows] == [
-        {name: value if name == "index" else str(value) for name, value in each.items()}
-        for each in saved["counters"]
+        {name: value if name == "index" else str(value) for name, value in each.items()} for each in saved["counters"]
     ]
     with (tmp_path / "registers.csv").open(newline="") as file:
         assert [row["value"] for row in csv.DictReader(file)] == ["-5", str(1 << 100)]

@@ -47,9 +47,7 @@ def share_of_link(elements: int, time_ps: int, frame_bytes: int = FRAME_BYTES) -
 @pytest.mark.parametrize(("version", "frame_bytes"), [(4, FRAME_BYTES), (6, FRAME_BYTES + 20)])
 def test_a_tenant_alone_has_its_share_and_no_more(version, frame_bytes) -> None:
     with lab_fabric(ip_version=version) as fabric:
-        run = fabric.run(
-            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4], tenant="blue")
-        ).result
+        run = fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4], tenant="blue")).result
         assert run.ok
         assert share_of_link(ELEMENTS, run.time_ps, frame_bytes) == pytest.approx(0.25, abs=0.02)
         free = fabric.run(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])).result
@@ -60,9 +58,7 @@ def test_a_tenant_alone_has_its_share_and_no_more(version, frame_bytes) -> None:
 @pytest.mark.parametrize("greedy_ranks", [[1, 5], [0, 4]], ids=["on the uplink", "on the same hosts"])
 def test_a_tenant_has_its_share_beside_greedy_reductions(greedy_ranks: Sequence[int]) -> None:
     with lab_fabric() as fabric:
-        blue = fabric.tasks.collective(
-            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])
-        ).of("blue")
+        blue = fabric.tasks.collective(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])).of("blue")
         others = [
             fabric.tasks.collective(
                 CollectiveRequest("allreduce", inputs(2 * ELEMENTS), "in-network", ranks=greedy_ranks)
@@ -87,9 +83,7 @@ def test_hosts_that_send_faster_than_promised_lose_what_exceeds_it(monkeypatch: 
 
     monkeypatch.setattr(aggregation_job, "host_membership", dishonest)
     with lab_fabric() as fabric:
-        blue = fabric.tasks.collective(
-            CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])
-        ).of("blue")
+        blue = fabric.tasks.collective(CollectiveRequest("allreduce", inputs(), "in-network", ranks=[0, 4])).of("blue")
         red = fabric.tasks.collective(
             CollectiveRequest("allreduce", inputs(2 * ELEMENTS), "in-network", ranks=[1, 5])
         ).of("red")

@@ -75,9 +75,7 @@ def test_items_beside_each_other_need_slots_for_all():
         valid="at most 1096, the largest free range of 4096; taken: 3000 by job 1",
         problem="job 2 wants 3000 aggregation",
     ):
-        run_scenario(
-            parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "slots": 3000, "traffic": [items]})
-        )
+        run_scenario(parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "slots": 3000, "traffic": [items]}))
 
 
 @pytest.mark.parametrize(
@@ -111,9 +109,7 @@ def test_groups_of_jobs_reduce_in_the_network_in_one_order():
     with Fabric(leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2), clock="virtual") as fabric:
         job = two_reductions(in_order=True)
         for data in ("random", "lengths"):
-            runs = fabric.run_jobs(
-                [PlacedJob(job, (3, 0, 1), data=data), PlacedJob(job, (0, 1, 2), data=data)]
-            )
+            runs = fabric.run_jobs([PlacedJob(job, (3, 0, 1), data=data), PlacedJob(job, (0, 1, 2), data=data)])
             for each in runs:
                 assert all((times.finished_ps > 0).all() for times in each.times)
                 assert data == "lengths" or (each.verdict.wrong, each.verdict.identical) == (0, True)
@@ -189,9 +185,7 @@ def test_items_of_tenants_have_their_quotas():
 )
 def test_tenants_that_cannot_be_are_refused(keys, what):
     with pytest.raises(BadInputError, match=what):
-        run_scenario(
-            parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "traffic": [reduction(0, 1)]} | keys)
-        )
+        run_scenario(parse_scenario({"clock": "virtual", "fabric": TOPOLOGY, "traffic": [reduction(0, 1)]} | keys))
 
 
 def test_arrays_that_do_not_divide_among_a_group_are_refused():

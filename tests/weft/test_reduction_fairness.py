@@ -59,9 +59,7 @@ def test_jobs_share_a_link_fairly(jobs: int) -> None:
     """Their queue is at the uplinks, where only contributions pass: switches hand the marks on to results."""
     size_bytes = 1_600_000
     with Fabric(TOPOLOGY, clock="virtual", aggregation=NARROW, ecn=ECN) as fabric:
-        placed = [
-            PlacedJob(reduction(size_bytes), (number, 4 + number), data="random") for number in range(jobs)
-        ]
+        placed = [PlacedJob(reduction(size_bytes), (number, 4 + number), data="random") for number in range(jobs)]
         runs = fabric.run_jobs(placed)
         for run in runs:
             assert run.verdict is not None

@@ -17,9 +17,7 @@ FABRIC = {"leaves": 1, "spines": 0, "hosts_per_leaf": 4, "planes": 1, "host_rate
 @pytest.fixture(scope="module")
 def fabric():
     with Fabric(
-        topologies.leaf_spine(
-            planes=1, leaves=1, spines=0, hosts_per_leaf=8, host_rate_bps=100e9, delay_ps=100 * NS
-        ),
+        topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=8, host_rate_bps=100e9, delay_ps=100 * NS),
         clock="virtual",
     ) as running:
         yield running
@@ -93,9 +91,7 @@ def test_the_closed_form_of_queues_is_left_out_where_it_does_not_hold(fabric):
     assert run(fabric, reads=5).expected_mean_ps is None
     crowded = run(fabric, size=64, reads=100, load=0.9)
     assert crowded.expected_mean_ps is None
-    assert (
-        crowded.bytes_per_s < crowded.bounds_bytes_per_s["outstanding"] < crowded.bounds_bytes_per_s["link"]
-    )
+    assert crowded.bytes_per_s < crowded.bounds_bytes_per_s["outstanding"] < crowded.bounds_bytes_per_s["link"]
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ from weft.report.html import json_in_script
 from weft.results.report_parts import Axis, Curve, CurveFigure
 
 
-@pytest.mark.parametrize(
-    "x", [range(3), np.arange(3), (0, 1, 2), deque([0, 1, 2]), [np.int64(0), np.float64(1), 2]]
-)
+@pytest.mark.parametrize("x", [range(3), np.arange(3), (0, 1, 2), deque([0, 1, 2]), [np.int64(0), np.float64(1), 2]])
 def test_a_curve_is_of_any_sequence(x: object) -> None:
     curve = Curve("c", x, range(3, 6))  # type: ignore[arg-type]
     figure = CurveFigure("t", Axis("x"), Axis("y"), [curve])

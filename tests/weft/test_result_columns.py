@@ -160,9 +160,7 @@ def test_plain_data_are_the_fields_and_the_derived_figures() -> None:
         "name": "a", "wait_ps": 1, "more": [2, 3], "waited_ps": 6,
     }  # fmt: skip
     assert Waits("a", 1).ok
-    assert plain([{1: (Waits("b", None),)}]) == [
-        {"1": [{"name": "b", "wait_ps": None, "more": [], "waited_ps": 0}]}
-    ]
+    assert plain([{1: (Waits("b", None),)}]) == [{"1": [{"name": "b", "wait_ps": None, "more": [], "waited_ps": 0}]}]
 
 
 @pytest.mark.parametrize("key", KINDS)

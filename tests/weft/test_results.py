@@ -63,13 +63,9 @@ def test_one_rank_has_no_bandwidth():
     assert alone.algorithm_bandwidth == 0.0
 
 
-@pytest.mark.parametrize(
-    ("changes", "ok"), [({}, True), ({"wrong": 1}, False), ({"identical": False}, False)]
-)
+@pytest.mark.parametrize(("changes", "ok"), [({}, True), ({"wrong": 1}, False), ({"identical": False}, False)])
 def test_a_run_is_ok_if_all_its_collectives_are(changes, ok):
-    assert (
-        RunResult(MADE_BY, traffic={"collectives": [RIGHT, dataclasses.replace(RIGHT, **changes)]}).ok is ok
-    )
+    assert RunResult(MADE_BY, traffic={"collectives": [RIGHT, dataclasses.replace(RIGHT, **changes)]}).ok is ok
 
 
 @pytest.mark.parametrize(
@@ -101,9 +97,7 @@ def test_lateness_beyond_half_a_round_trip_is_invalid_and_names_a_dilation(perce
         (1000, 8.0, 80.0, 3000, 4000),
     ],
 )
-def test_the_advised_dilation_is_what_the_measured_lateness_needs(
-    dilation, percentile_99_us, largest_us, least, most
-):
+def test_the_advised_dilation_is_what_the_measured_lateness_needs(dilation, percentile_99_us, largest_us, least, most):
     lateness = Lateness(round(largest_us * 1e6), round(percentile_99_us * 1e6), 5_042_400, dilation)
     assert not lateness.valid
     assert least <= lateness.sufficient_dilation <= most
@@ -112,9 +106,7 @@ def test_the_advised_dilation_is_what_the_measured_lateness_needs(
 def test_an_invalid_run_marks_every_line_and_says_so_first():
     late = Lateness(10**6, 10**6, path_rtt_ps=1000, dilation=100.0)
     flows = FlowsResult("permutation", flows=4, bytes_delivered=16, time_ps=10**6, retransmissions=3)
-    run = RunResult(
-        MADE_BY, traffic={"collectives": [RIGHT], "flows": [flows]}, drops={"tail": 3}, lateness=late
-    )
+    run = RunResult(MADE_BY, traffic={"collectives": [RIGHT], "flows": [flows]}, drops={"tail": 3}, lateness=late)
     lines = [line for line in printed(run).splitlines() if line.strip()]
     assert lines[0] == "INVALID the machine served events too late: times, rates and queues below do not hold"
     titles = ("all-reduce", "permutation", "drops", "retransmitted packets:", "lateness")
@@ -126,9 +118,7 @@ def test_an_invalid_run_marks_every_line_and_says_so_first():
 
 @pytest.mark.parametrize("error", [math.inf, math.nan])
 def test_results_json_is_json_whatever_the_ranks_hold(tmp_path, error):
-    run = RunResult(
-        MADE_BY, traffic={"collectives": [dataclasses.replace(RIGHT, wrong=1, largest_error=error)]}
-    )
+    run = RunResult(MADE_BY, traffic={"collectives": [dataclasses.replace(RIGHT, wrong=1, largest_error=error)]})
 
     def refuse(constant):
         raise AssertionError(f"{constant} is not JSON")
@@ -186,7 +176,5 @@ def test_what_bmv2_does_not_report_is_not_zero():
 )
 def test_times_that_mean_nothing_fail_a_run_only_where_asked_for(wrong, late_ps, required, code):
     lateness = None if late_ps is None else Lateness(late_ps, late_ps, path_rtt_ps=1000, dilation=100)
-    run = RunResult(
-        MADE_BY, traffic={"collectives": [dataclasses.replace(RIGHT, wrong=wrong)]}, lateness=lateness
-    )
+    run = RunResult(MADE_BY, traffic={"collectives": [dataclasses.replace(RIGHT, wrong=wrong)]}, lateness=lateness)
     assert exit_code(run, require_valid_times=required) == code

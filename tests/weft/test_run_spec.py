@@ -84,9 +84,7 @@ def labs_built(monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
     return built
 
 
-def test_weft_lab_checks_its_scenario_once(
-    tmp_path: Path, validated: Counter[str], labs_built: list[RunSpec]
-) -> None:
+def test_weft_lab_checks_its_scenario_once(tmp_path: Path, validated: Counter[str], labs_built: list[RunSpec]) -> None:
     path = tmp_path / "lab.yaml"
     path.write_text(f"fabric: {SMALL}\n", encoding="utf-8")
     invoke("lab", path)

@@ -81,9 +81,7 @@ def test_errors_name_place_value_and_choices(tmp_path, text, line, words):
         ({"fabric": {"kind": "dragonfly+"}}, ["fabric.kind", "did you mean 'dragonfly_plus'"]),
         (
             {"routing": {"ugal_threshold": "5KB"}},
-            [
-                "routing.ugal_threshold: kind: shortest_paths has none (valid: dimension_order_ugal, dragonfly_ugal)"
-            ],
+            ["routing.ugal_threshold: kind: shortest_paths has none (valid: dimension_order_ugal, dragonfly_ugal)"],
         ),
         ({"fabric": {"kind": ["fat_tree"]}}, ["fabric.kind", "fat_tree"]),
         ({"fabric": [2]}, ["fabric: must be a mapping"]),

@@ -27,9 +27,7 @@ def test_the_committed_reference_is_current() -> None:
 
 
 @pytest.mark.parametrize(("options", "made"), [(["--markdown"], markdown), ([], json_schema)])
-def test_the_command_prints_the_reference(
-    options: list[str], made: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_prints_the_reference(options: list[str], made: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_guarded(lambda: weft.main(["schema", *options], standalone_mode=False)) == 0
     assert capsys.readouterr().out == made()
 
@@ -71,9 +69,7 @@ def test_the_schema_knows_every_key_of_every_section() -> None:
 
 
 def test_quantities_in_the_schema_are_those_that_files_take() -> None:
-    rate = json.loads(json_schema())["properties"]["fabric"]["anyOf"][0]["properties"]["host_rate"]["anyOf"][
-        0
-    ]
+    rate = json.loads(json_schema())["properties"]["fabric"]["anyOf"][0]["properties"]["host_rate"]["anyOf"][0]
     assert all(re.search(rate["pattern"], text) for text in ("100Gb/s", "100 Gbps", "0.1Tbit/s"))
     assert not any(re.search(rate["pattern"], text) for text in ("100", "100G", "100GB/s"))
 

@@ -81,17 +81,13 @@ def test_errors_name_the_option(
         assert word in stderr
 
 
-def test_errors_of_the_file_keep_their_line(
-    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors_of_the_file_keep_their_line(scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     scenario.write_text(SCENARIO + "  - incast: h7\n")
     assert weft_run("run", scenario, "--set", "seed=2", "--out", tmp_path / "out") == 3
     assert f"{scenario}:7: traffic[1].incast: no host 'h7'" in capsys.readouterr().err
 
 
-def test_a_link_down_is_named_as_in_a_file(
-    scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_link_down_is_named_as_in_a_file(scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for link in ("h0-p0l9", "h0->p0l0", "h0"):
         assert weft_run("run", scenario, "--link-down", link, "--out", tmp_path / "out") == 3
         assert f"--link-down {link}: events[0].link: " in capsys.readouterr().err
@@ -102,6 +98,4 @@ def test_alltoall_by_ring_says_which_algorithms_it_has(
 ) -> None:
     traffic = "traffic=[{collective: alltoall, algorithms: [ring]}]"
     assert weft_run("run", scenario, "--set", traffic, "--out", tmp_path / "out") == 3
-    assert (
-        "alltoall has no algorithm 'ring' (valid: direct, pairwise, hierarchical)" in capsys.readouterr().err
-    )
+    assert "alltoall has no algorithm 'ring' (valid: direct, pairwise, hierarchical)" in capsys.readouterr().err

@@ -120,7 +120,5 @@ def test_an_algorithm_that_is_asked_for_is_refused_before_the_fabric_is_built(
 ) -> None:
     said: list[str] = []
     with refused(BadInputError, **words):
-        run_scenario(
-            parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": [item]}), progress=said.append
-        )
+        run_scenario(parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": [item]}), progress=said.append)
     assert said == []

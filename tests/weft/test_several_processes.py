@@ -155,9 +155,7 @@ def test_every_process_has_the_results_of_one(tmp_path, name, count):
 
 
 def test_a_run_that_fails_fails_in_all_processes(tmp_path):
-    scenario = written(
-        tmp_path, f"{FABRIC}\nfaults: {{loss: 0.9}}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"
-    )
+    scenario = written(tmp_path, f"{FABRIC}\nfaults: {{loss: 0.9}}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]")
     with pytest.raises(CheckFailedError) as alone:
         run_scenario(run_spec(load_scenario(scenario)))
 
@@ -170,9 +168,7 @@ def test_a_run_that_fails_fails_in_all_processes(tmp_path):
 
 
 def test_an_error_of_one_process_ends_all_before_the_fabric_is_closed(tmp_path):
-    spec = run_spec(
-        load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
-    )
+    spec = run_spec(load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]")))
 
     def one(processes: Processes) -> None:
         with Fabric(spec, processes=processes) as fabric:
@@ -207,9 +203,7 @@ class Two:
 
 
 def test_processes_of_different_versions_are_refused(tmp_path):
-    spec = run_spec(
-        load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
-    )
+    spec = run_spec(load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]")))
     require_served_by(Two(), spec, has_captures=False)
     with refused(
         EnvironmentLacksError,
@@ -236,10 +230,6 @@ def test_what_several_processes_do_not_support_is_refused(tmp_path, text, captur
 
 
 def test_several_processes_run_the_virtual_clock(tmp_path):
-    spec = run_spec(
-        load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]"))
-    )
+    spec = run_spec(load_scenario(written(tmp_path, f"{FABRIC}\ntraffic: [{{incast: h0, bytes_per_sender: 1M}}]")))
     with refused(EnvironmentLacksError, problem="--clock virtual"):
-        require_served_by(
-            Two(), replace(spec, options=spec.options.changed(clock="real")), has_captures=False
-        )
+        require_served_by(Two(), replace(spec, options=spec.options.changed(clock="real")), has_captures=False)

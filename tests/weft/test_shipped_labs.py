@@ -42,18 +42,14 @@ def test_a_name_stands_for_a_file(name: str, file: str) -> None:
         (
             "09-links",
             {
-                "valid": (
-                    "lab:09-links/bad-cable.yaml, lab:09-links/credits.yaml, lab:09-links/switching.yaml"
-                ),
+                "valid": ("lab:09-links/bad-cable.yaml, lab:09-links/credits.yaml, lab:09-links/switching.yaml"),
                 "problem": "several scenarios",
             },
         ),
         (
             "09-links/../../p4/fabric.p4",
             {
-                "valid": (
-                    "lab:09-links/bad-cable.yaml, lab:09-links/credits.yaml, lab:09-links/switching.yaml"
-                ),
+                "valid": ("lab:09-links/bad-cable.yaml, lab:09-links/credits.yaml, lab:09-links/switching.yaml"),
                 "problem": "has no scenario '",
             },
         ),
@@ -78,9 +74,7 @@ def test_a_copy_has_all_but_the_check_and_is_never_over_another(tmp_path: Path) 
     assert (target / ".weft-lab").read_text() == "09-links\n"
     assert (target / "docs" / "results.md").is_file()  # the page links to it
     assert sorted(path.name for path in target.iterdir() if path.name not in {".weft-lab", "docs"}) == sorted(
-        path.name
-        for path in (LABS_DIRECTORY / "09-links").iterdir()
-        if path.name not in {"__pycache__", "check.py"}
+        path.name for path in (LABS_DIRECTORY / "09-links").iterdir() if path.name not in {"__pycache__", "check.py"}
     )
     again = CliRunner().invoke(weft, ["labs", "copy", "09-links", str(target)])
     assert isinstance(again.exception, BadInputError)

@@ -219,9 +219,7 @@ def virtual_run(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_a_virtual_run_that_is_ended_says_no_more_than_that(virtual_run, tmp_path, number, status):
     virtual_run.send_signal(number)
     said = virtual_run.stderr.read()

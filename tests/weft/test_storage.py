@@ -161,9 +161,7 @@ def test_bounds_of_round_trips_are_left_out_with_cut_through_switching():
 def test_reads_under_way_bound_what_nodes_fetch(limit):
     """Commands enough are under way, but a node fetches blocks by no more READs at once than a queue pair has."""
     with Fabric(
-        topologies.leaf_spine(
-            planes=1, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=400e9, delay_ps=20 * US
-        ),
+        topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=400e9, delay_ps=20 * US),
         clock="virtual",
         transport={"max_outstanding_reads": limit},
     ) as slow:
@@ -416,9 +414,7 @@ def test_storage_runs_beside_other_traffic():
     reading = {"storage": [3], "clients": [0], "block": "16KiB", "access": blocks(50), "device": QUICK}
     beside = {"incast": "h0", "bytes_per_sender": "2MiB"}
     found = [
-        run_scenario(parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": traffic})).traffic[
-            STORAGE.key
-        ][0]
+        run_scenario(parse_scenario({"clock": "virtual", "fabric": FABRIC, "traffic": traffic})).traffic[STORAGE.key][0]
         for traffic in ([reading], [{"together": [reading, beside]}])
     ]
     assert found[1].latency_ps.mean > 1.2 * found[0].latency_ps.mean
@@ -454,15 +450,11 @@ def test_both_clocks_have_the_same_latencies():
     spec = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=3, host_rate_bps=1e9)
     given = {"storage": [2], "block": "16KiB", "queue_depth": 4, "access": blocks(20, 0.5)}
     storage = item(**given, clients=[0, 1])
-    memory = RemoteMemoryTraffic.model_validate(
-        {"remote_memory": [2], "size": "1KiB", "reads": 30, "outstanding": 2}
-    )
+    memory = RemoteMemoryTraffic.model_validate({"remote_memory": [2], "size": "1KiB", "reads": 30, "outstanding": 2})
     found = {}
     for clock in ("virtual", "real"):
         with Fabric(spec, clock=clock, dilation=100) as running:
-            found[clock] = [
-                running.run_together([each.prepare_task(3, 1)(running)])[0] for each in (storage, memory)
-            ]
+            found[clock] = [running.run_together([each.prepare_task(3, 1)(running)])[0] for each in (storage, memory)]
             lateness = running.summary().lateness
     if lateness is not None and not lateness.valid:
         pytest.skip(f"this machine was too late for its times: {lateness}")

@@ -102,9 +102,7 @@ def test_parameters_of_controls() -> None:
 
 def test_each_segment_is_acknowledged_where_that_is_asked_for() -> None:
     def acknowledged(every: int) -> float:
-        result = tcp(
-            [{"flow": "h0->h3", "size": 1_000_000}], acknowledge_every=every, congestion_control="dctcp"
-        )
+        result = tcp([{"flow": "h0->h3", "size": 1_000_000}], acknowledge_every=every, congestion_control="dctcp")
         return result.flows[0].completion_ps
 
     assert acknowledged(1) < acknowledged(20)
@@ -203,17 +201,11 @@ def test_hosts_of_network_files_have_their_own_names() -> None:
     (item,) = scenario.traffic
     assert isinstance(item, TcpTraffic)
     assert [(flow.source, flow.destination) for flow in item.flows(scenario.fabric.network())] == [(1, 0)]
-    with refused(
-        BadInputError, place="scenario: traffic[0].tcp[0].flow", problem="no host 'h0'; valid: h1, h2"
-    ):
-        parse_scenario(
-            {"clock": "virtual", "fabric": network, "traffic": [{"tcp": [{"flow": "h0->h1", "size": 1}]}]}
-        )
+    with refused(BadInputError, place="scenario: traffic[0].tcp[0].flow", problem="no host 'h0'; valid: h1, h2"):
+        parse_scenario({"clock": "virtual", "fabric": network, "traffic": [{"tcp": [{"flow": "h0->h1", "size": 1}]}]})
 
 
 def test_the_real_clock_has_the_kernels_tcp() -> None:
     for traffic in ({"tcp": TWO_FLOWS}, {"together": [{"tcp": TWO_FLOWS}]}):
-        with pytest.raises(
-            EnvironmentLacksError, match=r"traffic\[0\].*tcp: this TCP is that of hosts of the virtual"
-        ):
+        with pytest.raises(EnvironmentLacksError, match=r"traffic\[0\].*tcp: this TCP is that of hosts of the virtual"):
             run(traffic, clock="real")

@@ -52,9 +52,7 @@ def test_an_item_may_be_over_before_another_begins():
     assert incast.end_ps < reduction.start_ps == incast.start_ps + 1_000_000_000
 
 
-@pytest.mark.parametrize(
-    "kind", [each for each in TRAFFIC_KINDS if issubclass(TRAFFIC_KINDS[each], JoinableItem)]
-)
+@pytest.mark.parametrize("kind", [each for each in TRAFFIC_KINDS if issubclass(TRAFFIC_KINDS[each], JoinableItem)])
 def test_every_kind_that_can_runs_beside_another(kind):
     item = TRAFFIC[kind] if kind != "workload" else LONG_WORKLOAD
     result = run({"together": [item, INCAST]})

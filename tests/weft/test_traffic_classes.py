@@ -119,9 +119,7 @@ def test_lanes_of_routes_are_no_classes_of_data():
             "traffic": [{"incast": "h0"}],
         }
     )
-    with refused(
-        BadInputError, place="scenario: scheduling.classes", problem="class 4 is one of the 2 lanes"
-    ):
+    with refused(BadInputError, place="scenario: scheduling.classes", problem="class 4 is one of the 2 lanes"):
         run_scenario(scenario)
 
 

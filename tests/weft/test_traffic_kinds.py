@@ -71,11 +71,7 @@ def test_a_new_kind_is_one_file(tmp_path: Path) -> None:
     assert reported.exit_code == 0, reported.output
     page = (out / "report.html").read_text(encoding="utf-8")
     assert "<h2>Neighbours</h2>" in page
-    assert (
-        page.index("<h2>Patterns</h2>")
-        < page.index("<h2>Neighbours</h2>")
-        < page.index('id="figure-neighbours-1"')
-    )
+    assert page.index("<h2>Patterns</h2>") < page.index("<h2>Neighbours</h2>") < page.index('id="figure-neighbours-1"')
     drawn = json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["figures"]["neighbours-1"]
     assert (drawn["drawing"], drawn["curves"][0]["x"]) == ("curves", [2])
     assert drawn["curves"][0]["y"] == [spread["spread"]]

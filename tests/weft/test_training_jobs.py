@@ -157,9 +157,7 @@ def test_interleaving_trades_bubbles_for_messages():
     """Parts of stages make bubbles smaller and messages more (Narayanan et al. 2021, section 2.2.2)."""
     item = {"model": MODEL | {"layers": 8}, "micro_batches": 4, "accelerator": SLOW}
     plain = step(item | {"parallel": {"pipeline": 4, "data": 2}})
-    interleaved = step(
-        item | {"parallel": {"pipeline": 4, "data": 2, "schedule": "interleaved", "virtual_stages": 2}}
-    )
+    interleaved = step(item | {"parallel": {"pipeline": 4, "data": 2, "schedule": "interleaved", "virtual_stages": 2}})
     assert interleaved.bubble_ps < 0.6 * plain.bubble_ps
     sent = [each.plan.sent_bytes["pipeline"] for each in (plain, interleaved)]
     assert sent[1] == 2 * sent[0]
@@ -301,8 +299,7 @@ def test_gradients_summed_by_switches_take_the_step_of_theory():
     shape = {"layers": 1, "hidden": 256, "heads": 8, "feed_forward": 512, "vocabulary": 1000, "sequence": 64}
     item = {"model": shape, "parallel": {"data": 8}}
     ring, summed = (
-        step(item | {"algorithms": {"data": name}}, **FLAT | {"host_rate": "10Gb/s"})
-        for name in ("ring", "in-network")
+        step(item | {"algorithms": {"data": name}}, **FLAT | {"host_rate": "10Gb/s"}) for name in ("ring", "in-network")
     )
     saved = 2 * 7 / 8
     assert summed.plan.sent_bytes["data"] * saved == pytest.approx(ring.plan.sent_bytes["data"])

@@ -28,9 +28,7 @@ def run(topology, transport, flow_bytes=0, **options):
 
 
 def four_spines(**options):
-    return topologies.leaf_spine(
-        planes=1, leaves=2, spines=4, hosts_per_leaf=4, host_rate_bps=10**11, **options
-    )
+    return topologies.leaf_spine(planes=1, leaves=2, spines=4, hosts_per_leaf=4, host_rate_bps=10**11, **options)
 
 
 @pytest.mark.parametrize("path", ["flow", "flowlet", "spray"])
@@ -79,9 +77,7 @@ def test_nic_costs_add_to_a_flow_what_they_are():
     )
     times = {}
     for name, section in (("free", NicSection()), ("costly", costs)):
-        with Fabric(
-            topology, clock="virtual", nic=section, transport=TransportSection(ack_interval=1000)
-        ) as fabric:
+        with Fabric(topology, clock="virtual", nic=section, transport=TransportSection(ack_interval=1000)) as fabric:
             times[name] = fabric.incast("h0", 100 * 1024).time_ps
             assert fabric.summary().as_dict()["made_by"]["nic"]["dma_latency"] == section.dma_latency
     packet_ps = 5_000 + serialisation_ps(1024, 4 * 10**11)

@@ -15,10 +15,7 @@ from weft.traffic.schedules import CollectiveSpec
 def inputs_of(dtype, ranks=4, elements=200, seed=0):
     generator = np.random.default_rng(seed)
     if dtype == np.int32:
-        return [
-            generator.integers(-(2**31), 2**31, elements, dtype=np.int64).astype(np.int32)
-            for _ in range(ranks)
-        ]
+        return [generator.integers(-(2**31), 2**31, elements, dtype=np.int64).astype(np.int32) for _ in range(ranks)]
     return [generator.standard_normal(elements).astype(np.float32) for _ in range(ranks)]
 
 

@@ -38,9 +38,7 @@ def test_every_collective_gives_what_numpy_gives(collective, dtype):
     traffic = sized(collective, "40KB") | {"dtype": dtype, "root": 3}
     result = run_scenario(scenario(traffic))
     assert [run.algorithm for run in result.collectives] == [
-        each.name
-        for each in COLLECTIVE_KINDS[collective].algorithms
-        if not each.name.startswith("hierarchical")
+        each.name for each in COLLECTIVE_KINDS[collective].algorithms if not each.name.startswith("hierarchical")
     ]
     assert all(run.ok and run.verified for run in result.collectives)
     size_bytes = 4 if collective == "barrier" else 40_000

@@ -153,9 +153,7 @@ def test_a_leafs_port_records_both_directions(tmp_path):
         fabric.incast("h0", 4096)
         with refused(BadInputError, valid="1 to 2", problem="port 99"):
             fabric.capture_port(leaf.switch, 99, tmp_path / "none.pcap")
-    of_port, of_host = (
-        sorted(map(bytes, rdpcap(str(tmp_path / name)))) for name in ("port.pcap", "host.pcap")
-    )
+    of_port, of_host = (sorted(map(bytes, rdpcap(str(tmp_path / name)))) for name in ("port.pcap", "host.pcap"))
     assert of_port == of_host
     assert len(of_port) >= 5
 
@@ -336,10 +334,7 @@ def test_a_packet_reaches_the_controller_from_another_switch_to_the_picosecond()
     topology = two_hosts(host_rate_bps=rate_bps, delay_ps=delay_ps)
     rule = AclRule(priority=10, action="punt", ether_type=0x0800, protocol=17)
     frame = bytes(
-        Ether(dst=topology.switch("p0s0").mac)
-        / IP(src="10.0.0.1", dst="10.0.1.1")
-        / UdpLayer(dport=9)
-        / bytes(50)
+        Ether(dst=topology.switch("p0s0").mac) / IP(src="10.0.0.1", dst="10.0.1.1") / UdpLayer(dport=9) / bytes(50)
     )
 
     with virtual_fabric(topology, control=ControlSection(latency=latency_ps)) as fabric:
@@ -388,9 +383,7 @@ def weft(*arguments):
 
 
 def test_collective_prints_its_table_in_virtual_time():
-    done = weft(
-        "collective", "allreduce", "--clock", "virtual", "--sizes", "4K", "--leaves", 2, "--spines", 1
-    )
+    done = weft("collective", "allreduce", "--clock", "virtual", "--sizes", "4K", "--leaves", 2, "--spines", 1)
     assert done.returncode == 0, done.stderr
     assert "in-network" in done.stdout
     assert "lateness" not in done.stdout

@@ -97,10 +97,7 @@ def test_too_few_lossless_classes_and_hpcc_are_refused() -> None:
         refused(
             BadInputError,
             place="options: routing.kind",
-            valid=(
-                "dimension_order, dimension_order_one_lane, dragonfly_minimal, layered, "
-                "shortest_paths, up_down"
-            ),
+            valid=("dimension_order, dimension_order_one_lane, dragonfly_minimal, layered, shortest_paths, up_down"),
         ),
         running(
             DRAGONFLY,
@@ -113,10 +110,7 @@ def test_too_few_lossless_classes_and_hpcc_are_refused() -> None:
 
 
 def test_a_threshold_is_ugal_s_alone() -> None:
-    assert (
-        RoutingSection(kind="dragonfly_ugal", ugal_threshold=4096, depth_lifetime=10**6).ugal.threshold_bytes
-        == 4096
-    )
+    assert RoutingSection(kind="dragonfly_ugal", ugal_threshold=4096, depth_lifetime=10**6).ugal.threshold_bytes == 4096
     with pytest.raises(ValueError, match="ugal_threshold: kind: dragonfly_valiant has none"):
         RoutingSection(kind="dragonfly_valiant", ugal_threshold=4096)
     with pytest.raises(ValueError, match="depth_lifetime: load_balancing: flow has none"):
@@ -136,9 +130,7 @@ def test_go_back_n_behind_switches_that_reorder_is_warned_of(
     routing: RoutingSection, retransmission: Literal["go-back-n", "selective-repeat"], cause: str | None
 ) -> None:
     transport = TransportSection(retransmission=retransmission)
-    with Fabric(
-        DRAGONFLY, clock="virtual", routing=routing, transport=transport, int_telemetry=False
-    ) as found:
+    with Fabric(DRAGONFLY, clock="virtual", routing=routing, transport=transport, int_telemetry=False) as found:
         result = found.summary()
     assert [warning.split(" sends ")[0] for warning in result.warnings] == ([cause] if cause else [])
     assert ("warnings" in result.as_dict()) == bool(cause)

@@ -47,11 +47,7 @@ def test_switches_count_the_bytes_that_are_not_written_out(mtu_bytes):
             switches = [switch.name for switch in fabric.topology.switches]
             counted.append(
                 [
-                    *(
-                        fabric.read_counters(name, each)
-                        for name in switches
-                        for each in ("port_sent", "port_received")
-                    ),
+                    *(fabric.read_counters(name, each) for name in switches for each in ("port_sent", "port_received")),
                     *(fabric.read_direct_counter(name, "ipv4_counter") for name in switches),
                 ]
             )

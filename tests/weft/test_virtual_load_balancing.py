@@ -21,9 +21,7 @@ def fabric() -> FabricSpec:
     return leaf_spine(planes=1, leaves=4, spines=4, hosts_per_leaf=4, host_rate_bps=100e9, delay_ps=1_000_000)
 
 
-def permuted(
-    mode: str, *, retransmission: str = "selective-repeat", seed: int = 1, **more: object
-) -> RunResult:
+def permuted(mode: str, *, retransmission: str = "selective-repeat", seed: int = 1, **more: object) -> RunResult:
     transport = TransportSection(retransmission=retransmission, ack_interval=4)  # type: ignore[arg-type]
     routing = RoutingSection(load_balancing=mode, **more.pop("routing", {}))  # type: ignore[arg-type]
     with Fabric(
@@ -127,9 +125,7 @@ def test_adaptive_goes_by_flowlets_where_receivers_need_order() -> None:
         ),
     ],
 )
-def test_a_section_that_cannot_hold_is_refused_with_its_place(
-    keys: str, place: str, words: list[str]
-) -> None:
+def test_a_section_that_cannot_hold_is_refused_with_its_place(keys: str, place: str, words: list[str]) -> None:
     with pytest.raises(BadInputError) as caught:
         parse_scenario({"clock": "virtual", **keys})
     for word in [place, *words]:

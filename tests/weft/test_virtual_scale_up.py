@@ -31,9 +31,7 @@ def scenario(fabric, **traffic):
     return parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": [traffic]})
 
 
-@pytest.mark.parametrize(
-    "collective", ["allreduce", "reducescatter", "alltoall", "broadcast", "moe_dispatch"]
-)
+@pytest.mark.parametrize("collective", ["allreduce", "reducescatter", "alltoall", "broadcast", "moe_dispatch"])
 @pytest.mark.parametrize("fabric", [SIDE_BY_SIDE, RAILS], ids=["side by side", "rails"])
 def test_collectives_are_right_on_hosts_of_several_ranks(fabric, collective):
     runs = run_scenario(scenario(fabric, collective=collective, sizes=["40KB"], dtype="int32")).collectives
@@ -83,9 +81,7 @@ def test_a_hierarchical_all_reduce_loads_a_nic_with_its_share():
 
 @pytest.mark.parametrize(("rail_optimised", "first"), [(False, (0, 1, 2, 3)), (True, (0, 4, 8, 12))])
 def test_where_the_ranks_of_a_host_are(rail_optimised, first):
-    fabric = with_scale_up(
-        leaf_spine(planes=1, leaves=4, spines=1, hosts_per_leaf=4), 4, rail_optimised=rail_optimised
-    )
+    fabric = with_scale_up(leaf_spine(planes=1, leaves=4, spines=1, hosts_per_leaf=4), 4, rail_optimised=rail_optimised)
     hosts = list(fabric.scale_up.hosts(16))
     assert hosts[0] == first
     assert sorted(rank for host in hosts for rank in host) == list(range(16))
@@ -153,8 +149,6 @@ def test_scenarios_that_make_no_sense_are_refused(fabric, words):
 def test_bmv2_has_no_links_inside_hosts(monkeypatch):
     """It takes no dilation, and in real time processes are too slow for such links."""
     monkeypatch.setattr(environment, "require_bmv2", lambda: None)
-    topology = with_scale_up(
-        topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2, delay_ps=0), 2
-    )
+    topology = with_scale_up(topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=2, delay_ps=0), 2)
     with refused(EnvironmentLacksError, problem="BMv2 does not have"):
         environment.require_for(topology, FabricOptions(clock="real", target="bmv2", dilation=1.0))

@@ -53,9 +53,7 @@ def test_communication_that_fits_beside_the_backward_pass_is_hidden():
 
 
 def test_lengths_take_the_time_that_data_takes():
-    times = {
-        data: [step.step_ps for step in run_step(data=data).training_steps] for data in ("random", "lengths")
-    }
+    times = {data: [step.step_ps for step in run_step(data=data).training_steps] for data in ("random", "lengths")}
     assert times["random"] == times["lengths"]
 
 

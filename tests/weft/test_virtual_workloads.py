@@ -92,10 +92,7 @@ def test_two_runs_write_the_same_files(results, tmp_path):
     for number, result in enumerate(results):
         result.save(tmp_path / str(number))
         written.append(
-            [
-                (tmp_path / str(number) / name).read_bytes()
-                for name in ("results.json", "workload-0-flows.csv")
-            ]
+            [(tmp_path / str(number) / name).read_bytes() for name in ("results.json", "workload-0-flows.csv")]
         )
     assert written[0] == written[1]
     saved = json.loads(written[0][0])["workloads"][0]

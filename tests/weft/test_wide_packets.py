@@ -23,9 +23,7 @@ def fabric(lanes: int, **options) -> Fabric:
 
 def time_ps(shared: Fabric, lanes: int, packets: int) -> int:
     """Of an all-reduce of so many packets' worth of int32."""
-    return shared.run(
-        CollectiveRequest("allreduce", 4 * lanes * packets, "in-network", dtype="int32")
-    ).result.time_ps
+    return shared.run(CollectiveRequest("allreduce", 4 * lanes * packets, "in-network", dtype="int32")).result.time_ps
 
 
 @pytest.mark.parametrize(
@@ -60,9 +58,7 @@ def test_results_name_the_lanes():
     assert made_by.parameters["effective"]["largest_frame_bytes"] >= frame_bytes(4, 128)
 
 
-@pytest.mark.parametrize(
-    ("lanes", "link_mtu", "needed"), [(1024, 4000, 4168), (256, 1280, None), (1024, 4168, None)]
-)
+@pytest.mark.parametrize(("lanes", "link_mtu", "needed"), [(1024, 4000, 4168), (256, 1280, None), (1024, 4168, None)])
 def test_packets_that_links_do_not_carry_are_refused(lanes, link_mtu, needed):
     if needed is None:
         fabric(lanes, link_mtu_bytes=link_mtu)
@@ -77,9 +73,7 @@ def test_full_packets_that_links_do_not_carry_are_refused():
 
 
 def test_wide_packets_need_fewer_slots():
-    spec = topologies.leaf_spine(
-        planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=400e9, delay_ps=10**6
-    )
+    spec = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=400e9, delay_ps=10**6)
     counts = [default_slot_count(spec, 4, 0, lanes) for lanes in (64, 128, 256, 1024)]
     assert counts == sorted(counts, reverse=True)
     assert all(count * lanes <= 4096 * 64 for count, lanes in zip(counts, (64, 128, 256, 1024), strict=True))

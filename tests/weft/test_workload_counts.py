@@ -49,9 +49,7 @@ def test_receivers_keep_the_interval_between_notifications():
 
 
 def test_flows_and_int_are_recorded():
-    workload, summary, _ = run(
-        transport={"congestion_control": "hpcc"}, observe={"flows": True, "int": ["h1->h0"]}
-    )
+    workload, summary, _ = run(transport={"congestion_control": "hpcc"}, observe={"flows": True, "int": ["h1->h0"]})
     tables = summary.observations.tables
     flows, records = tables["flows"], workload.records
     assert sorted(flows["step"].tolist()) == records["flow"].tolist()

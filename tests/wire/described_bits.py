@@ -35,8 +35,5 @@ def valid_values(field: Field) -> st.SearchStrategy[int]:
 def headers(header: Header, **given: int) -> st.SearchStrategy[dict[str, Any]]:
     """Draw valid values of all numbers of a header, but for those given."""
     return st.fixed_dictionaries(
-        {
-            name: st.just(given[name]) if name in given else valid_values(field)
-            for name, field in header.numbers()
-        }
+        {name: st.just(given[name]) if name in given else valid_values(field) for name, field in header.numbers()}
     )

@@ -46,9 +46,7 @@ def drawn(header: Header, number: int) -> dict[str, int]:
 
 def datagram(header: bytes, source_qp: int, destination_qp: int) -> Packet:
     ends = {"source_ip": "10.0.0.1", "destination_ip": "10.0.0.2", "source_port": 0xC000, "hop_limit": 64}
-    return datagram_headers(**MACS, **ends, qkey=5, queue_pairs=(source_qp, destination_qp), psn=0) / Raw(
-        header
-    )
+    return datagram_headers(**MACS, **ends, qkey=5, queue_pairs=(source_qp, destination_qp), psn=0) / Raw(header)
 
 
 def framed(header: Header, values: dict[str, int]) -> Packet:
@@ -131,19 +129,13 @@ def names_of(header: Header) -> list[str]:
 
 def test_credits_of_the_classes_in_use_are_shown(tmp_path: Path) -> None:
     every = [drawn(CREDIT_UPDATE, number) for number in range(PACKETS)]
-    shown = dissected(
-        tmp_path / "c.pcap", [framed(CREDIT_UPDATE, values) for values in every], "weft_credits"
-    )
+    shown = dissected(tmp_path / "c.pcap", [framed(CREDIT_UPDATE, values) for values in every], "weft_credits")
     for values, layer in zip(every, shown, strict=True):
         lanes = layer.get("weft_credits", [])
         lanes = [lanes] if isinstance(lanes, dict) else lanes
         used = [lane for lane in range(8) if values["enabled_lanes"] >> lane & 1]
         assert [read_numbers("weft_credits.lane", each) for each in lanes] == [
-            dict(
-                shown_numbers(
-                    CREDIT_LANE, {name: values[f"lanes[{lane}].{name}"] for name in names_of(CREDIT_LANE)}
-                )
-            )
+            dict(shown_numbers(CREDIT_LANE, {name: values[f"lanes[{lane}].{name}"] for name in names_of(CREDIT_LANE)}))
             for lane in used
         ]
 

@@ -51,9 +51,7 @@ def p4_headers(lanes: int = 64) -> dict[str, list[int]]:
 
 
 def constants(lanes: int = 64) -> dict[str, int]:
-    declared = (
-        each for each in checked(lanes).tree.declarations if isinstance(each, ast.ConstantDeclaration)
-    )
+    declared = (each for each in checked(lanes).tree.declarations if isinstance(each, ast.ConstantDeclaration))
     return {each.name: each.value for each in declared}
 
 

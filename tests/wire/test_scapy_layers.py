@@ -73,9 +73,7 @@ def test_scapy_s_own_layers_have_the_described_fields(name: str) -> None:
 def test_layers_of_rocev2_have_the_described_names_and_values(name: str) -> None:
     layer, header = OF_SCAPY[name], HEADERS[name]
     found = layer.fields_desc[: len(header.fields)]
-    assert [(each.name, each.default) for each in found] == [
-        (each.name, each.default) for each in header.fields
-    ]
+    assert [(each.name, each.default) for each in found] == [(each.name, each.default) for each in header.fields]
 
 
 def test_pauses_are_scapy_s() -> None:

@@ -79,9 +79,7 @@ def version_of(folders: Iterable[Path], suffixes: tuple[str, ...] = (".py",)) ->
 class Store:
     """The entries of one kind. An entry is a set of named byte strings."""
 
-    def __init__(
-        self, kind: str, *, size_limit_bytes: int = SIZE_LIMIT_BYTES, entry_limit: int = ENTRY_LIMIT
-    ) -> None:
+    def __init__(self, kind: str, *, size_limit_bytes: int = SIZE_LIMIT_BYTES, entry_limit: int = ENTRY_LIMIT) -> None:
         self.kind = kind
         self.size_limit_bytes = size_limit_bytes
         self.entry_limit = entry_limit

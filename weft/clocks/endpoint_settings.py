@@ -167,9 +167,7 @@ def patient_timeout_ps(
     for link in fabric.links:
         own_bytes = link.link.queue_capacity_bytes
         queue_bytes = own_bytes if shared_bytes is None else min(own_bytes, shared_bytes)
-        drain_ps = max(
-            drain_ps, serialisation_ps(max(queue_bytes, lossless_memory_bytes), link.link.rate_bps)
-        )
+        drain_ps = max(drain_ps, serialisation_ps(max(queue_bytes, lossless_memory_bytes), link.link.rate_bps))
     return 4 * loaded_round_trip_ps(fabric, frame_bytes, switch_latency_ps) + drain_ps
 
 

@@ -37,9 +37,7 @@ def require_mininet() -> None:
             or to allow.
     """
     if os.geteuid() != 0:
-        raise EnvironmentLacksError(
-            "Mininet needs root: run this with sudo (`weft run --clock virtual` needs neither)"
-        )
+        raise EnvironmentLacksError("Mininet needs root: run this with sudo (`weft run --clock virtual` needs neither)")
     for program, package in _PROGRAMS.items():
         if shutil.which(program) is None:
             raise EnvironmentLacksError(f"the program '{program}' is missing: install the package {package}")

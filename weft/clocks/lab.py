@@ -71,9 +71,7 @@ class Lab(abc.ABC):
     circuits: CircuitControl | None = None
     """Changes circuits' configurations; None without circuits, and before hosts have been started."""
 
-    def __init__(
-        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
-    ) -> None:
+    def __init__(self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None) -> None:
         self.fabric = fabric
         self.options = options
         self.directory = Path()
@@ -117,9 +115,7 @@ class Lab(abc.ABC):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            raise NotRunningError(
-                f"{name}: the fabric was left, or not entered yet: use it within its 'with'"
-            )
+            raise NotRunningError(f"{name}: the fabric was left, or not entered yet: use it within its 'with'")
 
     @abc.abstractmethod
     def _build(self, stack: contextlib.ExitStack) -> None:
@@ -177,9 +173,7 @@ class Lab(abc.ABC):
             operations.on_losses()
 
         chosen = ClassSpec(section.controller_class, section.parameters)
-        running = self.user_controller = RunningController(
-            chosen, self.controller.controller, operations.clock, fail
-        )
+        running = self.user_controller = RunningController(chosen, self.controller.controller, operations.clock, fail)
         stack.callback(running.close)
         self.controller.call(running.begin())
         self.controller.call(operations.begin(running.run()))
@@ -191,9 +185,7 @@ class Lab(abc.ABC):
         """
         if self.fabric.parameters.get("kind") == network.NAME:
             return []
-        return left_out_lines(
-            self.programs.pipelines, self.controller.left_out, has_lost_int=self._has_lost_int
-        )
+        return left_out_lines(self.programs.pipelines, self.controller.left_out, has_lost_int=self._has_lost_int)
 
     def configuration_warnings(self) -> list[str]:
         """Return what in the options works, but not as its user will want it, as sentences."""
@@ -300,9 +292,7 @@ class Lab(abc.ABC):
     def largest_frame_bytes(self) -> int:
         """Largest frame on any link, of a WRITE or of in-network aggregation."""
         options = self.options
-        return max(
-            self.frame_bytes, aggregation_frame_bytes(options.ip_version, options.aggregation.lane_count)
-        )
+        return max(self.frame_bytes, aggregation_frame_bytes(options.ip_version, options.aggregation.lane_count))
 
     @cached_property
     def int_rates(self) -> IntRates:
@@ -330,9 +320,7 @@ class Lab(abc.ABC):
         )
 
     def _require_queues_for_a_frame(self) -> None:
-        smallest = min(
-            port.link.queue_capacity_bytes for switch in self.fabric.switches for port in switch.ports
-        )
+        smallest = min(port.link.queue_capacity_bytes for switch in self.fabric.switches for port in switch.ports)
         if smallest < self.largest_frame_bytes:
             raise BadInputError(
                 f"a queue of {smallest} B never holds a frame of {self.largest_frame_bytes} B, "

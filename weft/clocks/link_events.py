@@ -108,9 +108,7 @@ class LinkEvents(abc.ABC):
     def _elements(self, event: EventSection) -> list[Element]:
         if event.link is None:
             return [event.element(self.fabric)]
-        return [
-            link_element(self.fabric, link) for link in LinkChoice.parse(event.link).links_of(self.fabric)
-        ]
+        return [link_element(self.fabric, link) for link in LinkChoice.parse(event.link).links_of(self.fabric)]
 
     def _begin_operation(self, event: EventSection, element: Element) -> None:
         """Carry out an operation now, or schedule it."""
@@ -148,9 +146,7 @@ class LinkEvents(abc.ABC):
         else:
             self._schedule_link(link, state, at, at)
 
-    def _schedule_link(
-        self, link: FabricLink, state: str, after_ps: int, at_ps: int | None
-    ) -> LinkEventResult:
+    def _schedule_link(self, link: FabricLink, state: str, after_ps: int, at_ps: int | None) -> LinkEventResult:
         result = LinkEventResult(self.fabric.link_name(link), state, at_ps)
         self.results.append(result)
         self._schedule(link, result, after_ps)
@@ -292,8 +288,6 @@ class LinkEvents(abc.ABC):
 def counters_of_host(ports: Iterable[PortTraffic]) -> list[PortCounters]:
     """Return the counters of each port; bytes of what was received are not counted."""
     return [
-        PortCounters(
-            received=Count(port["received_packets"]), sent=Count(port["sent_packets"], port["sent_bytes"])
-        )
+        PortCounters(received=Count(port["received_packets"]), sent=Count(port["sent_packets"], port["sent_bytes"]))
         for port in ports
     ]

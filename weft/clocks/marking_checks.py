@@ -59,9 +59,7 @@ def _sentence(where: str, port: PortConfig, kmin_bytes: int, bound: _Bound, is_s
     )
 
 
-def _bounds(
-    config: SwitchConfig, port: PortConfig, shared_bytes: int, data_classes: Iterable[int]
-) -> Iterator[_Bound]:
+def _bounds(config: SwitchConfig, port: PortConfig, shared_bytes: int, data_classes: Iterable[int]) -> Iterator[_Bound]:
     """Yield the bounds of a port's queues of data."""
     if config.buffer is None:
         yield _Bound(port.queue_capacity_bytes, "their queues are full", "fabric.queue_capacity")

@@ -42,9 +42,7 @@ def options_of_programs(options: FabricOptions, pipelines: Pipelines) -> FabricO
     without_int = _lacking(pipelines, telemetry_int.TABLE)
     if without_int and options.int_telemetry:
         if "int_telemetry" in options.model_fields_set:
-            raise KeyProblem(
-                "int", f"true, and the program of {_some(without_int)} has no table {telemetry_int.TABLE}"
-            )
+            raise KeyProblem("int", f"true, and the program of {_some(without_int)} has no table {telemetry_int.TABLE}")
         _require_no_telemetry(options, without_int)
         options = options.changed(int_telemetry=False)
     _require_ecn(options, pipelines)
@@ -84,9 +82,7 @@ def require_aggregation(pipelines: Pipelines, key: str) -> None:
         )
 
 
-def left_out_lines(
-    pipelines: Pipelines, left_out: Mapping[str, Mapping[str, str]], *, has_lost_int: bool
-) -> list[str]:
+def left_out_lines(pipelines: Pipelines, left_out: Mapping[str, Mapping[str, str]], *, has_lost_int: bool) -> list[str]:
     """Return what is off because programs have no place for it, as sentences.
 
     `left_out` is what `FabricController.left_out` says; `has_lost_int`: packets would carry INT otherwise.
@@ -101,8 +97,7 @@ def left_out_lines(
         without = _lacking(pipelines, telemetry_int.TABLE)
         features["INT", f"no table {telemetry_int.TABLE}"] = without
     return [
-        f"{_subject(names, pipelines)} {lacking}: {_OFF[feature]}"
-        for (feature, lacking), names in features.items()
+        f"{_subject(names, pipelines)} {lacking}: {_OFF[feature]}" for (feature, lacking), names in features.items()
     ]
 
 
@@ -137,9 +132,7 @@ def _require_routing(options: FabricOptions, pipelines: Pipelines) -> None:
 def _require_on_all(key: str, pipelines: Pipelines, table: str, what: str) -> None:
     lacking = _lacking(pipelines, table)
     if lacking:
-        raise KeyProblem(
-            key, f"{what} needs the table {table}, which the program of {_some(lacking)} has not"
-        )
+        raise KeyProblem(key, f"{what} needs the table {table}, which the program of {_some(lacking)} has not")
 
 
 def _require_on_some(key: str, pipelines: Pipelines, table: str) -> None:
@@ -160,9 +153,7 @@ def _where(pipelines: Pipelines, holds: Callable[[Pipeline], bool]) -> list[str]
 
 
 def _require_counter(key: str, pipelines: Pipelines, name: str) -> None:
-    lacking = _where(
-        pipelines, lambda each: all(counter.preamble.alias != name for counter in each.p4info.counters)
-    )
+    lacking = _where(pipelines, lambda each: all(counter.preamble.alias != name for counter in each.p4info.counters))
     if lacking:
         raise KeyProblem(key, f"the program of {_some(lacking)} has no counter {name}")
 

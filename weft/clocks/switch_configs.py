@@ -133,9 +133,7 @@ def _port_config(
         queue_capacity_bytes=port.link.queue_capacity_bytes,
         host_uplink=port.peer_is_host,
         faults=_faults_config(faults.on(here, peer)) if faults.any else _NO_FAULTS,
-        uplink_faults=_faults_config(faults.on(peer, here))
-        if faults.any and port.peer_is_host
-        else _NO_FAULTS,
+        uplink_faults=_faults_config(faults.on(peer, here)) if faults.any and port.peer_is_host else _NO_FAULTS,
         quantum_bytes=quantum_bytes,
         split_depth_bytes=ecn_begins_bytes(options, port.link.rate_bps)
         if options.fidelity.has_segments

@@ -25,9 +25,7 @@ def buffer_config(switch: SwitchSpec, options: FabricOptions) -> BufferConfig | 
     )
 
 
-def pfc_config(
-    port: PortSpec, switch: SwitchSpec, options: FabricOptions, frame_bytes: int
-) -> PfcConfig | None:
+def pfc_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, frame_bytes: int) -> PfcConfig | None:
     """Return a port's priority flow control, None where there is none."""
     pfc = options.pfc
     if not pfc.classes:
@@ -77,9 +75,7 @@ def set_aside_bytes(config: SwitchConfig) -> tuple[int, int, int]:
     """Return what of a switch's memory is reserved for queues, for what comes after a pause, and for credits."""
     reserved = len(config.ports) * sum(config.buffer.reserved_bytes) if config.buffer else 0
     headroom = sum(port.pfc.headroom_bytes * len(port.pfc.classes) for port in config.ports if port.pfc)
-    credit = sum(
-        port.credits.buffer_bytes * len(port.credits.classes) for port in config.ports if port.credits
-    )
+    credit = sum(port.credits.buffer_bytes * len(port.credits.classes) for port in config.ports if port.credits)
     return reserved, headroom, credit
 
 
@@ -89,9 +85,7 @@ def require_shared_memory(config: SwitchConfig, frame_bytes: int) -> None:
     if buffer is None:
         return
     if buffer.capacity_bytes < frame_bytes:
-        raise KeyProblem(
-            "buffer.capacity", f"{buffer.capacity_bytes} B hold no frame, which may have {frame_bytes} B"
-        )
+        raise KeyProblem("buffer.capacity", f"{buffer.capacity_bytes} B hold no frame, which may have {frame_bytes} B")
     reserved, headroom, credit = set_aside_bytes(config)
     if reserved + headroom + credit >= buffer.capacity_bytes:
         raise KeyProblem(
@@ -110,9 +104,7 @@ def classes_of_dscps(fabric: FabricSpec, options: FabricOptions) -> list[dict[in
     return [class_of_dscp(kind.lanes(fabric, plane), classes) for plane in range(fabric.planes)]
 
 
-def host_credits(
-    options: FabricOptions, frame_bytes: int, nic: Endpoint, port: Endpoint
-) -> CreditSettings | None:
+def host_credits(options: FabricOptions, frame_bytes: int, nic: Endpoint, port: Endpoint) -> CreditSettings | None:
     """Return the credits of a NIC at a switch's port, None where its link has none."""
     if not options.credits.on(nic, port):
         return None
@@ -134,9 +126,7 @@ def lossless_memory_bytes(fabric: FabricSpec, options: FabricOptions, frame_byte
     if lossless.isdisjoint(options.scheduling.data_classes) or len(fabric.hosts) < 2:
         return 0
     capacities_bytes = [
-        each.capacity_bytes
-        for switch in fabric.switches
-        if (each := buffer_config(switch, options)) is not None
+        each.capacity_bytes for switch in fabric.switches if (each := buffer_config(switch, options)) is not None
     ]
     switches = len(longest_path(fabric, frame_bytes).nodes) - 2
     return max(capacities_bytes) * switches * (2 if options.routing.has_intermediates else 1)

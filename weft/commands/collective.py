@@ -69,9 +69,7 @@ class _CollectiveName(click.ParamType[str]):
     type=SIZES,
     help=f"BEGIN:END:FACTOR, or a list; default {DEFAULT_SIZES}, none of a barrier.",
 )
-@click.option(
-    "--dtype", type=click.Choice([each.value for each in DataType]), default="float32", show_default=True
-)
+@click.option("--dtype", type=click.Choice([each.value for each in DataType]), default="float32", show_default=True)
 @click.option(
     "--operation",
     type=click.Choice([each.name.lower() for each in Operation]),
@@ -79,9 +77,7 @@ class _CollectiveName(click.ParamType[str]):
     show_default=True,
     help="Of reductions; and, or and xor are of integers.",
 )
-@click.option(
-    "--root", type=int, default=0, show_default=True, help="Rank of a broadcast's or reduce's root."
-)
+@click.option("--root", type=int, default=0, show_default=True, help="Rank of a broadcast's or reduce's root.")
 @click.option(
     "--data",
     type=click.Choice(["random", "lengths"]),
@@ -178,9 +174,7 @@ def collective(
             }
         ],
     }
-    options = {key: f"--{name}" for key, name in _OPTION_OF.items()} | apply_changes(
-        tree, changes_of(overrides)
-    )
+    options = {key: f"--{name}" for key, name in _OPTION_OF.items()} | apply_changes(tree, changes_of(overrides))
     scenario = parse_scenario(tree, "command line", units_required=True, options=options)
     return run_and_show(run_spec(scenario), out, as_json, require_valid_times)
 

@@ -13,9 +13,7 @@ _DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
 @click.command()
 @click.argument("first", metavar="A", type=_DIRECTORY)
 @click.argument("second", metavar="B", type=_DIRECTORY)
-@click.option(
-    "-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write an HTML page there."
-)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write an HTML page there.")
 def compare(first: Path, second: Path, output: Path | None) -> None:
     """Compare the runs that have left their results in the directories A and B.
 

@@ -24,9 +24,7 @@ _SCENARIO_SUFFIXES = (".yaml", ".yml")
 
 @click.command()
 @click.argument("files", metavar="FILE…", type=SCENARIO_FILE, nargs=-1)
-@click.option(
-    "--table", is_flag=True, help="Write the shipped table of prices, to be edited, and do nothing else."
-)
+@click.option("--table", is_flag=True, help="Write the shipped table of prices, to be edited, and do nothing else.")
 @click.option("--prices", type=EXISTING_FILE, help="A table of prices in place of the shipped one.")
 @click.option(
     "--assume",

@@ -18,9 +18,7 @@ from weft.switch.coverage.totals import never, totals
 MOST_LINES = 12
 
 
-def _require_directory(
-    _context: click.Context, _option: click.Parameter, directory: Path | None
-) -> Path | None:
+def _require_directory(_context: click.Context, _option: click.Parameter, directory: Path | None) -> Path | None:
     """Refuse a directory that cannot be added to before anything is run, rather than after."""
     if directory is not None:
         directory.mkdir(parents=True, exist_ok=True)

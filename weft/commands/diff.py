@@ -26,12 +26,8 @@ _SIGNS = {"added": "green", "removed": "red", "changed": "yellow"}
 @click.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="B")
-@click.option(
-    "--switch", "switches", multiple=True, metavar="SWITCH", help="Only of this one; several may be given."
-)
-@click.option(
-    "-n", "--lines", type=click.IntRange(1), default=MOST_LINES, show_default=True, help="At most so many."
-)
+@click.option("--switch", "switches", multiple=True, metavar="SWITCH", help="Only of this one; several may be given.")
+@click.option("-n", "--lines", type=click.IntRange(1), default=MOST_LINES, show_default=True, help="At most so many.")
 @click.option("--json", "print_json", is_flag=True, help="Print all differences, a JSON object a line.")
 def diff(first: str, second: str, switches: tuple[str, ...], lines: int, print_json: bool) -> None:
     """Show what changed in switches between the moments A and B.

@@ -11,9 +11,7 @@ from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
 
 
-@click.command(
-    name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False}
-)
+@click.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
 @click.argument("host")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def exec_command(host: str, command: tuple[str, ...]) -> None:
@@ -27,9 +25,7 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
 
     state = lab_state.load()
     if state is None or not state.owner.alive:
-        raise EnvironmentLacksError(
-            "no lab of the real clock runs on this machine; start one with `weft lab SCENARIO`"
-        )
+        raise EnvironmentLacksError("no lab of the real clock runs on this machine; start one with `weft lab SCENARIO`")
     if host not in state.hosts:
         raise BadInputError(f"unknown host '{host}'; {did_you_mean(host, state.hosts)}")
     holder = state.hosts[host]

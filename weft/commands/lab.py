@@ -82,9 +82,7 @@ def lab(
 def _unused_warnings(scenario: Scenario) -> list[str]:
     """Return what a scenario asks for that only runs have, as lines."""
     fields = type(scenario.observe).model_fields
-    asked = [
-        field.alias or name for name, field in fields.items() if name in scenario.observe.model_fields_set
-    ]
+    asked = [field.alias or name for name, field in fields.items() if name in scenario.observe.model_fields_set]
     if not asked:
         return []
     return [f"warning: observe ({', '.join(asked)}): nothing is recorded at a prompt, only by `weft run`"]

@@ -35,9 +35,7 @@ def new(folder: Path) -> None:
         raise BadInputError(f"{folder}: is there already; name another folder") from None
     except OSError as error:
         raise BadInputError(f"{folder}: cannot be made: {error.strerror}") from None
-    for source in sorted(
-        resources.files("weft").joinpath("templates/project").iterdir(), key=lambda each: each.name
-    ):
+    for source in sorted(resources.files("weft").joinpath("templates/project").iterdir(), key=lambda each: each.name):
         if not source.is_file():
             continue
         text = source.read_text(encoding="utf-8")

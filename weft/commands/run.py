@@ -89,9 +89,7 @@ def run(
     if pcap_switches and pcap_directory is None:
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
     if coverage_directory is not None and packet_logs is not None:
-        raise click.UsageError(
-            "--coverage: not together with --packet-logs: each has switches run code of its own"
-        )
+        raise click.UsageError("--coverage: not together with --packet-logs: each has switches run code of its own")
     shown = Shown(metrics_port, None if web is None else Place.of(web), scenario.name)
     coverage = None if coverage_directory is None else RunCoverage()
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
@@ -112,9 +110,7 @@ def run(
             attached.append(PacketLogs(packet_logs, lambda text: click.echo(text, err=True)))
         with contextlib.ExitStack() as stack:
             if shown.any:
-                attached.append(
-                    stack.enter_context(AttachedShown(shown, lambda text: click.echo(text, err=True)))
-                )
+                attached.append(stack.enter_context(AttachedShown(shown, lambda text: click.echo(text, err=True))))
             options = tuple(as_assignments(overrides, clock=spec.options.clock))
             return run_and_show(
                 spec,

@@ -51,12 +51,8 @@ set_option = click.option(
 )
 
 scenario_options = with_options(
-    click.option(
-        "--clock", type=click.Choice(["real", "virtual"]), help="Real time in Mininet, or simulated."
-    ),
-    click.option(
-        "--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."
-    ),
+    click.option("--clock", type=click.Choice(["real", "virtual"]), help="Real time in Mininet, or simulated."),
+    click.option("--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."),
     click.option(
         "--p4", metavar="FILE", help="The switches' program, in place of the one of its name if there is one."
     ),
@@ -97,9 +93,7 @@ def changes_of(options: Mapping[str, object]) -> list[Change]:
     changes = assignments_of("--set", cast("Sequence[str]", given.pop("assignments", ())))
     links = cast("Sequence[str]", given.pop("links_down", ()))
     changes += [Change(name, value, f"--{name.replace('_', '-')}") for name, value in given.items()]
-    return changes + [
-        Change("events[]", {"link": link, "state": "down"}, f"--link-down {link}") for link in links
-    ]
+    return changes + [Change("events[]", {"link": link, "state": "down"}, f"--link-down {link}") for link in links]
 
 
 def as_assignments(options: Mapping[str, object], *, clock: str | None) -> list[str]:

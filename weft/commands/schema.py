@@ -6,9 +6,7 @@ import click
 
 
 @click.command()
-@click.option(
-    "--markdown", "as_markdown", is_flag=True, help="The reference page (docs/scenario.md) instead."
-)
+@click.option("--markdown", "as_markdown", is_flag=True, help="The reference page (docs/scenario.md) instead.")
 @click.option(
     "--results",
     "of_results",

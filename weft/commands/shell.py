@@ -18,9 +18,7 @@ PRIMARY_ELECTION_ID = "1,0"
 
 @click.command()
 @click.argument("switch")
-@click.option(
-    "--primary", is_flag=True, help="Take the switch over from the lab's controller, to write, too."
-)
+@click.option("--primary", is_flag=True, help="Take the switch over from the lab's controller, to write, too.")
 @click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by address.")
 def shell(switch: str, primary: bool, device_id: int) -> None:
     """Open p4runtime-shell on SWITCH, to read its tables and counters.

@@ -31,9 +31,7 @@ from weft.switch.stf.target import SWITCH_NAMES, SwitchName
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Every NAME.stf in DIR and the folders below, with a NAME.p4 next to it.",
 )
-@click.option(
-    "--switch", type=click.Choice(SWITCH_NAMES), default="native", show_default=True, help="What runs them."
-)
+@click.option("--switch", type=click.Choice(SWITCH_NAMES), default="native", show_default=True, help="What runs them.")
 @click.option("--json", "print_json", is_flag=True, help="Print JSON with every reason in full.")
 @click.option(
     "--timeout",
@@ -59,9 +57,7 @@ def stf(
     """
     covered = coverage_directory is not None
     if covered and switch != "native":
-        raise EnvironmentLacksError(
-            f"the {switch} counts nothing", place="--coverage", valid="--switch native"
-        )
+        raise EnvironmentLacksError(f"the {switch} counts nothing", place="--coverage", valid="--switch native")
     cases = _cases(program, script, directory)
     outcomes = list(run_cases(cases, switch, compile_case, timeout_s, covered=covered))
     if print_json:

@@ -73,9 +73,7 @@ def sweep(
     changes = changes_of({"assignments": assignments})
     try:
         with _progress() as progress:
-            result = run_sweep(
-                file, _axes(grid, zipped), out, workers, scheduler, retry_failed, progress, changes
-            )
+            result = run_sweep(file, _axes(grid, zipped), out, workers, scheduler, retry_failed, progress, changes)
     except KeyboardInterrupt:
         click.echo("· what runs has been ended; the same command goes on with what is left", err=True)
         raise

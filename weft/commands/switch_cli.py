@@ -25,9 +25,7 @@ _PROMPT = "RuntimeCmd: "
 @click.command("switch-cli")
 @click.argument("switch")
 @click.argument("command", nargs=-1)
-@click.option(
-    "--file", "file", type=EXISTING_FILE, help="Run a file's commands; the first that fails ends it."
-)
+@click.option("--file", "file", type=EXISTING_FILE, help="Run a file's commands; the first that fails ends it.")
 @click.option("--device-id", type=click.IntRange(0), default=0, help="Of a switch given by address.")
 def switch_cli(switch: str, command: tuple[str, ...], file: Path | None, device_id: int) -> int:
     """Run simple_switch_CLI's commands on SWITCH over P4Runtime: COMMAND, a file's, standard input's, or a prompt's.

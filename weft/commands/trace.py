@@ -54,12 +54,8 @@ SCENARIO_SUFFIXES = (".yaml", ".yml")
     metavar="CONDITION",
     help="Only packets that fulfil it, such as 'ipv4.dst_addr == 10.0.0.2 and drop' (docs/debugging.md).",
 )
-@click.option(
-    "--switch", "switches", multiple=True, metavar="SWITCH", help="Of a SCENARIO; several may be given."
-)
-@click.option(
-    "--from", "from_ps", type=QuantityOption(TIME), help="Only packets that come from then on: 10us."
-)
+@click.option("--switch", "switches", multiple=True, metavar="SWITCH", help="Of a SCENARIO; several may be given.")
+@click.option("--from", "from_ps", type=QuantityOption(TIME), help="Only packets that come from then on: 10us.")
 @click.option("--until", "until_ps", type=QuantityOption(TIME), help="Only packets that come before.")
 @set_option
 @click.option(
@@ -67,9 +63,7 @@ SCENARIO_SUFFIXES = (".yaml", ".yml")
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write a page there to step through the packets of a PROGRAM or a SCENARIO.",
 )
-@click.option(
-    "--state", "with_registers", is_flag=True, help="Show the cells of registers that packets used."
-)
+@click.option("--state", "with_registers", is_flag=True, help="Show the cells of registers that packets used.")
 @click.option("--json", "print_json", is_flag=True, help="Print events, a JSON object a line.")
 def trace(**options: Any) -> None:
     """Show what a packet meets: parser states, tables and entries, actions, writes, and where it goes.
@@ -142,9 +136,7 @@ def _trace_scenario(asked: _Asked, output: TraceOutput) -> str:
 
     scenario = SCENARIO_FILE.convert(asked.target, None, None)
     period = (asked.from_ps or 0, LAST_PS if asked.until_ps is None else asked.until_ps)
-    run = RunToTrace(
-        scenario, asked.assignments, asked.switches, asked.packets or 1, asked.when, asked.port, period
-    )
+    run = RunToTrace(scenario, asked.assignments, asked.switches, asked.packets or 1, asked.when, asked.port, period)
     trace_run(run, output)
     return f"no packet came to {', '.join(asked.switches)}{asked.on_port} in that time"
 
@@ -153,33 +145,25 @@ def _trace_program(asked: _Asked, output: TraceOutput) -> str:
     _refuse_options_of_scenarios(asked)
     from weft.commands.tracing import ProgramToTrace, trace_program
 
-    program = ProgramToTrace(
-        Path(asked.target), asked.packets_given, asked.port, asked.packets, asked.stf, asked.when
-    )
+    program = ProgramToTrace(Path(asked.target), asked.packets_given, asked.port, asked.packets, asked.stf, asked.when)
     trace_program(program, output)
     return f"no packet left {asked.target} or was dropped"
 
 
 def _refuse_options_of_scenarios(asked: _Asked) -> None:
     if asked.of_scenarios:
-        raise click.UsageError(
-            "--switch, --from, --until and --set are for a SCENARIO (.yaml, a network file)"
-        )
+        raise click.UsageError("--switch, --from, --until and --set are for a SCENARIO (.yaml, a network file)")
 
 
 def _trace_switch(asked: _Asked, output: TraceOutput) -> str:
     _refuse_options_of_scenarios(asked)
     if asked.packets_given or asked.stf:
-        raise click.UsageError(
-            "--packet and --stf are for a PROGRAM (.p4 or .json), not for a switch that runs"
-        )
+        raise click.UsageError("--packet and --stf are for a PROGRAM (.p4 or .json), not for a switch that runs")
     if asked.page is not None:
         raise click.UsageError("--page is for a PROGRAM or a SCENARIO, not for a switch that runs")
     address, device, runs_on = find_running_switch(asked.target, asked.device_id)
     if runs_on != EMBEDDED:
-        raise EnvironmentLacksError(
-            f"the lab runs on {runs_on}, which cannot be traced: use --target embedded"
-        )
+        raise EnvironmentLacksError(f"the lab runs on {runs_on}, which cannot be traced: use --target embedded")
     request = WatchRequest(
         device_id=device,
         packets=asked.packets or 1,
@@ -205,9 +189,5 @@ def _watched(target: str, address: str, request: WatchRequest, unseen: Unseen) -
         if code is grpc.StatusCode.UNAVAILABLE:
             raise EnvironmentLacksError(f"{target} does not answer at {address}") from None
         if code is grpc.StatusCode.UNIMPLEMENTED:
-            raise EnvironmentLacksError(
-                f"{target} at {address} is no Weft switch, so it cannot be traced"
-            ) from None
-        raise BadInputError(
-            details if request.when and "--when" in details else f"{target}: {details}"
-        ) from None
+            raise EnvironmentLacksError(f"{target} at {address} is no Weft switch, so it cannot be traced") from None
+        raise BadInputError(details if request.when and "--when" in details else f"{target}: {details}") from None

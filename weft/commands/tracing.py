@@ -50,9 +50,7 @@ def trace_program(asked: ProgramToTrace, output: TraceOutput) -> None:
     program = _load(asked.path)
     frames = [frame for packet in asked.packets for frame in _frames(packet)]
     if not frames and asked.script is None:
-        raise BadInputError(
-            f"no packet for {asked.path}: give --packet HEX, --packet FILE.pcap or --stf FILE"
-        )
+        raise BadInputError(f"no packet for {asked.path}: give --packet HEX, --packet FILE.pcap or --stf FILE")
     condition = condition_of(asked.when, program)
     switch = NativeSwitch(name="trace", cpu_port=CPU_PORT)
     switch.load(program)
@@ -85,9 +83,7 @@ def condition_of(text: str | None, program: Program) -> Condition | None:
 
 def _load(path: Path) -> Program:
     try:
-        document = (
-            compile_file(path).json_text() if path.suffix == ".p4" else read_bytes(path, MAX_DOCUMENT_BYTES)
-        )
+        document = compile_file(path).json_text() if path.suffix == ".p4" else read_bytes(path, MAX_DOCUMENT_BYTES)
         return load_program(document)
     except CompileError as error:
         raise BadInputError(error) from None
@@ -118,9 +114,7 @@ def _frames(packet: str) -> list[bytes]:
         raise BadInputError(f"--packet {packet!r} is neither hexadecimal digits nor a .pcap file") from None
 
 
-def _run_script(
-    script: Path, switch: NativeSwitch, program: Program, *, with_packets: bool
-) -> list[PacketTrace]:
+def _run_script(script: Path, switch: NativeSwitch, program: Program, *, with_packets: bool) -> list[PacketTrace]:
     traces: list[PacketTrace] = []
 
     def process(port: int, data: bytes) -> list[tuple[int, bytes]]:

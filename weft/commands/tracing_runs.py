@@ -67,9 +67,7 @@ def _require_switches(fabric: FabricSpec, names: Sequence[str]) -> None:
     if not names:
         some = ", ".join(switch.name for switch in fabric.switches[:MOST_NAMED])
         more = ", …" if len(fabric.switches) > MOST_NAMED else ""
-        raise click.UsageError(
-            f"a SCENARIO needs --switch, the switch to show packets of (valid: {some}{more})"
-        )
+        raise click.UsageError(f"a SCENARIO needs --switch, the switch to show packets of (valid: {some}{more})")
     for name in names:
         with translated(TopologyError, BadInputError, place="--switch"):
             fabric.switch(name)

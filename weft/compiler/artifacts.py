@@ -40,9 +40,7 @@ class Artifacts:
     def of(cls, result: CompileResult) -> Artifacts:
         """Take the artifacts from the result of a compilation."""
         warnings = tuple(warning.report() for warning in result.warnings)
-        return cls(
-            result.json_text(), result.p4info_text(), result.p4info_bytes(), result.entries_bytes(), warnings
-        )
+        return cls(result.json_text(), result.p4info_text(), result.p4info_bytes(), result.entries_bytes(), warnings)
 
     def p4info_json(self) -> str:
         """P4Info in protobuf's JSON format."""

@@ -27,9 +27,7 @@ class CompileCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line."""
-        return super().parse_args(
-            ctx, [f"{each}={ALL}" if each in _WITH_OPTIONAL_VALUE else each for each in args]
-        )
+        return super().parse_args(ctx, [f"{each}={ALL}" if each in _WITH_OPTIONAL_VALUE else each for each in args])
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the warnings."""
@@ -130,9 +128,7 @@ def compile_command(source: Path, **options: Any) -> None:
     output, p4info_files = options.pop("output"), options.pop("p4info_files")
     entries_files = options.pop("entries_files")
     if options["preprocess_only"] or options["dump"] in ("tokens", "ast", "ir"):
-        artifacts = _dump(
-            source, "text" if options["preprocess_only"] else options["dump"], settings, printer
-        )
+        artifacts = _dump(source, "text" if options["preprocess_only"] else options["dump"], settings, printer)
         if artifacts is None:
             return
     else:
@@ -166,9 +162,7 @@ class _MessagePrinter:
             click.echo(text, err=True, color=self._colour)
 
 
-def _compile(
-    source: Path, settings: dict[str, Any], printer: _MessagePrinter, *, use_cache: bool
-) -> Artifacts:
+def _compile(source: Path, settings: dict[str, Any], printer: _MessagePrinter, *, use_cache: bool) -> Artifacts:
     try:
         return compile_artifacts(source, **settings, use_cache=use_cache)
     except Exception as error:

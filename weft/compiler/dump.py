@@ -10,9 +10,7 @@ from weft.compiler.source import Span, Token
 from weft.compiler.types import Type
 
 _BLANK_LINES_KEPT = 3
-_SKIPPED = frozenset(
-    ["span", "declaration", "target", "bindings", "ordered", "signature", "name_token", "combined"]
-)
+_SKIPPED = frozenset(["span", "declaration", "target", "bindings", "ordered", "signature", "name_token", "combined"])
 
 
 def dump_tokens(tokens: list[Token]) -> str:

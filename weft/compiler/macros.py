@@ -26,9 +26,7 @@ class MacroExpander:
     def __init__(self, diagnostics: Diagnostics) -> None:
         self.diagnostics = diagnostics
         self.macros: dict[str, Macro] = {}
-        self._budget = Spending(
-            diagnostics, MACRO_TOKENS, f"macros expand to more than {MACRO_TOKENS} tokens"
-        )
+        self._budget = Spending(diagnostics, MACRO_TOKENS, f"macros expand to more than {MACRO_TOKENS} tokens")
         self._nesting = 0
 
     def expand(self, tokens: list[Token]) -> list[Token]:

@@ -208,11 +208,7 @@ class Preprocessor:
                 self._report_bad(word)
         parameters: list[str] | None = None
         rest_name: str | None = None
-        if (
-            rest
-            and rest[0].kind == "("
-            and not LINE_SPLICE.sub("", token.source.text[name.end : rest[0].offset])
-        ):
+        if rest and rest[0].kind == "(" and not LINE_SPLICE.sub("", token.source.text[name.end : rest[0].offset]):
             parameters = []
             index = 1
             while index < len(rest) and rest[index].kind != ")":
@@ -285,9 +281,7 @@ def read_source(path: Path, diagnostics: Diagnostics, token: Token | None = None
         raise Refused from error
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
-        diagnostics.error(
-            f"cannot read '{path}': it is not UTF-8 text (byte 0x{byte:02x} at {error.start})", token
-        )
+        diagnostics.error(f"cannot read '{path}': it is not UTF-8 text (byte 0x{byte:02x} at {error.start})", token)
         raise Refused from error
     except (OSError, ValueError) as error:
         diagnostics.error(f"cannot read '{path}': {error}", token)

@@ -103,9 +103,7 @@ class _Evaluator:
         raise _Malformed
 
 
-def evaluate_condition(
-    body: list[Token], directive: Token, expander: MacroExpander, diagnostics: Diagnostics
-) -> bool:
+def evaluate_condition(body: list[Token], directive: Token, expander: MacroExpander, diagnostics: Diagnostics) -> bool:
     """Whether the condition holds; unknown names count as 0, as in C."""
     resolved: list[Token] = []
     index = 0
@@ -118,9 +116,7 @@ def evaluate_condition(
                 diagnostics.error("'defined' needs a macro's name", token)
                 return False
             known = "1" if body[at].text in expander.macros else "0"
-            resolved.append(
-                Token("integer", known, token.source, token.offset, hidden=frozenset(["defined"]))
-            )
+            resolved.append(Token("integer", known, token.source, token.offset, hidden=frozenset(["defined"])))
             index = at + (2 if parenthesised else 1)
             continue
         resolved.append(token)

@@ -27,9 +27,7 @@ class Place:
 
     def excerpt(self, colour: bool) -> list[str]:
         """The source line, and a caret under the first character with tildes under the others."""
-        indent = "".join(
-            "\t" if character == "\t" else " " for character in self.source_line[: self.column - 1]
-        )
+        indent = "".join("\t" if character == "\t" else " " for character in self.source_line[: self.column - 1])
         caret = "^" + "~" * (self.end_column - self.column - 1)
         if colour:
             caret = f"{_CARET_COLOUR}{caret}{_RESET}"
@@ -59,9 +57,7 @@ class Report:
 
     def render(self, colour: bool = False) -> str:
         """The includes that lead there, the message, its source line with a caret, then the notes."""
-        lines = (
-            [f"in a file included from {place}:" for place in self.place.included_from] if self.place else []
-        )
+        lines = [f"in a file included from {place}:" for place in self.place.included_from] if self.place else []
         lines.append(self.header(colour))
         if self.place is not None:
             lines += self.place.excerpt(colour)

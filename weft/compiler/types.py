@@ -384,9 +384,7 @@ def width_of(type_: Type) -> int | None:
         members = list(type_.fields.values())
         if type_.kind == "header_union":
             widths = [width_of(member) for member in members]
-            return (
-                None if None in widths else max((width for width in widths if width is not None), default=0)
-            )
+            return None if None in widths else max((width for width in widths if width is not None), default=0)
     elif isinstance(type_, TupleType):
         members = type_.elements
     elif isinstance(type_, StackType):

@@ -111,9 +111,7 @@ async def read_counter(session: SwitchSession, name: str, index: int | None = No
         query.index.index = index
     entities = await session.read_raw([p4r.Entity(counter_entry=query)])
     return {
-        each.counter_entry.index.index: Count(
-            each.counter_entry.data.packet_count, each.counter_entry.data.byte_count
-        )
+        each.counter_entry.index.index: Count(each.counter_entry.data.packet_count, each.counter_entry.data.byte_count)
         for each in entities
     }
 
@@ -125,9 +123,7 @@ async def read_direct_counter(session: SwitchSession, name: str) -> list[DirectC
         SettingError: no such direct counter.
 
     """
-    info: p4i.DirectCounter = _one(
-        ProgramArrays.of(session.schema.p4info).direct_counters, name, "direct counter"
-    )
+    info: p4i.DirectCounter = _one(ProgramArrays.of(session.schema.p4info).direct_counters, name, "direct counter")
     table = next(
         each for each in session.schema.p4info.tables if each.preamble.id == info.direct_table_id
     ).preamble.name
@@ -165,10 +161,7 @@ async def read_register(session: SwitchSession, name: str, index: int | None = N
         query.index.index = index
     is_signed = info.type_spec.bitstring.HasField("int")
     entities = await session.read_raw([p4r.Entity(register_entry=query)])
-    return {
-        each.register_entry.index.index: _value(each.register_entry.data, is_signed=is_signed)
-        for each in entities
-    }
+    return {each.register_entry.index.index: _value(each.register_entry.data, is_signed=is_signed) for each in entities}
 
 
 def _value(data: p4d.P4Data, *, is_signed: bool) -> int:

@@ -76,9 +76,7 @@ def _on_loop(
     """Return a method that calls a plain one in the loop's thread, between the coroutines' steps."""
 
     @functools.wraps(function)
-    async def coroutine(
-        controller: FabricController, /, *args: _Given.args, **kwargs: _Given.kwargs
-    ) -> _Result:
+    async def coroutine(controller: FabricController, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
         return function(controller, *args, **kwargs)
 
     return _blocking(coroutine)
@@ -90,9 +88,7 @@ def _iterating(
     """Return a method that waits for each item of an asynchronous iterator that does not end."""
 
     @functools.wraps(function)
-    def method(
-        face: BlockingFabricController, /, *args: _Given.args, **kwargs: _Given.kwargs
-    ) -> Iterator[_Result]:
+    def method(face: BlockingFabricController, /, *args: _Given.args, **kwargs: _Given.kwargs) -> Iterator[_Result]:
         items = function(face.controller, *args, **kwargs)
 
         async def following() -> _Result:
@@ -110,9 +106,7 @@ def _of_switch(
     """Return a method that waits for a coroutine's result; its first argument names the session's switch."""
 
     @functools.wraps(coroutine)
-    def method(
-        face: BlockingFabricController, switch: str, /, *args: _Given.args, **kwargs: _Given.kwargs
-    ) -> _Result:
+    def method(face: BlockingFabricController, switch: str, /, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result:
         return face.call(coroutine(face.controller.session(switch), *args, **kwargs))
 
     return method

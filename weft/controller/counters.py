@@ -119,17 +119,13 @@ async def read_port_counters(
     return _ports(await _read_arrays(session, _port_entries(ports, counters)))
 
 
-def _port_entries(
-    ports: Collection[int] | None, names: Collection[str] = ALL_OF_PORTS
-) -> list[finsy.P4CounterEntry]:
+def _port_entries(ports: Collection[int] | None, names: Collection[str] = ALL_OF_PORTS) -> list[finsy.P4CounterEntry]:
     if ports is None:
         return [finsy.P4CounterEntry(name) for name in names]
     return [finsy.P4CounterEntry(name, index=port) for name in names for port in ports]
 
 
-async def _read_arrays(
-    session: SwitchSession, wanted: Iterable[finsy.P4CounterEntry]
-) -> dict[str, dict[int, Count]]:
+async def _read_arrays(session: SwitchSession, wanted: Iterable[finsy.P4CounterEntry]) -> dict[str, dict[int, Count]]:
     """Read cells by counter and index; omit zeros and counters that the program lacks."""
     by_name: dict[str, dict[int, Count]] = {}
     known = {each.alias for each in session.schema.counters}

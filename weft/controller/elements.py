@@ -68,11 +68,7 @@ def plane_element(fabric: FabricSpec, number: int) -> Element:
     """Return the element of a plane. SettingError: the number is unknown; the message lists the valid ones."""
     if not 0 <= number < fabric.planes:
         raise SettingError(f"no plane {number}", valid=f"0 to {fabric.planes - 1}")
-    ports = (
-        Endpoint(switch.name, port.number)
-        for switch in fabric.switches_of_plane(number)
-        for port in switch.ports
-    )
+    ports = (Endpoint(switch.name, port.number) for switch in fabric.switches_of_plane(number) for port in switch.ports)
     return Element("plane", f"plane {number}", tuple(ports), plane=number)
 
 

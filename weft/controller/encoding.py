@@ -104,9 +104,7 @@ class EntityEncoder:
                 return self._encode_entry(entity, action)
         return reconcile.EncodedEntity.of(entity.encode(self.schema))
 
-    def _encode_entry(
-        self, entry: finsy.P4TableEntry, parts: tuple[Hashable, ...]
-    ) -> reconcile.EncodedEntity:
+    def _encode_entry(self, entry: finsy.P4TableEntry, parts: tuple[Hashable, ...]) -> reconcile.EncodedEntity:
         key = self._key(entry)
         action = self._action(entry, parts)
         found = self._entries.get((key, action))
@@ -144,9 +142,7 @@ class EntityEncoder:
         found = self._actions.get(value)
         if found is None:
             assert entry.action is not None
-            action = reconcile.sort_parameters(
-                entry.action.encode_table_action(self.schema.tables[entry.table_id])
-            )
+            action = reconcile.sort_parameters(entry.action.encode_table_action(self.schema.tables[entry.table_id]))
             field = reconcile.bytes_field(_ACTION_FIELD, action.SerializeToString())
             found = self._actions[value] = _EncodedAction(field, reconcile.rank_of_action(action))
         return found

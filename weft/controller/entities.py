@@ -46,9 +46,7 @@ def default_action(table: str, action: str, /, **arguments: Argument) -> finsy.P
 
 def group_entry(table: str, match: Mapping[str, Argument], group_id: int) -> finsy.P4TableEntry:
     """Return a table entry that applies a group of the table's action selector."""
-    return finsy.P4TableEntry(
-        table, match=finsy.P4TableMatch(match), action=finsy.P4IndirectAction(group_id=group_id)
-    )
+    return finsy.P4TableEntry(table, match=finsy.P4TableMatch(match), action=finsy.P4IndirectAction(group_id=group_id))
 
 
 def exact_arguments(action: Any) -> dict[str, Any]:

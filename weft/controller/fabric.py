@@ -115,9 +115,7 @@ class FabricController:
     ) -> None:
         missing = [switch.name for switch in fabric.switches if switch.name not in targets]
         if missing:
-            raise SettingError(
-                f"no P4Runtime address for {missing[0]} (given: {', '.join(sorted(targets)) or 'none'})"
-            )
+            raise SettingError(f"no P4Runtime address for {missing[0]} (given: {', '.join(sorted(targets)) or 'none'})")
         self.fabric = fabric
         self._pipelines: Pipelines = (
             dict.fromkeys((switch.name for switch in fabric.switches), pipeline)
@@ -307,9 +305,7 @@ class FabricController:
         """
         self._require_slots(job_id)
         await self._admit(
-            lambda jobs: jobs.add(
-                job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share
-            ),
+            lambda jobs: jobs.add(job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share),
             keep,
             wait,
         )
@@ -330,9 +326,7 @@ class FabricController:
     def _require_slots(self, job_id: int) -> None:
         for name, pipeline in self._pipelines.items():
             if not pipeline.slot_capacity():
-                raise JobError(
-                    f"job {job_id}: {name} cannot aggregate: its program has no register {SLOT_REGISTER}"
-                )
+                raise JobError(f"job {job_id}: {name} cannot aggregate: its program has no register {SLOT_REGISTER}")
 
     async def _admit(self, admit: Admit, keep: Collection[int], wait: bool) -> None:
         """Admit a job, removing idle ones if necessary. Raises JobError if that is not enough."""
@@ -365,18 +359,14 @@ class FabricController:
             ]
         )
 
-    async def planes_with_trees(
-        self, planes: Iterable[int], jobs: Iterable[Sequence[str]]
-    ) -> tuple[int, ...]:
+    async def planes_with_trees(self, planes: Iterable[int], jobs: Iterable[Sequence[str]]) -> tuple[int, ...]:
         """Return the planes in which every one of these jobs, given by its hosts, has a tree at present."""
         avoided = self.routed_around
         if avoided == NO_FAILURES:
             return tuple(planes)
         each_once = dict.fromkeys(map(tuple, jobs))
         return tuple(
-            plane
-            for plane in planes
-            if all(has_tree(self.fabric, plane, hosts, avoided) for hosts in each_once)
+            plane for plane in planes if all(has_tree(self.fabric, plane, hosts, avoided) for hosts in each_once)
         )
 
     async def was_evicted(self, job_id: int) -> bool:
@@ -426,9 +416,7 @@ class FabricController:
     ) -> ParameterGroup:
         """Program switches to serve a group with a parameter store, replacing the previous one."""
         epoch, q_key = self._services.next_use()
-        group = ParameterGroup(
-            GROUP_ID, epoch, q_key, store, tuple(clients), plane, cached_blocks, ip_version
-        )
+        group = ParameterGroup(GROUP_ID, epoch, q_key, store, tuple(clients), plane, cached_blocks, ip_version)
         await self.configure(ParameterCacheSettings((group,)))
         return group
 
@@ -502,9 +490,7 @@ class FabricController:
 
     async def read_aggregated_packets(self) -> int:
         """Read how many packets the aggregation slots of all switches that are up processed."""
-        counters = await on_all(
-            lambda name: read_aggregation(self._switches.session(name)), self._switches_up()
-        )
+        counters = await on_all(lambda name: read_aggregation(self._switches.session(name)), self._switches_up())
         return sum(each.aggregated_packets for each in counters)
 
     async def read_ports(

@@ -91,9 +91,7 @@ async def _check_program(
         if pipeline is not None and config.p4info != pipeline.p4info:
             return SwitchHealth(session.name, ("its program has another P4Info",))
         installed = await read_installed(session)
-        desired = {
-            key: entity for key, entity in session.encode(planned or []).items() if not entity.is_default
-        }
+        desired = {key: entity for key, entity in session.encode(planned or []).items() if not entity.is_default}
         missing = sum(key not in installed for key in desired)
         return SwitchHealth(
             session.name,

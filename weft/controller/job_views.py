@@ -152,9 +152,7 @@ def tenant_rows(found: FabricJobs) -> list[Row]:
             held[note.tenant].append(_HeldAt(switch, job_id, each, note.share))
     # Jobs without a tenant, or with one unknown to the lab, are shown as well.
     owners = [*known.values(), *(Tenant(name) for name in sorted(set(held) - set(known)))]
-    return [
-        _tenant_row(owner, held.get(owner.name, [])) | {"silent": found.silent or None} for owner in owners
-    ]
+    return [_tenant_row(owner, held.get(owner.name, [])) | {"silent": found.silent or None} for owner in owners]
 
 
 @dataclass(frozen=True)

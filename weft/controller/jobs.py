@@ -67,8 +67,7 @@ class JobTable:
         self._fabric = fabric
         self._tenants = tenants
         self._pools = {
-            switch.name: SlotPool(switch.name, by_switch[switch.name], tenants.slots)
-            for switch in fabric.switches
+            switch.name: SlotPool(switch.name, by_switch[switch.name], tenants.slots) for switch in fabric.switches
         }
         self._queue_keys = queue_keys
         self._next_epoch = first_epoch
@@ -246,9 +245,7 @@ class JobTable:
         job = self._jobs.get(job_id)
         return job is not None and any(planned.tree.is_hit_by(failures) for planned in job.trees)
 
-    def rebuild(
-        self, failures: Failures, avoided: Failures = NO_FAILURES
-    ) -> tuple[list[Job], dict[int, str]]:
+    def rebuild(self, failures: Failures, avoided: Failures = NO_FAILURES) -> tuple[list[Job], dict[int, str]]:
         """Plan jobs hit by failures again, in a new epoch; new trees bypass everything in `avoided`.
 
         Returns:
@@ -301,9 +298,7 @@ class JobTable:
             raise JobError(f"job {job_id} has no hosts", valid="at least 1")
         repeated = [name for name, count in Counter(hosts).items() if count > 1]
         if repeated:
-            raise JobError(
-                f"job {job_id} names host {repeated[0]} more than once: one worker per job and port"
-            )
+            raise JobError(f"job {job_id} names host {repeated[0]} more than once: one worker per job and port")
         for name in hosts:
             self._fabric.host(name)
         if slot_count < 1:

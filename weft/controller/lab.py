@@ -75,8 +75,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
     try:
         state: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         targets = {
-            name: GrpcTarget(str(address), int(device_id))
-            for name, (address, device_id) in state["grpc"].items()
+            name: GrpcTarget(str(address), int(device_id)) for name, (address, device_id) in state["grpc"].items()
         }
         fabric = from_parameters(state["fabric"]) if state.get("fabric") else None
         facts = target_facts(state.get("target") or EMBEDDED.name, **state.get("units", {}))
@@ -88,9 +87,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         hash_seed = int(state.get("hash_seed", DEFAULT_HASH_SEED))
         operations = str(state.get("operations", ""))
         dropped = {name: int(count) for name, count in state.get("dropped_packet_ins", {}).items()}
-        tenants = TenantSettings(
-            tuple(tenant_from(name, quotas) for name, quotas in state.get("tenants", {}).items())
-        )
+        tenants = TenantSettings(tuple(tenant_from(name, quotas) for name, quotas in state.get("tenants", {}).items()))
     except FileNotFoundError:
         raise NoLabError(
             f"no lab runs on this machine (no {path}); start one, or give --address and --device-id"

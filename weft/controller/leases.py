@@ -41,9 +41,7 @@ class Leases:
             job: self._seen[job] if self._seen.get(job, unknown)[0] == count else (count, now_s)
             for job, count in packets.items()
         }
-        idle = [
-            (since_s, job) for job, (_, since_s) in self._seen.items() if since_s + lease_of(job[0]) <= now_s
-        ]
+        idle = [(since_s, job) for job, (_, since_s) in self._seen.items() if since_s + lease_of(job[0]) <= now_s]
         return [job for _, job in sorted(idle)]
 
     async def make_room(
@@ -89,9 +87,7 @@ class Leases:
 
     def _ends_s(self, others: Collection[int], now_s: float, lease_of: LeaseOf) -> list[float]:
         """Return when the running leases of other jobs end if those jobs stay idle."""
-        ends_s = {
-            since_s + lease_of(job_id) for (job_id, _), (_, since_s) in self._seen.items() if job_id in others
-        }
+        ends_s = {since_s + lease_of(job_id) for (job_id, _), (_, since_s) in self._seen.items() if job_id in others}
         return sorted(each for each in ends_s if each > now_s)
 
 

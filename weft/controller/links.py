@@ -29,9 +29,7 @@ def routes_only(lab: Lab) -> Settings:
 
     Entries for thresholds, INT and load balancing depend on the operator's choices.
     """
-    return Settings(
-        features=(EcnSettings({}), IntSettings(False)), routing=lab.routing, hash_seed=lab.hash_seed
-    )
+    return Settings(features=(EcnSettings({}), IntSettings(False)), routing=lab.routing, hash_seed=lab.hash_seed)
 
 
 class LinkRefusedError(ControllerError):
@@ -63,9 +61,7 @@ def set_link(lab: Lab, link: FabricLink, up: bool) -> None:
     if lab.facts.name == "bmv2":
         raise LinkRefusedError("links of BMv2 do not fail", valid="a lab with target: embedded")
     switches = {switch.name for switch in fabric.switches}
-    interfaces = [
-        fabric.switch(end.node).port(end.port).interface for end in (link.a, link.b) if end.node in switches
-    ]
+    interfaces = [fabric.switch(end.node).port(end.port).interface for end in (link.a, link.b) if end.node in switches]
     # To take a link down, one end suffices (the switch's end of a host link); to bring it up needs both ends.
     for interface in interfaces if up else interfaces[-1:]:
         if not _is_the_labs(interface, lab.interface_group):

@@ -34,9 +34,7 @@ def cycle_of_routes(fabric: FabricSpec, routing: str) -> tuple[Channel, ...]:
     return cycle_of_planes(fabric, kind, planes)
 
 
-def cycle_of_planes(
-    fabric: FabricSpec, kind: RoutingKind, planes: Sequence[PlaneRouting]
-) -> tuple[Channel, ...]:
+def cycle_of_planes(fabric: FabricSpec, kind: RoutingKind, planes: Sequence[PlaneRouting]) -> tuple[Channel, ...]:
     """Return a cycle of buffer dependencies in the planes' latest plans; empty if there is none."""
     for number, plane in enumerate(planes):
         switches = fabric.switches_of_plane(number)

@@ -96,9 +96,7 @@ class Operations:
     it was up; they are 0 before.
     """
 
-    def __init__(
-        self, controller: FabricController, settings: OperationsSettings, clock: OperationsClock
-    ) -> None:
+    def __init__(self, controller: FabricController, settings: OperationsSettings, clock: OperationsClock) -> None:
         self.controller = controller
         self.settings = settings
         self.clock = clock
@@ -307,9 +305,7 @@ class Operations:
         began_ps = self.clock.now_ps()
         fabric = self.controller.fabric
         await self._take_out(element, "draining", hold=transit_ends(fabric, element))
-        packets = await self._packets_until_quiet(
-            element, began_ps + (timeout_ps or self.settings.drain_timeout_ps)
-        )
+        packets = await self._packets_until_quiet(element, began_ps + (timeout_ps or self.settings.drain_timeout_ps))
         now_ps = self.clock.now_ps()
         if element.name not in self._cordoned:
             self.note("still busy", element.name, "restored before it was drained", began_ps)
@@ -355,11 +351,7 @@ class Operations:
         element = link_element(self.controller.fabric, link)
         known = self._faulty.get(element.name)
         is_out = element.name in self._cordoned or link.a.node in self.hosts_out
-        if (
-            is_out
-            or link.ends in self.controller.failures.links
-            or (known is not None and known.kind == kind)
-        ):
+        if is_out or link.ends in self.controller.failures.links or (known is not None and known.kind == kind):
             return
         self.note(kind, element.name, detail)
         lost = self._cut_off(element)

@@ -46,9 +46,7 @@ class OwnEntries:
                 raise SettingError("there is none with this key (insert adds one)")
             return entity.update(p4r.Update.MODIFY)
         if entity.key not in self.of(switch):
-            why = (
-                "it is of the scenario's entries, or of Weft's" if present else "there is none with this key"
-            )
+            why = "it is of the scenario's entries, or of Weft's" if present else "there is none with this key"
             raise SettingError(why)
         if entity.key in planned:
             return planned[entity.key].update(p4r.Update.MODIFY)

@@ -102,9 +102,7 @@ def _binary_of(text: bytes) -> bytes:
 
 
 @lru_cache(maxsize=8)
-def _shared_schema(
-    p4info: bytes, device_config: bytes | None, version: P4RuntimeVersion | None
-) -> finsy.P4Schema:
+def _shared_schema(p4info: bytes, device_config: bytes | None, version: P4RuntimeVersion | None) -> finsy.P4Schema:
     """Return the schema shared by all pipelines of a program; do not change it. Creating one takes milliseconds."""
     schema = finsy.P4Schema(p4i.P4Info.FromString(p4info), device_config)
     if version is not None:

@@ -138,9 +138,7 @@ def failures_of(fabric: FabricSpec, states: Mapping[tuple[int, int], bool]) -> F
     return Failures(links=frozenset(links))
 
 
-def peers_of_ports_down(
-    fabric: FabricSpec | None, device_id: int, states: Mapping[tuple[int, int], bool]
-) -> list[str]:
+def peers_of_ports_down(fabric: FabricSpec | None, device_id: int, states: Mapping[tuple[int, int], bool]) -> list[str]:
     """Return the neighbours at a switch's ports that are down, or the port numbers if its fabric is unknown.
 
     A neighbour with several links to the switch is named with its port.
@@ -150,6 +148,4 @@ def peers_of_ports_down(
         return [f"port {port}" for port in down]
     switch = fabric.device(device_id)
     peers = [switch.port(port).peer for port in down]
-    return [
-        str(peer) if len(fabric.links_between(switch.name, peer.node)) > 1 else peer.node for peer in peers
-    ]
+    return [str(peer) if len(fabric.links_between(switch.name, peer.node)) > 1 else peer.node for peer in peers]

@@ -166,9 +166,7 @@ def _action(info: p4i.Action) -> ActionNames:
     return ActionNames(info.preamble.name, ByName("parameter", parameters, {}))
 
 
-def _table(
-    info: p4i.Table, actions: Mapping[int, ActionNames], meters: Mapping[int, p4i.DirectMeter]
-) -> TableNames:
+def _table(info: p4i.Table, actions: Mapping[int, ActionNames], meters: Mapping[int, p4i.DirectMeter]) -> TableNames:
     fields = {each.name: each for each in info.match_fields}
     of_entries, of_default = (
         [actions[each.id] for each in info.action_refs if each.scope != other]

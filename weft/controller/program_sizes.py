@@ -87,9 +87,7 @@ def entry_size(p4info: p4i.P4Info, table: str) -> EntrySize:
     key_bits = sum(each.bitwidth * (1 if each.match_type == exact else 2) for each in found.match_fields)
     of_entries = {each.id for each in found.action_refs if each.scope != p4i.ActionRef.DEFAULT_ONLY}
     parameters = [
-        sum(each.bitwidth for each in action.params)
-        for action in p4info.actions
-        if action.preamble.id in of_entries
+        sum(each.bitwidth for each in action.params) for action in p4info.actions if action.preamble.id in of_entries
     ]
     choice_bits = (len(parameters) - 1).bit_length() if parameters else 0
     counter_bits = sum(
@@ -131,6 +129,4 @@ def standard_field_bits(program: Mapping[str, Any], name: str) -> int:
 
 def _bits_of(header_type: Mapping[str, Any]) -> int:
     # The width of a variable-length field is "*", and padding does not count.
-    return sum(
-        width for name, width, *_ in header_type["fields"] if isinstance(width, int) and name != "_padding"
-    )
+    return sum(width for name, width, *_ in header_type["fields"] if isinstance(width, int) and name != "_padding")

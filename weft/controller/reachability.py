@@ -19,12 +19,7 @@ def hosts_cut_off(fabric: FabricSpec, before: Failures, after: Failures) -> list
     together: dict[int, dict[int, list[Endpoint]]] = {}
     for nic, part in connected_parts(fabric, before).items():
         together.setdefault(part, {}).setdefault(parts_after[nic], []).append(nic)
-    names = {
-        nic.node
-        for parts in together.values()
-        for nics in sorted(parts.values(), key=len)[:-1]
-        for nic in nics
-    }
+    names = {nic.node for parts in together.values() for nics in sorted(parts.values(), key=len)[:-1] for nic in nics}
     return [host.name for host in fabric.hosts if host.name in names]
 
 

@@ -43,10 +43,7 @@ async def for_each_switch(
     try:
         return list(
             await asyncio.gather(
-                *(
-                    _run(lab, name, channels[lab.targets[name].address], action, primary, need_program)
-                    for name in names
-                )
+                *(_run(lab, name, channels[lab.targets[name].address], action, primary, need_program) for name in names)
             )
         )
     finally:

@@ -82,9 +82,7 @@ class EncodedUpdate:
     def __init__(self, kind: p4r.Update.Type.ValueType, entity: EncodedEntity) -> None:
         self.type = kind
         self.entity = entity
-        self.field = bytes_field(
-            _UPDATES_FIELD, _UPDATE_TYPES[kind] + bytes_field(_ENTITY_FIELD, entity.data)
-        )
+        self.field = bytes_field(_UPDATES_FIELD, _UPDATE_TYPES[kind] + bytes_field(_ENTITY_FIELD, entity.data))
 
     @property
     def message(self) -> p4r.Update:
@@ -172,9 +170,7 @@ def entity_key(entity: p4r.Entity) -> EntityKey:
         )
     if kind == "action_profile_group":
         group = entity.action_profile_group
-        return kind, _bytes(
-            p4r.ActionProfileGroup(action_profile_id=group.action_profile_id, group_id=group.group_id)
-        )
+        return kind, _bytes(p4r.ActionProfileGroup(action_profile_id=group.action_profile_id, group_id=group.group_id))
     engine = entity.packet_replication_engine_entry
     if kind == "packet_replication_engine_entry" and engine.WhichOneof("type") == "multicast_group_entry":
         group_id = engine.multicast_group_entry.multicast_group_id

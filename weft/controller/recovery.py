@@ -202,9 +202,7 @@ def _node(fabric: FabricSpec, name: str, held: HeldJob) -> TreeNode:
         raise JobError(f"{name} lacks entries of its children")
     if any(not 1 <= port <= len(switch.ports) for port in held.ports):
         raise JobError(f"{name} lacks a port that its entries name")
-    children = tuple(
-        TreeChild(switch.port(port).peer.node, port, rank) for rank, port in sorted(held.children.items())
-    )
+    children = tuple(TreeChild(switch.port(port).peer.node, port, rank) for rank, port in sorted(held.children.items()))
     if parameters["is_root"]:
         return TreeNode(name, children)
     up = switch.port(parameters["parent_port"])

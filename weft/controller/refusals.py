@@ -31,9 +31,7 @@ def explain(
 ) -> ControllerError:
     """Return a controller error for a failed call."""
     if error.code() in _UNREACHABLE:
-        return SwitchUnavailableError(
-            f"{switch}: {operation}: no answer ({error.code().name}: {error.details()})"
-        )
+        return SwitchUnavailableError(f"{switch}: {operation}: no answer ({error.code().name}: {error.details()})")
     status = P4RpcStatus.from_rpc_error(error)
     text = f"{switch}: {operation} refused: {status.code.name}: {status.message}"
     if updates is not None and status.details:

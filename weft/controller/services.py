@@ -124,9 +124,7 @@ class ServiceTable:
             )
         tree = plan_tree(fabric, use.plane, use.hosts, failures)
         epoch, q_key = self.next_use()
-        return ServiceGroup(
-            GROUP_ID, use.hosts, tree, epoch, q_key, use.cell_count, use.window, use.ip_version
-        )
+        return ServiceGroup(GROUP_ID, use.hosts, tree, epoch, q_key, use.cell_count, use.window, use.ip_version)
 
     def next_use(self) -> tuple[int, int]:
         """Return the epoch and the key for the next use of a service."""

@@ -247,9 +247,7 @@ class SwitchSession:
                 entities.extend(reply.entities)
         return entities
 
-    async def read(
-        self, wanted: Iterable[Any], keep: Callable[[p4r.Entity], bool] = lambda _: True
-    ) -> list[Any]:
+    async def read(self, wanted: Iterable[Any], keep: Callable[[p4r.Entity], bool] = lambda _: True) -> list[Any]:
         """Read entities, given and returned as finsy's; entities for which `keep` is false are not decoded.
 
         Raises:
@@ -273,9 +271,7 @@ class SwitchSession:
         try:
             return self._encoder.entity_set(entities)
         except ValueError as error:
-            raise RequestRefusedError(
-                f"the program does not fit the controller: {error}", place=self.name
-            ) from None
+            raise RequestRefusedError(f"the program does not fit the controller: {error}", place=self.name) from None
 
     async def send_packet(self, payload: bytes, **metadata: int) -> None:
         """Send a packet-out with the program's packet_out header, or without one if the program has none."""
@@ -323,9 +319,7 @@ class SwitchSession:
             await self._send_bid()
             await asyncio.wait_for(self._decided.wait(), self._timeout_s)
         except TimeoutError:
-            raise SwitchUnavailableError(
-                f"arbitration: no answer in {self._timeout_s:g} s", place=self.name
-            ) from None
+            raise SwitchUnavailableError(f"arbitration: no answer in {self._timeout_s:g} s", place=self.name) from None
         except grpc.aio.AioRpcError as error:
             self._stream_failure = error
         except asyncio.InvalidStateError:
@@ -335,9 +329,7 @@ class SwitchSession:
             raise explain(self.name, "arbitration", failure) from None
 
     async def _send_bid(self) -> None:
-        bid = p4r.MasterArbitrationUpdate(
-            device_id=self.device_id, election_id=U128.encode(self._election_id)
-        )
+        bid = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=U128.encode(self._election_id))
         await self._stream.write(p4r.StreamMessageRequest(arbitration=bid))
 
     async def _receive(self, stream: Any) -> None:

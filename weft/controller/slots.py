@@ -37,8 +37,7 @@ class SlotPool:
         whole = len(self._region(tenant))
         raise NoSlotsError(
             f"job {job_id} wants {count} aggregation slots on {self.switch}",
-            valid="at most "
-            f"{max(map(len, gaps), default=0)}, the largest free range of {whole}{self._taken(tenant)}",
+            valid=f"at most {max(map(len, gaps), default=0)}, the largest free range of {whole}{self._taken(tenant)}",
         )
 
     def copy(self) -> SlotPool:
@@ -117,9 +116,7 @@ class SlotPool:
         region = self._region(tenant)
         within = {job: slots for job, slots in self._ranges.items() if slots.start in region}
         shown = [
-            f"{len(slots)} by job {job}"
-            for job, slots in within.items()
-            if not tenant or self._tenants[job] == tenant
+            f"{len(slots)} by job {job}" for job, slots in within.items() if not tenant or self._tenants[job] == tenant
         ]
         others = sum(len(slots) for job, slots in within.items() if tenant and self._tenants[job] != tenant)
         if others:

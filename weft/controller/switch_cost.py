@@ -93,13 +93,9 @@ class SwitchCost:
         """Slots of the compiled program."""
         registers = register_sizes(self._p4info)
         tag = next(each for each in registers if each.name.rpartition(".")[2] == SLOT_REGISTER)
-        self.slot_registers = [
-            each for each in registers if each.control == tag.control and each.cells == tag.cells
-        ]
+        self.slot_registers = [each for each in registers if each.control == tag.control and each.cells == tag.cells]
         """Registers with cells for every slot."""
-        self.other_registers: list[RegisterSize] = [
-            each for each in registers if each not in self.slot_registers
-        ]
+        self.other_registers: list[RegisterSize] = [each for each in registers if each not in self.slot_registers]
         """The program's other registers, which do not depend on jobs."""
 
     @property
@@ -123,10 +119,7 @@ class SwitchCost:
             raise JobError(f"{children} children of a node", valid=f"1 to {MAX_CHILDREN}")
         entries, replicas = _planned(children)
         tables = [TableCost(entry_size(self._p4info, table), count) for table, count in entries.items()]
-        widths = {
-            name: standard_field_bits(self._program, name)
-            for name in ("mcast_grp", "egress_port", "egress_rid")
-        }
+        widths = {name: standard_field_bits(self._program, name) for name in ("mcast_grp", "egress_port", "egress_rid")}
         group_bits = widths["mcast_grp"] + replicas * (widths["egress_port"] + widths["egress_rid"])
         return JobCost(children, slots, slots * self.slot_bits, tuple(tables), group_bits)
 

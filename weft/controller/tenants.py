@@ -74,9 +74,7 @@ class TenantSettings:
             raise SettingError(f"tenants {', '.join(map(repr, names))}", valid="names, each once")
         slots = sum(tenant.slots or 0 for tenant in self.tenants)
         if slots > slot_capacity:
-            raise SettingError(
-                f"tenants have {slots} slots at each switch together", valid=f"up to {slot_capacity}"
-            )
+            raise SettingError(f"tenants have {slots} slots at each switch together", valid=f"up to {slot_capacity}")
         bandwidth = sum(tenant.bandwidth or 0.0 for tenant in self.tenants)
         if bandwidth > WHOLE + _ROUNDING:
             raise SettingError(f"tenants have {bandwidth:g} of each link together", valid="up to 1")

@@ -172,9 +172,7 @@ def place_in_tree(fabric: FabricSpec, node: TreeNode, ip_version: IpVersion) -> 
 
 def _children(switch: str, ports: Sequence[PortSpec]) -> tuple[TreeChild, ...]:
     if len(ports) > MAX_CHILDREN:
-        raise JobError(
-            f"{switch} would have {len(ports)} children in the tree", valid=f"at most {MAX_CHILDREN}"
-        )
+        raise JobError(f"{switch} would have {len(ports)} children in the tree", valid=f"at most {MAX_CHILDREN}")
     return tuple(TreeChild(port.peer.node, port.number, rank) for rank, port in enumerate(ports))
 
 
@@ -243,9 +241,7 @@ def _choose_centre(
     """Return the switch closest to its farthest leaf, and every other node's port on a shortest path to it."""
     switches = fabric.switches_of_plane(plane)
     places = {switch.name: place for place, switch in enumerate(switches)}
-    rings = distance_rings(
-        [[places[port.peer.node] for port in failures.live_ports(switch)] for switch in switches]
-    )
+    rings = distance_rings([[places[port.peer.node] for port in failures.live_ports(switch)] for switch in switches])
     wanted = sum(1 << places[name] for name in leaves)
     radii: dict[str, int] = {}
     for name, place in places.items():
@@ -271,22 +267,16 @@ def _choose_centre(
     return fabric.switch(root), _ports_inwards(fabric, root, leaves, failures)
 
 
-def _ports_inwards(
-    fabric: FabricSpec, root: str, leaves: Sequence[str], failures: Failures
-) -> dict[str, PortSpec]:
+def _ports_inwards(fabric: FabricSpec, root: str, leaves: Sequence[str], failures: Failures) -> dict[str, PortSpec]:
     """Return each node's port towards the root, nearest nodes first; prefer parents with the fewest children."""
-    distance = distances_from(
-        root, lambda name: (port.peer.node for port in failures.live_ports(fabric.switch(name)))
-    )
+    distance = distances_from(root, lambda name: (port.peer.node for port in failures.live_ports(fabric.switch(name))))
     children: Counter[str] = Counter()
     chosen: dict[str, PortSpec] = {}
     pending = sorted((name for name in leaves if name != root), key=lambda name: -distance[name])
     while pending:
         name = pending.pop(0)
         ways = [
-            port
-            for port in failures.live_ports(fabric.switch(name))
-            if distance[port.peer.node] == distance[name] - 1
+            port for port in failures.live_ports(fabric.switch(name)) if distance[port.peer.node] == distance[name] - 1
         ]
         # A slot's bitmap has 32 bits, so children are spread over all possible parents.
         best = min(ways, key=lambda port: (children[port.peer.node], port.number))

@@ -152,10 +152,7 @@ def _action_text(session: SwitchSession, entry: finsy.P4TableEntry) -> str:
     action = entry.action
     if isinstance(action, finsy.P4TableAction):
         parameters = session.schema.tables[entry.table_id].actions[action.name].params
-        shown = (
-            f"{name}={_value_text(value, name, parameters[name].bitwidth)}"
-            for name, value in action.args.items()
-        )
+        shown = (f"{name}={_value_text(value, name, parameters[name].bitwidth)}" for name, value in action.args.items())
         return f"{action.name}({', '.join(shown)})"
     if isinstance(action, finsy.P4IndirectAction) and action.group_id is not None:
         return f"group {action.group_id}"
@@ -190,9 +187,7 @@ async def counter_rows(session: SwitchSession, spec: SwitchSpec | None) -> list[
     rows: list[Row] = []
 
     def add(counter: str, of: str, packets: int, size_bytes: int) -> None:
-        rows.append(
-            {"switch": session.name, "counter": counter, "of": of, "packets": packets, "bytes": size_bytes}
-        )
+        rows.append({"switch": session.name, "counter": counter, "of": of, "packets": packets, "bytes": size_bytes})
 
     for port, values in counters.ports.items():
         for counter in ("received", "sent", "ecn_marked"):

@@ -84,9 +84,7 @@ class _Lines:
     """Collects items; pieces with the same kind and name share a line."""
 
     _counts: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _figures: dict[tuple[str, str], list[tuple[float, float, float]]] = field(
-        default_factory=lambda: defaultdict(list)
-    )
+    _figures: dict[tuple[str, str], list[tuple[float, float, float]]] = field(default_factory=lambda: defaultdict(list))
 
     def add(self, kind: str, name: str, count: int, price: float, watts: float, metres: float = 0.0) -> None:
         """Add pieces; price, watts and metres are per piece."""
@@ -95,9 +93,7 @@ class _Lines:
 
     def items(self) -> tuple[Item, ...]:
         return tuple(
-            Item(
-                kind, name, count, *(fsum(column) for column in zip(*self._figures[kind, name], strict=True))
-            )
+            Item(kind, name, count, *(fsum(column) for column in zip(*self._figures[kind, name], strict=True)))
             for (kind, name), count in self._counts.items()
         )
 
@@ -148,9 +144,7 @@ def _add_cables(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _Lin
     return [length_m for _, length_m in counts]
 
 
-def _add_links(
-    table: PriceTable, rate_bps: int, length_m: float, count: int, lines: _Lines, example: str
-) -> None:
+def _add_links(table: PriceTable, rate_bps: int, length_m: float, count: int, lines: _Lines, example: str) -> None:
     """Add links of a length: the cheaper of copper and optics that reaches, copper if the prices are equal."""
     cables = _reaching(table.copper, rate_bps, length_m)
     optics = _reaching(table.transceivers, rate_bps, length_m)

@@ -68,9 +68,7 @@ def ticks(largest: float) -> list[float]:
     if largest <= 0:
         return [0.0, 1.0]
     magnitude = 10.0 ** floor(log10(largest / _TICKS))
-    step = next(
-        factor * magnitude for factor in (1, 2, 2.5, 5, 10, 20) if largest <= factor * magnitude * _TICKS
-    )
+    step = next(factor * magnitude for factor in (1, 2, 2.5, 5, 10, 20) if largest <= factor * magnitude * _TICKS)
     return [step * number for number in range(max(1, ceil(largest / step - 1e-9)) + 1)]
 
 

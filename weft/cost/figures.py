@@ -109,9 +109,7 @@ class CostFigures:
         return self.bill.watts / whole if whole else 0.0
 
 
-def cost_figures(
-    name: str, fabric: FabricSpec, table: PriceTable, accelerator: str | None = None
-) -> CostFigures:
+def cost_figures(name: str, fabric: FabricSpec, table: PriceTable, accelerator: str | None = None) -> CostFigures:
     """Return the cost figures of a fabric from a table of prices, with the named accelerators if given.
 
     Raises:

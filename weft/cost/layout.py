@@ -84,10 +84,7 @@ def _place_switches(fabric: FabricSpec, racks: dict[str, Rack]) -> None:
         ready = [each for each in waiting if any(peer in racks for peer in neighbours[each.name])]
         # One tier at a time, because a switch's place depends on the nodes nearer to the hosts.
         ready = [each for each in ready if each.tier == ready[0].tier]
-        found = {
-            each.name: _median(racks[peer] for peer in neighbours[each.name] if peer in racks)
-            for each in ready
-        }
+        found = {each.name: _median(racks[peer] for peer in neighbours[each.name] if peer in racks) for each in ready}
         racks.update(found or {each.name: (0, 0) for each in waiting})
         waiting = [each for each in waiting if each.name not in racks]
 

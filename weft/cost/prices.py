@@ -27,9 +27,7 @@ Money = Annotated[float, number(0, _MOST, example="450")]
 Watts = Annotated[float, number(0, 1e6, example="10")]
 Metres = Annotated[float, number(0, 1e5, example="3")]
 _Line = Annotated[str, Text("a text of one line", r"\A[^\n\r\x00-\x1f\x7f]{1,300}\Z", "assumed")]
-_Name = Annotated[
-    str, Text("a name of letters, digits, - and _", r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,31}\Z", "H100")
-]
+_Name = Annotated[str, Text("a name of letters, digits, - and _", r"\A[A-Za-z0-9][A-Za-z0-9_.-]{0,31}\Z", "H100")]
 
 
 class SwitchPrice(Section):
@@ -203,9 +201,7 @@ def read_prices(path: Path | None = None, changes: Sequence[Change] = ()) -> Pri
         BadInputError: the file is unreadable, or a key or value is invalid; names the place and valid values.
     """
     source = path or SHIPPED_TABLE
-    tree: dict[str, Any] = (
-        read_mapping(source, "a table of prices") if path else read_yaml(shipped_table_text(), "")
-    )
+    tree: dict[str, Any] = read_mapping(source, "a table of prices") if path else read_yaml(shipped_table_text(), "")
     options = apply_changes(tree, changes)
     places = Places(str(path) if path else "the shipped table of prices", tree, options)
     try:

@@ -122,11 +122,7 @@ def _lines(cost: CostFigures, table: PriceTable) -> list[str]:
         _bisection(cost, money),
         f"{energy.years:g} years: {_of(over.price, money)} of equipment, {_of(over.electricity, money)} of electricity "
         f"({over.energy_kwh:,.0f} kWh at {_of(energy.price_per_kwh, money)}, PUE {energy.pue:g})"
-        + (
-            f", {_of(over.interest, money)} of interest ({energy.cost_of_capital:.3g} a year)"
-            if over.interest
-            else ""
-        )
+        + (f", {_of(over.interest, money)} of interest ({energy.cost_of_capital:.3g} a year)" if over.interest else "")
         + f"; {_of(cost.per_accelerator_hour, money)} for an hour of an accelerator",
     ]
     if cost.accelerator is not None:

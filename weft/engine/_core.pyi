@@ -1171,9 +1171,7 @@ class Switch(Node):
         self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None
     ) -> tuple[int, int, bytes, int]:
         """Kind, number and data of an entry's action, and its idle timeout."""
-    def entry_counter(
-        self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None
-    ) -> tuple[int, int]: ...
+    def entry_counter(self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None) -> tuple[int, int]: ...
     def entry_idle_ns(self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None) -> int: ...
     def entry_meter(
         self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None
@@ -1182,9 +1180,7 @@ class Switch(Node):
     def group_insert(
         self, profile: int, id: int, members: collections.abc.Sequence[tuple[int, int, int]], is_random: bool
     ) -> bool: ...
-    def group_modify(
-        self, profile: int, id: int, members: collections.abc.Sequence[tuple[int, int, int]]
-    ) -> None: ...
+    def group_modify(self, profile: int, id: int, members: collections.abc.Sequence[tuple[int, int, int]]) -> None: ...
     def insert_prepared(self, entries: collections.abc.Sequence[object]) -> int:
         """Inserts entries, each a tuple of a prepared key and action; how many until one that is refused."""
     def load(self, program: SwitchProgram) -> None: ...
@@ -1199,9 +1195,7 @@ class Switch(Node):
     def meter_restore(
         self,
         index: int,
-        state: tuple[
-            tuple[int, int, int, int, int | None] | None, collections.abc.Sequence[tuple[int, int]], bytes
-        ],
+        state: tuple[tuple[int, int, int, int, int | None] | None, collections.abc.Sequence[tuple[int, int]], bytes],
     ) -> None: ...
     def meter_write(self, index: int, config: tuple[int, int, int, int, int | None] | None) -> None: ...
     def multicast_group_delete(self, id: int) -> bool: ...
@@ -1227,9 +1221,7 @@ class Switch(Node):
         self,
         table: int,
         key: tuple[bytes, bytes, bytes, bytes, int] | None,
-        state: tuple[
-            tuple[int, int, int, int, int | None] | None, collections.abc.Sequence[tuple[int, int]], bytes
-        ],
+        state: tuple[tuple[int, int, int, int, int | None] | None, collections.abc.Sequence[tuple[int, int]], bytes],
     ) -> None: ...
     def set_entry_counter(
         self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None, packets: int, bytes: int
@@ -1256,9 +1248,7 @@ class Switch(Node):
     ) -> None:
         """Trace the next packets of a port, in a time; ended() is called as one, or a copy, ends."""
     def stop_trace(self) -> None: ...
-    def table_delete(
-        self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int
-    ) -> bool: ...
+    def table_delete(self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int) -> bool: ...
     def table_entries(self, table: int) -> list[tuple[bytes, bytes, bytes, bytes, int, int, int, bytes, int]]:
         """All entries: value, mask, low, high and priority, then as entry_action."""
     def table_insert(
@@ -1307,9 +1297,7 @@ class PathChoice:
     def entropy(self, now_ps: int, sequence: int = 0, retransmission: bool = False) -> int:
         """The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label."""
     def on_congestion_notification(self, now_ps: int) -> None: ...
-    def on_delivered(
-        self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool = False
-    ) -> None:
+    def on_delivered(self, now_ps: int, entropy: int, round_trip_ps: int, congestion_experienced: bool = False) -> None:
         """A packet has arrived; round_trip_ps 0: it had been sent twice.
 
         congestion_experienced: a switch had marked it (CE).
@@ -1535,9 +1523,7 @@ class Nic(Node):
         received. entropy_seed draws the source ports that queue pairs and the IP stack choose. Raises ValueError for
         negative times.
         """
-    def add_port(
-        self, transmit_port: TransmitPort, *, mac: str, addresses: collections.abc.Sequence[str]
-    ) -> int:
+    def add_port(self, transmit_port: TransmitPort, *, mac: str, addresses: collections.abc.Sequence[str]) -> int:
         """Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect()."""
     def allocate_queue_pair_number(self) -> int:
         """A number not in use, for a queue pair to be made later."""
@@ -1677,9 +1663,7 @@ class RcQueuePair(QueuePair):
         The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
         region, or more bytes than 2^31 or 2^22 packets.
         """
-    def post_read_as_length(
-        self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0
-    ) -> None:
+    def post_read_as_length(self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0) -> None:
         """Like post_read, with payloads that are only counted: nothing is read or written."""
     def post_receive(
         self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
@@ -1758,9 +1742,7 @@ class ScaleUpSockets:
     closed with the engine. Raises ValueError for other ports and other sockets, RuntimeError without a real clock,
     OSError for descriptors that are none.
     """
-    def __init__(
-        self, domain: ScaleUpDomain, own_port: int, sockets: collections.abc.Mapping[int, int]
-    ) -> None: ...
+    def __init__(self, domain: ScaleUpDomain, own_port: int, sockets: collections.abc.Mapping[int, int]) -> None: ...
 
 class _ScaleUpChannel:
     pass
@@ -1843,9 +1825,7 @@ class Schedule(RunnableSchedule):
         operation: str,
         after: collections.abc.Sequence[int] = [],
     ) -> int: ...
-    def add_wait_receive(
-        self, channel: int, immediate: int, *, after: collections.abc.Sequence[int] = []
-    ) -> int: ...
+    def add_wait_receive(self, channel: int, immediate: int, *, after: collections.abc.Sequence[int] = []) -> int: ...
     def add_write(
         self,
         channel: int,
@@ -2157,9 +2137,7 @@ class ScheduleExecutor(_ScheduleExecutor):
         """
     def set_end_listener(self, listener: collections.abc.Callable[[], object] | None) -> None:
         """Call listener() from the engine whenever a run ends; None ends that."""
-    def start(
-        self, schedule: RunnableSchedule, start_ps: int = 0, *, run: int = 0, keep_writes: bool = False
-    ) -> int:
+    def start(self, schedule: RunnableSchedule, start_ps: int = 0, *, run: int = 0, keep_writes: bool = False) -> int:
         """Start at start_ps (now, if that is past); returns the number of the run, `run` or the next one.
 
         Raises ValueError if the schedule names a channel or aggregator that does not exist, or if there is such a run.
@@ -2306,9 +2284,7 @@ class IpStack:
         """
     def add_neighbour(self, address: str, mac: str, *, interface: int = 0) -> None:
         """An entry that no message changes."""
-    def add_route(
-        self, prefix: str, prefix_bits: int, *, interface: int = 0, gateway: str | None = None
-    ) -> None:
+    def add_route(self, prefix: str, prefix_bits: int, *, interface: int = 0, gateway: str | None = None) -> None:
         """Reach a prefix by way of a gateway, or without one on the link itself.
 
         The longest prefix counts, and of equal ones the first. Raises ValueError for an interface there is not, or too

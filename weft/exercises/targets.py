@@ -39,9 +39,7 @@ def at_most(figure: Figure, bound: float, hint: str) -> Goal:
     def check(work: Work) -> None:
         found = figure.found(work)
         if not found <= bound:
-            raise Missing(
-                f"{figure.name}: {figure.shown(found)}; the target is {figure.shown(bound)} or less"
-            )
+            raise Missing(f"{figure.name}: {figure.shown(found)}; the target is {figure.shown(bound)} or less")
 
     return Goal(f"{figure.name}: at most {figure.shown(bound)}", hint, check)
 
@@ -52,9 +50,7 @@ def at_least(figure: Figure, bound: float, hint: str) -> Goal:
     def check(work: Work) -> None:
         found = figure.found(work)
         if not found >= bound:
-            raise Missing(
-                f"{figure.name}: {figure.shown(found)}; the target is {figure.shown(bound)} or more"
-            )
+            raise Missing(f"{figure.name}: {figure.shown(found)}; the target is {figure.shown(bound)} or more")
 
     return Goal(f"{figure.name}: at least {figure.shown(bound)}", hint, check)
 
@@ -153,9 +149,7 @@ def kept(
                 continue
             if isinstance(found, _File) and isinstance(expected, _File) and found.name == expected.name:
                 raise Missing(f"{name}: {key} names {found}, which is not as in the lab")
-            theirs = (
-                "the exercise" if key in settings else shipped.name if shipped.name != name else "the lab's"
-            )
+            theirs = "the exercise" if key in settings else shipped.name if shipped.name != name else "the lab's"
             raise Missing(
                 f"{name}: {key} is {_shown(own.get(key, 'missing'))}, in {theirs} {_shown(lab.get(key, 'missing'))}"
             )

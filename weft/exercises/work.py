@@ -57,9 +57,7 @@ class Work:
 
     def scenario(self, name: str, settings: Settings = AS_IT_IS) -> Scenario:
         """Return a scenario with some settings changed, always under the virtual clock."""
-        changes = [
-            Change(key, value, "weft check") for key, value in {**settings, "clock": "virtual"}.items()
-        ]
+        changes = [Change(key, value, "weft check") for key, value in {**settings, "clock": "virtual"}.items()]
         return self._once("scenario", _with(name, settings), lambda: load_scenario(self.file(name), changes))
 
     def fabric(self, name: str, settings: Settings = AS_IT_IS) -> FabricSpec:

@@ -59,9 +59,7 @@ _H100 = Accelerator(
 )
 ACCELERATORS: dict[str, Accelerator] = {
     # NVIDIA V100 data sheet (2020), SXM2.
-    "V100": Accelerator(
-        peak_tflops={"fp16": 125, "fp32": 15.7}, memory=_gb(32), memory_bandwidth_gb_per_s=900
-    ),
+    "V100": Accelerator(peak_tflops={"fp16": 125, "fp32": 15.7}, memory=_gb(32), memory_bandwidth_gb_per_s=900),
     # NVIDIA A100 data sheet (2021), 80GB SXM.
     "A100": Accelerator(
         peak_tflops={"bf16": 312, "fp16": 312, "tf32": 156, "fp32": 19.5},

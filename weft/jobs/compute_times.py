@@ -56,9 +56,7 @@ class ComputeTimes:
         dense, experts = rank_parameters(plan, stage)
         if parallel.zero:
             dense, experts = -(-dense // parallel.replicas), -(-experts // parallel.expert_replicas)
-        each = (
-            plan.precisions.bytes_of("gradients") + 2 * OPTIMIZER_BYTES + plan.precisions.bytes_of("weights")
-        )
+        each = plan.precisions.bytes_of("gradients") + 2 * OPTIMIZER_BYTES + plan.precisions.bytes_of("weights")
         return round((dense + experts) * each / plan.accelerator.memory_bytes_per_s * PS_PER_S)
 
     def _of(self, flops_per_token: int) -> int:

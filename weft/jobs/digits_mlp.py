@@ -39,9 +39,7 @@ class DigitsMlp:
         BadInputError: there are more workers than images.
     """
 
-    def __init__(
-        self, workers: int, seed: int, hidden_units: int = HIDDEN_UNITS, batch: int = IMAGES
-    ) -> None:
+    def __init__(self, workers: int, seed: int, hidden_units: int = HIDDEN_UNITS, batch: int = IMAGES) -> None:
         images, labels = _digits()
         if workers > len(labels):
             raise BadInputError(f"{len(labels)} images make no shards for {workers} workers")

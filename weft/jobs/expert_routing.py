@@ -92,9 +92,7 @@ class RoutedTokens:
         found = np.zeros_like(self.copies)
         members = np.arange(len(found))
         for host in range(self.to_hosts.shape[1]):
-            found[members, host * self.ranks_per_host + members % self.ranks_per_host] = self.to_hosts[
-                :, host
-            ]
+            found[members, host * self.ranks_per_host + members % self.ranks_per_host] = self.to_hosts[:, host]
         return found
 
     def within_hosts(self) -> Integers:

@@ -32,9 +32,7 @@ class Experts(Section):
     @model_validator(mode="after")
     def _check(self) -> Experts:
         if self.top_k > self.count:
-            raise InvalidValueError(
-                f"top_k: {self.top_k} of {self.count} experts", valid=f"1 to {self.count}"
-            )
+            raise InvalidValueError(f"top_k: {self.top_k} of {self.count} experts", valid=f"1 to {self.count}")
         return self
 
 
@@ -147,9 +145,7 @@ MODELS: dict[str, Transformer] = {
         vocabulary=129280,
         sequence=4096,
         experts=Experts(count=256, top_k=8, feed_forward=2048, shared=1, dense_layers=3),
-        latent_attention=LatentAttention(
-            query_rank=1536, kv_rank=512, head=128, rotary_head=64, value_head=128
-        ),
+        latent_attention=LatentAttention(query_rank=1536, kv_rank=512, head=128, rotary_head=64, value_head=128),
     ),
     # Brown et al. 2020, "Language Models are Few-Shot Learners", table 2.1, with Megatron-LM's padded vocabulary.
     "GPT-3": Transformer(

@@ -141,6 +141,5 @@ class Parallelism(Section):
     def _replicas_of(self, rank: int, replicas: range) -> tuple[int, ...]:
         place = self.place(rank)
         return tuple(
-            self.rank_at(place._replace(data=each // self.context, context=each % self.context))
-            for each in replicas
+            self.rank_at(place._replace(data=each // self.context, context=each % self.context)) for each in replicas
         )

@@ -23,9 +23,7 @@ def collectives_job(name: str, calls: Sequence[CollectiveCall], ranks: int) -> J
 def training_step_job(step: TrainingStep, algorithm: str, dtype: DataType, ranks: int) -> Job:
     """Return a step as a job; computations and all-reduces have the order that `TrainingStep` describes."""
     builder = OperationsBuilder()
-    done = [
-        builder.compute(sum(layer.forward_ps for layer in step.layers), name="forward", category="forward")
-    ]
+    done = [builder.compute(sum(layer.forward_ps for layer in step.layers), name="forward", category="forward")]
     backward = []
     for layer in reversed(step.layers):
         done = [builder.compute(layer.backward_ps, after=done, name="backward", category="backward")]

@@ -67,8 +67,7 @@ class RemoteReadJob:
         """Return how long each read of all clients took, from when it could begin."""
         return np.concatenate(
             [
-                times[client].finished_ps[ends]
-                - ready_ps(self.job.parts[client].operations, times[client])[reads]
+                times[client].finished_ps[ends] - ready_ps(self.job.parts[client].operations, times[client])[reads]
                 for client, (reads, ends) in enumerate(zip(self.reads, self.ends, strict=True))
             ]
         )
@@ -99,9 +98,7 @@ def remote_read_job(name: str, described: RemoteReads) -> RemoteReadJob:
     return RemoteReadJob(Job(name, (*parts, *[nothing] * described.memories)), reads, ends)
 
 
-def _add_reads(
-    builder: OperationsBuilder, described: RemoteReads, client: int
-) -> tuple[array[int], array[int]]:
+def _add_reads(builder: OperationsBuilder, described: RemoteReads, client: int) -> tuple[array[int], array[int]]:
     """Add a client's reads; return the operations that read, and the ones that end each read."""
     begun, ended = array("q"), array("q")
     is_open = described.interval_ps is not None

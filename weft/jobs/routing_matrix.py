@@ -26,9 +26,7 @@ def given_matrix(given: Sequence[Sequence[int]] | Path) -> NDArray[np.int64]:
     if not isinstance(given, Path):
         return _matrix(given, "")
     if len(str(given)) > MOST_PATH or "\0" in str(given):
-        raise BadInputError(
-            f"{shown(str(given))} is no path", valid=f"up to {MOST_PATH} characters, none of them null"
-        )
+        raise BadInputError(f"{shown(str(given))} is no path", valid=f"up to {MOST_PATH} characters, none of them null")
     try:
         text = read_text(given, MAX_FILE_BYTES)
     except UnicodeDecodeError as error:
@@ -65,9 +63,7 @@ def _number(cell: str) -> int | str:
 def _matrix(rows: Sequence[Any], source: str) -> NDArray[np.int64]:
     columns = len(rows[0]) if rows and isinstance(rows[0], list) else 0
     if not columns:
-        raise BadInputError(
-            f"{source}no matrix of tokens", valid="a row for each rank, a column for each expert"
-        )
+        raise BadInputError(f"{source}no matrix of tokens", valid="a row for each rank, a column for each expert")
     if len(rows) * columns > MAX_CELLS:
         raise BadInputError(f"{source}{len(rows)} rows of {columns}", valid=f"up to {MAX_CELLS} cells")
     for number, row in enumerate(rows):
@@ -82,9 +78,7 @@ def _matrix(rows: Sequence[Any], source: str) -> NDArray[np.int64]:
     return np.array(rows, np.int64)
 
 
-def matrix_problem(
-    matrix: NDArray[np.int64], ranks: int, experts: int, top_k: int, tokens: int
-) -> str | None:
+def matrix_problem(matrix: NDArray[np.int64], ranks: int, experts: int, top_k: int, tokens: int) -> str | None:
     """Return why a matrix is invalid for ranks with `tokens` tokens each that choose `top_k` experts; None if valid."""
     if matrix.shape != (ranks, experts):
         rows, columns = matrix.shape

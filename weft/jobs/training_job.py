@@ -12,9 +12,7 @@ from weft.jobs.training_plan import PlanError, TrainingPlan
 from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, RankPart
 
 
-def training_job(
-    plan: TrainingPlan, variation: ComputeVariation | None = None, name: str = "training step"
-) -> Job:
+def training_job(plan: TrainingPlan, variation: ComputeVariation | None = None, name: str = "training step") -> Job:
     """Return the job of a step. Ranks of a stage share their operations unless compute times have jitter.
 
     Raises PlanError for a straggler outside the job's ranks.
@@ -28,9 +26,7 @@ def training_job(
     parts: list[RankPart] = []
     for stage in range(plan.parallel.pipeline):
         sizes = group_sizes(plan, stage)
-        programs = [
-            stage_operations(plan, stage, sizes, calls, member) for member in range(_program_count(plan))
-        ]
+        programs = [stage_operations(plan, stage, sizes, calls, member) for member in range(_program_count(plan))]
         for rank in plan.parallel.stage_ranks(stage):
             operations, peers = programs[plan.parallel.expert_member(rank) % len(programs)]
             keys = [(kind, group_of(plan, kind, rank)) for kind in sizes]

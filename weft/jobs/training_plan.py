@@ -156,9 +156,7 @@ class TrainingPlan:
                 raise PlanError("routing", "of a model without experts", valid="none")
             return
         if routing.popularity is not None and len(routing.popularity) != experts.count:
-            raise PlanError(
-                "routing.popularity", f"of {len(routing.popularity)} experts", valid=f"of {experts.count}"
-            )
+            raise PlanError("routing.popularity", f"of {len(routing.popularity)} experts", valid=f"of {experts.count}")
         if routing.hosts_per_token is None and routing.is_balanced:
             return
         if self.ranks_per_host % self.parallel.tensor and self.parallel.expert > 1:
@@ -170,9 +168,7 @@ class TrainingPlan:
         with translated(BadInputError, PlanError, "routing.matrix"):
             given = routing.given
         if given is not None:
-            problem = matrix_problem(
-                given, self.parallel.expert, experts.count, experts.top_k, self.routed_tokens
-            )
+            problem = matrix_problem(given, self.parallel.expert, experts.count, experts.top_k, self.routed_tokens)
             if problem:
                 raise PlanError("routing.matrix", problem)
         choices = self.routed_tokens * experts.count * self.parallel.expert

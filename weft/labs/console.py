@@ -31,9 +31,7 @@ def examples_of(block: Sequence[str], start: int = 0) -> Iterator[Example]:
     while number < len(block):
         line = block[number]
         if not line.startswith(_PROMPT):
-            raise ValueError(
-                f"line {start + number + 1}: a console block begins with '$ COMMAND', not {line!r}"
-            )
+            raise ValueError(f"line {start + number + 1}: a console block begins with '$ COMMAND', not {line!r}")
         begin = number
         command = line[len(_PROMPT) :]
         while command.endswith("\\") and number + 1 < len(block):

@@ -72,9 +72,7 @@ class LabPage:
         """Sources of the questions, without their numbers; BadInputError without a numbered list."""
         lists = [block for block in self.section("Questions").blocks if block.kind == "ordered_list"]
         if len(lists) != 1:
-            raise BadInputError(
-                f"the section 'Questions' has {len(lists)} numbered lists, not one", place=self.path
-            )
+            raise BadInputError(f"the section 'Questions' has {len(lists)} numbered lists, not one", place=self.path)
         return lists[0].items
 
 

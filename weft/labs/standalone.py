@@ -33,9 +33,7 @@ def standalone_page(page: str, lab: str, is_there: Callable[[str], bool]) -> str
         at = code.end()
     lines = "".join([*parts, page[at:]]).splitlines()
     linked = [(line, relinked(line, lab, target_of)) for line in lines]
-    leading = [
-        new for old, new in linked if new == old or not POINTER.fullmatch(old) or POINTER.fullmatch(new)
-    ]
+    leading = [new for old, new in linked if new == old or not POINTER.fullmatch(old) or POINTER.fullmatch(new)]
     return "\n".join(leading).rstrip() + "\n"
 
 

@@ -89,9 +89,7 @@ async def _entries(session: SwitchSession, name: str) -> _Rows:
     keys: dict[str, None] = {}
     for row in rows:
         keys.update(dict.fromkeys(row["match"]))
-    cells = [
-        [*(text(_or_any(row["match"], key)) for key in keys), row["action"], *_tail(row)] for row in rows
-    ]
+    cells = [[*(text(_or_any(row["match"], key)) for key in keys), row["action"], *_tail(row)] for row in rows]
     return [*keys, "action", "priority", "packets"], cells
 
 

@@ -49,6 +49,5 @@ def _port(text: str, whole: str) -> int:
 def _wrong(text: str) -> BadInputError:
     return BadInputError(
         f"--web {text!r}: is not a place to serve a page",
-        valid="a port up to 65535, an IP address, or both as "
-        f"127.0.0.1:{DEFAULT_PORT} or [::1]:{DEFAULT_PORT}",
+        valid=f"a port up to 65535, an IP address, or both as 127.0.0.1:{DEFAULT_PORT} or [::1]:{DEFAULT_PORT}",
     )

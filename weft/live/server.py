@@ -66,9 +66,7 @@ class LivePageServer(LabServer):
         said = request.headers.get("authorization", "").removeprefix("Bearer ") or query.get("token", "")
         # Compare in constant time, before reading anything, so that requests without a token cause no work.
         if not hmac.compare_digest(said.encode(), self._token.encode()):
-            return _refused(
-                HTTPStatus.FORBIDDEN, "the token is missing or wrong: open the address that weft printed"
-            )
+            return _refused(HTTPStatus.FORBIDDEN, "the token is missing or wrong: open the address that weft printed")
         path = self._paths.get(parts.path)
         if path is None:
             return _refused(HTTPStatus.NOT_FOUND, f"nothing is there (valid: {', '.join(self._paths)})")

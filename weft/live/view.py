@@ -106,10 +106,7 @@ class LiveView:
                 int(link): [round(float(share), 4) for share in shares[link]]
                 for link in np.flatnonzero(shares.any(axis=1))
             },
-            "ports": {
-                int(port): [finite(value) for value in rows[port]]
-                for port in np.flatnonzero(rows.any(axis=1))
-            },
+            "ports": {int(port): [finite(value) for value in rows[port]] for port in np.flatnonzero(rows.any(axis=1))},
             "down": sorted(down),
             "problem": "",
         }
@@ -138,9 +135,7 @@ class LiveView:
             raise BadInputError(f"{len(ports)} ports", valid=f"at most {MOST_PORTS}")
         for name in ports:
             if name not in self._samples.number_of:
-                raise BadInputError(
-                    f"no switch has the port {name!r}", valid=f"such as {self._samples.port_names[:3]}"
-                )
+                raise BadInputError(f"no switch has the port {name!r}", valid=f"such as {self._samples.port_names[:3]}")
         with self._lock:
             return self._samples.history([self._samples.number_of[name] for name in ports])
 

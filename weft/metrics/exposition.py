@@ -32,9 +32,7 @@ class Family:
         self._add("_sum", total, labels)
         self._add("_count", count, labels)
 
-    def add_histogram(
-        self, edges: Sequence[float], counts: Sequence[int], total: float, **labels: object
-    ) -> None:
+    def add_histogram(self, edges: Sequence[float], counts: Sequence[int], total: float, **labels: object) -> None:
         """Add a histogram: the counts between consecutive edges, the last one above all edges, and the sum."""
         for edge, count in zip((*edges, math.inf), accumulate(counts), strict=True):
             self._add("_bucket", count, {**labels, "le": _number(edge)})

@@ -148,18 +148,14 @@ class _Switch(Families):
     """Metrics of switches, with the label switch."""
 
     def __init__(self) -> None:
-        self.received = Family(
-            "weft_switch_received_packets_total", "counter", "Packets received by the switch."
-        )
+        self.received = Family("weft_switch_received_packets_total", "counter", "Packets received by the switch.")
         self.dropped = Family(
             "weft_switch_dropped_packets_total",
             "counter",
             "Packets that the switch's pipeline dropped, by reason.",
         )
         self.buffer = Family("weft_switch_buffer_used_bytes", "gauge", "Bytes in use of shared memory.")
-        self.buffer_limit = Family(
-            "weft_switch_buffer_capacity_bytes", "gauge", "Memory that the ports share."
-        )
+        self.buffer_limit = Family("weft_switch_buffer_capacity_bytes", "gauge", "Memory that the ports share.")
         self.aggregation = Family(
             "weft_aggregation_packets_total", "counter", "Packets of reductions in the network, by outcome."
         )

@@ -134,9 +134,7 @@ class HostFamilies:
         for (switch, peer), total in sorted(sums.items()):
             queue.add_summary(total.stacks, total.queue_cells * QUEUE_CELL_BYTES, switch=switch, peer=peer)
             if self._has_latencies and any(total.counts):
-                latency.add_histogram(
-                    _EDGES_S, total.counts, total.latency_ns / NS_PER_S, switch=switch, peer=peer
-                )
+                latency.add_histogram(_EDGES_S, total.counts, total.latency_ns / NS_PER_S, switch=switch, peer=peer)
         return [latency, queue, unplaced]
 
 
@@ -146,17 +144,13 @@ class _Host(Families):
     def __init__(self, dilation: float) -> None:
         self._dilation = dilation
         self.up = Family("weft_host_up", "gauge", "1 if the host's process answered; 0: its values are old.")
-        self.sent = Family(
-            "weft_host_sent_packets_total", "counter", "Data packets sent, those sent again included."
-        )
+        self.sent = Family("weft_host_sent_packets_total", "counter", "Data packets sent, those sent again included.")
         self.sent_bytes = Family("weft_host_sent_bytes_total", "counter", "Payload of these packets.")
         self.received = Family("weft_host_received_packets_total", "counter", "Data packets accepted.")
         self.received_bytes = Family("weft_host_received_bytes_total", "counter", "Payload of these packets.")
         self.again = Family("weft_host_retransmitted_packets_total", "counter", "Data packets sent again.")
         self.timeouts = Family("weft_host_timeouts_total", "counter", "Retransmission timeouts.")
-        self.naks = Family(
-            "weft_host_received_naks_total", "counter", f"NAKs received, by kind: {', '.join(_NAKS)}."
-        )
+        self.naks = Family("weft_host_received_naks_total", "counter", f"NAKs received, by kind: {', '.join(_NAKS)}.")
         self.cnps_sent = Family("weft_host_sent_cnps_total", "counter", "Congestion notifications sent.")
         self.cnps = Family("weft_host_received_cnps_total", "counter", "Congestion notifications received.")
         self.marked = Family(
@@ -165,18 +159,10 @@ class _Host(Families):
         self.dropped = Family(
             "weft_host_dropped_packets_total", "counter", "Packets that the host's NICs dropped, by reason."
         )
-        self.queue_pairs = Family(
-            "weft_host_sending_queue_pairs", "gauge", "Queue pairs that have something to send."
-        )
-        self.in_flight = Family(
-            "weft_host_in_flight_bytes", "gauge", "Unacknowledged bytes of these queue pairs."
-        )
-        self.window = Family(
-            "weft_host_window_bytes", "gauge", "Sum of these queue pairs' congestion windows."
-        )
-        self.paced = Family(
-            "weft_host_paced_queue_pairs", "gauge", "Queue pairs of these that pace their sending."
-        )
+        self.queue_pairs = Family("weft_host_sending_queue_pairs", "gauge", "Queue pairs that have something to send.")
+        self.in_flight = Family("weft_host_in_flight_bytes", "gauge", "Unacknowledged bytes of these queue pairs.")
+        self.window = Family("weft_host_window_bytes", "gauge", "Sum of these queue pairs' congestion windows.")
+        self.paced = Family("weft_host_paced_queue_pairs", "gauge", "Queue pairs of these that pace their sending.")
         self.rate = Family(
             "weft_host_pacing_rate_bytes_per_second",
             "gauge",

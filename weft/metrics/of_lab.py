@@ -51,8 +51,7 @@ class LabMetrics:
             lab.fabric,
             lab.options.dilation,
             lab.controller.planned_paths,
-            has_latencies=lab.options.target
-            != "bmv2",  # BMv2's time stamps count from each switch's own start
+            has_latencies=lab.options.target != "bmv2",  # BMv2's time stamps count from each switch's own start
         )
 
     def families(self) -> list[Family]:

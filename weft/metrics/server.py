@@ -143,9 +143,7 @@ def is_own_name(host: str) -> bool:
 class _Server(socketserver.TCPServer):
     allow_reuse_address = True
 
-    def __init__(
-        self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler], most_connections: int
-    ) -> None:
+    def __init__(self, place: tuple[str, int], handler: type[BaseHTTPRequestHandler], most_connections: int) -> None:
         self.address_family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
         self._free = threading.BoundedSemaphore(most_connections)
         self._lock = threading.Lock()

@@ -109,9 +109,7 @@ class Quantity:
 
     def _likely_meaning(self, value: Any) -> str:
         if self.unit == "b/s":
-            return (
-                f"did you mean {likely_rate(value)}?" if 0 < value < 10**16 else "give one, such as 100Gb/s"
-            )
+            return f"did you mean {likely_rate(value)}?" if 0 < value < 10**16 else "give one, such as 100Gb/s"
         return f"did you mean {value}us?" if 0 < value <= 1000 else "give one, such as 10us"
 
     def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -123,9 +121,7 @@ class Quantity:
 
         return core_schema.with_info_plain_validator_function(read)
 
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the JSON Schema for editors: a text with a unit, or a number within range."""
         if self.unit in _UNITS:
             # A bare size is in bytes; a rate or time without a unit can only be 0.
@@ -178,9 +174,7 @@ TIME = Quantity("a time", "ps", 0, limits.MAX_TIME_PS, parse_time_ps, shortest_t
 POSITIVE_TIME = TIME.between(1)
 SHORT_TIME = TIME.between(0, limits.MAX_DELAY_PS, example="500ns")
 """Delay of a packet at one place: a link, a switch, an adapter."""
-RATE = Quantity(
-    "a rate", "b/s", limits.MIN_RATE_BPS, limits.MAX_RATE_BPS, parse_rate_bps, shortest_rate, "100Gb/s"
-)
+RATE = Quantity("a rate", "b/s", limits.MIN_RATE_BPS, limits.MAX_RATE_BPS, parse_rate_bps, shortest_rate, "100Gb/s")
 SIZE = Quantity("a size", "B", 1, limits.MAX_QUEUE_CAPACITY_BYTES, parse_size_bytes, shortest_size, "64KiB")
 """Size of a switch's or port's memory, or of a part of it."""
 QUEUE_SIZE = SIZE.between(limits.MIN_QUEUE_CAPACITY_BYTES)

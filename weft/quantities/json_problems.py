@@ -36,9 +36,7 @@ def described(problem: Any) -> str:
     value = quoted(problem["input"])
     if kind in ("literal_error", "enum"):
         return f"{place}: {value} is not valid; valid: {problem['ctx']['expected']}"
-    bounds = [
-        text.format(problem["ctx"][name]) for name, text in _BOUNDS.items() if name in problem.get("ctx", {})
-    ]
+    bounds = [text.format(problem["ctx"][name]) for name, text in _BOUNDS.items() if name in problem.get("ctx", {})]
     if bounds:
         return f"{place}: {value} is out of range (valid: {bounds[0]})"
     message = _MUST_BE.get(kind) or problem["msg"].removeprefix("Value error, ")

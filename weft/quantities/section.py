@@ -36,9 +36,7 @@ class Section(BaseModel):
     the section inherits from it: processes of hosts read messages without pydantic.
     """
 
-    model_config = ConfigDict(
-        extra="forbid", frozen=True, use_attribute_docstrings=True, populate_by_name=True
-    )
+    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True, populate_by_name=True)
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Declare the keys that dataclasses among the bases declare, unless the section itself declares them."""

@@ -36,9 +36,7 @@ class Text:
 
         return core_schema.no_info_plain_validator_function(self.read)
 
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return the JSON Schema for editors."""
         pattern = self.pattern.replace(r"\A", "^").replace(r"\Z", "$")
         return {"type": "string", "pattern": pattern, "examples": [self.example]}

@@ -14,9 +14,7 @@ _SHOWN_CHARACTERS = 60
 
 # `10Gb/s` is the usual notation of a rate; `10Gbps` and `10Gbit/s` mean the same.
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
-RATE_UNITS = {
-    f"{prefix}{unit}": factor for unit in ("b/s", "bps", "bit/s") for prefix, factor in _PREFIXES.items()
-}
+RATE_UNITS = {f"{prefix}{unit}": factor for unit in ("b/s", "bps", "bit/s") for prefix, factor in _PREFIXES.items()}
 PS_PER_NS = 10**3
 PS_PER_US = 10**6
 PS_PER_MS = 10**9
@@ -47,9 +45,7 @@ def shown(value: object) -> str:
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text)} characters)"
 
 
-def _parse(
-    text: object, units: dict[str, int], what: str, choices: Sequence[str], bare_unit: str | None
-) -> int:
+def _parse(text: object, units: dict[str, int], what: str, choices: Sequence[str], bare_unit: str | None) -> int:
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise InvalidValueError(f"{shown(text)} is not a {what}", valid=f"a number with {_listed(choices)}")
     if isinstance(text, int):
@@ -67,9 +63,7 @@ def _parse(
         raise InvalidValueError(f"{shown(text)} is not a {what}", valid=valid, hint=hint)
     value = Fraction(match.group(1)) * units[unit]
     if value.denominator != 1:
-        raise ValueError(
-            f"{shown(text)} is not a whole number of {next(u for u in units if u and units[u] == 1)}"
-        )
+        raise ValueError(f"{shown(text)} is not a whole number of {next(u for u in units if u and units[u] == 1)}")
     return int(value)
 
 

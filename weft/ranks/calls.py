@@ -90,9 +90,7 @@ class Call:
         for each in call.ranks:
             _check_whole(rank, "a rank of the group", each, 0, rank_count - 1)
         if len(set(call.ranks)) != len(call.ranks) or rank not in call.ranks:
-            raise RanksError(
-                f"rank {rank} calls in the group {list(call.ranks)[:20]}", valid="with itself, each once"
-            )
+            raise RanksError(f"rank {rank} calls in the group {list(call.ranks)[:20]}", valid="with itself, each once")
         return call
 
 

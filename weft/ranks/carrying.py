@@ -61,9 +61,7 @@ class Carrier:
         self._ended_ps[stream] = max(ended_ps)
         return Carried(began_ps, results, ended_ps)
 
-    def _run(
-        self, call: Call, data: list[NDArray[Any]], timeout_s: float
-    ) -> tuple[list[NDArray[Any]], list[int]]:
+    def _run(self, call: Call, data: list[NDArray[Any]], timeout_s: float) -> tuple[list[NDArray[Any]], list[int]]:
         """Return each rank's flat result, and how long after the common start it had it."""
         is_whole = call.ranks == tuple(range(self._fabric.topology.rank_count))
         names = [each.name for each in COLLECTIVE_KINDS[call.collective].algorithms]

@@ -34,9 +34,7 @@ class Met:
     def __str__(self) -> str:
         """Return it in words."""
         ranks = self.call.ranks
-        group = (
-            f"ranks {ranks[0]} to {ranks[-1]}" if len(ranks) > 3 else f"ranks {', '.join(map(str, ranks))}"
-        )
+        group = f"ranks {ranks[0]} to {ranks[-1]}" if len(ranks) > 3 else f"ranks {', '.join(map(str, ranks))}"
         return f"{self.call}, number {self.number} of {group}"
 
 

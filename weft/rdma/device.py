@@ -185,9 +185,7 @@ class Device:
         """Have completions reach a queue pair."""
         self._queue_pairs[queue_pair.qp_num] = queue_pair
 
-    def open_queue_pair(
-        self, queue_pair: QP, peer: str, remote: Endpoint, settings: ConnectionSettings
-    ) -> RcQueuePair:
+    def open_queue_pair(self, queue_pair: QP, peer: str, remote: Endpoint, settings: ConnectionSettings) -> RcQueuePair:
         """Make the NIC's queue pair."""
         number = queue_pair.qp_num
         return self.port.open_queue_pair(
@@ -240,6 +238,4 @@ class Device:
 
     def awaited(self) -> dict[asyncio.Task[Any], str]:
         """Return what each of the program's tasks waits for; only tasks that wait for something of the device."""
-        return {
-            task: waits[-1] for task, waits in self._waits.items() if task is not None and not task.done()
-        }
+        return {task: waits[-1] for task, waits in self._waits.items() if task is not None and not task.done()}

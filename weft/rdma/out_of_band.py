@@ -38,9 +38,7 @@ def checked_value(value: object) -> object:
     except (TypeError, ValueError) as error:
         raise VerbsError(f"a value for another program: {error}", valid="what JSON can hold") from None
     if len(text) > MAX_VALUE_BYTES:
-        raise VerbsError(
-            f"a value for another program of {len(text)} bytes", valid=f"up to {MAX_VALUE_BYTES}"
-        )
+        raise VerbsError(f"a value for another program of {len(text)} bytes", valid=f"up to {MAX_VALUE_BYTES}")
     return json.loads(text)
 
 

@@ -57,7 +57,5 @@ def places(task: asyncio.Task[Any]) -> str:
 def awaited(device: Device) -> str:
     """Return, in words, what the tasks of a device's program wait for, and where."""
     waits = device.awaited()
-    told = [
-        f"waits for {what}{f' at {place}' if (place := places(task)) else ''}" for task, what in waits.items()
-    ]
+    told = [f"waits for {what}{f' at {place}' if (place := places(task)) else ''}" for task, what in waits.items()]
     return "; ".join(dict.fromkeys(told)) or "waits for nothing of the device (an await of its own)"

@@ -226,9 +226,7 @@ class QP:
         # A copy: the caller may use the same request again.
         sent = _Sent(SendWR(**vars(request)), length, self.device.now_ps)
         sequence = self._sends.post(sent)
-        is_permitted = sge is None or (
-            self.pd.local_status(sge, request.opcode in _FILLED) is WCStatus.IBV_WC_SUCCESS
-        )
+        is_permitted = sge is None or (self.pd.local_status(sge, request.opcode in _FILLED) is WCStatus.IBV_WC_SUCCESS)
         if self._state is QPState.IBV_QPS_ERR:
             self._held = sequence if self._held is None else self._held
             self._flush_held()
@@ -297,9 +295,7 @@ class QP:
         if signaled or self.attributes.sq_sig_all or status is not WCStatus.IBV_WC_SUCCESS:
             self.attributes.scq.add(completion, self._sends, sequence)
 
-    def _complete_receive(
-        self, status: WCStatus, opcode: WCOpcode, completion: Completion | None = None
-    ) -> None:
+    def _complete_receive(self, status: WCStatus, opcode: WCOpcode, completion: Completion | None = None) -> None:
         sequence, request = self._receives.complete()
         found: Mapping[str, Any] = completion or {}
         immediate = found.get("immediate")

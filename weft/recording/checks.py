@@ -24,9 +24,7 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
     if observe.captures:
         Places(fabric).checked_ports("captures", observe.captures)
     if observe.state_at and options.clock != "virtual":
-        raise KeyProblem(
-            "observe.state_at", "a run of the real clock keeps no states", valid="with clock: virtual"
-        )
+        raise KeyProblem("observe.state_at", "a run of the real clock keeps no states", valid="with clock: virtual")
     if fabric.spares and (observe.flows or observe.int_flows or observe.timelines):
         raise KeyProblem(
             "observe",
@@ -41,9 +39,7 @@ def check_observed(fabric: FabricSpec, options: FabricOptions) -> None:
             source, destination = pair.split("->")
             for name in (source, destination):
                 if name not in hosts:
-                    raise KeyProblem(
-                        "observe.int", f"'{pair}': no host '{name}'; {did_you_mean(name, hosts)}"
-                    )
+                    raise KeyProblem("observe.int", f"'{pair}': no host '{name}'; {did_you_mean(name, hosts)}")
             if source == destination:
                 raise KeyProblem("observe.int", f"'{pair}': a flow goes from one host to another")
     if observe.format == "parquet" and importlib.util.find_spec("pyarrow") is None:

@@ -80,9 +80,7 @@ class IdealTimes:
         )
         return cls(fabric, framing, options.switching.latency)
 
-    def of(
-        self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers
-    ) -> Integers:
+    def of(self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers) -> Integers:
         """Return every flow's ideal completion time; hosts by their ranks.
 
         Flows between like NICs of the same switches have a path in common, and all flows over like links are calculated
@@ -90,9 +88,7 @@ class IdealTimes:
         """
         return self._of_each(self._over, sources, destinations, planes, sizes_bytes)
 
-    def arrivals(
-        self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers
-    ) -> Integers:
+    def arrivals(self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers) -> Integers:
         """Return when every flow's last byte arrives, since its start."""
         return self._of_each(self._one_way, sources, destinations, planes, sizes_bytes)
 
@@ -119,9 +115,7 @@ class IdealTimes:
         numbers: dict[Links, int] = {}
         of_links = [
             numbers.setdefault(self.links(*ends), len(numbers))
-            for ends in zip(
-                *(column[examples].tolist() for column in (sources, destinations, planes)), strict=True
-            )
+            for ends in zip(*(column[examples].tolist() for column in (sources, destinations, planes)), strict=True)
         ]
         group = np.array(of_links, np.int64)[of_pair]
         times = np.zeros(count, np.int64)
@@ -176,9 +170,7 @@ class IdealTimes:
         first_header = np.where(packets > 1, framing.kind.first, framing.kind.only)
         first = [_sent_ps(framing.overhead_bytes + first_header + first_payload, rate) for rate in rates_bps]
         full = [serialisation_ps(framing.overhead_bytes + framing.mtu_bytes, rate) for rate in rates_bps]
-        last = [
-            _sent_ps(framing.overhead_bytes + framing.kind.last + last_payload, rate) for rate in rates_bps
-        ]
+        last = [_sent_ps(framing.overhead_bytes + framing.kind.last + last_payload, rate) for rate in rates_bps]
         return first, full, last
 
     def _data_ps(self, links: Links, sizes_bytes: Integers, behind_ps: Integers) -> Integers:
@@ -211,9 +203,7 @@ def _two(first: Sequence[Integers], last: Sequence[Any]) -> Integers:
     return np.asarray(np.max(chains, axis=0), dtype=np.int64)
 
 
-def _many(
-    first: Sequence[Integers], full: Sequence[int], last: Sequence[Any], full_count: Integers
-) -> Integers:
+def _many(first: Sequence[Integers], full: Sequence[int], last: Sequence[Any], full_count: Integers) -> Integers:
     """The longest chain of frames each of which waits for another: the one before it, or itself a link earlier.
 
     The first frame goes as far as link a, the full ones pass links a to b, where they wait for each other at the

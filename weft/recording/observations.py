@@ -72,8 +72,7 @@ def merged(recorded: Iterable[Recorded]) -> dict[str, dict[str, Integers]]:
     tables: dict[str, dict[str, Integers]] = {}
     for name in each[0] if each else ():
         columns = {
-            column: np.concatenate([tables_of_one[name][column] for tables_of_one in each])
-            for column in each[0][name]
+            column: np.concatenate([tables_of_one[name][column] for tables_of_one in each]) for column in each[0][name]
         }
         # lexsort takes the most significant key last.
         order = np.lexsort([columns[key] for key in reversed(_ORDER[name])])
@@ -217,9 +216,7 @@ def ports_table(
         "peer": Names.of([places.peer(port) for port in ports]),
         "rate_bps": np.array([places.link(port).rate_bps for port in ports], np.int64),
         "delay_ps": np.array([places.link(port).delay_ps for port in ports], np.int64),
-        "queue_capacity_bytes": np.array(
-            [places.link(port).queue_capacity_bytes for port in ports], np.int64
-        ),
+        "queue_capacity_bytes": np.array([places.link(port).queue_capacity_bytes for port in ports], np.int64),
         "transmitted_packets": column("transmitted", "packets"),
         "transmitted_bytes": column("transmitted", "bytes"),
         "largest_queue_bytes": column("max_queue_depth_bytes"),

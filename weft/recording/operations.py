@@ -59,9 +59,7 @@ def operations_table(job: Job, times: Sequence[Times]) -> Table:
 
 
 def _joined(columns: Sequence[Any]) -> Integers:
-    return (
-        np.concatenate([np.asarray(each, np.int64) for each in columns]) if columns else np.zeros(0, np.int64)
-    )
+    return np.concatenate([np.asarray(each, np.int64) for each in columns]) if columns else np.zeros(0, np.int64)
 
 
 def _texts(columns: Sequence[tuple[Any, Sequence[str]]]) -> Names:

@@ -110,9 +110,7 @@ def _read_csv(path: Path, schema: TableSchema) -> Table:
 def _require_columns(path: Path, present: Sequence[str], schema: TableSchema) -> None:
     for column in schema.columns:
         if column.name not in present:
-            raise BadInputError(
-                f"has no column '{column.name}'; it has {quoted(', '.join(present))}", place=path
-            )
+            raise BadInputError(f"has no column '{column.name}'; it has {quoted(', '.join(present))}", place=path)
 
 
 def _integers(path: Path, column: ColumnSchema, texts: Sequence[str]) -> Column:
@@ -171,9 +169,7 @@ def _parquet_column(path: Path, column: ColumnSchema, values: Any) -> Column:
             raise BadInputError(f"{column.name}: is of type {kind}; it must be one of names", place=path)
         return Names.of([text or "" for text in values.to_pylist()])
     if kind != "int64" or values.null_count:
-        raise BadInputError(
-            f"{column.name}: is of type {kind}; it must be int64, with a value in each row", place=path
-        )
+        raise BadInputError(f"{column.name}: is of type {kind}; it must be int64, with a value in each row", place=path)
     return np.asarray(values.to_numpy(), np.int64)
 
 

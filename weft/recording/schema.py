@@ -93,9 +93,7 @@ TABLES: Mapping[str, TableSchema] = {
             _time("time_ps"),
             ColumnSchema("source", Holds.HOST),
             ColumnSchema("destination", Holds.HOST),
-            *_numbers(
-                "plane", "psn", "path_id", "hop", "rate_bps", "queue_bytes", "tx_bytes", "timestamp_ns"
-            ),
+            *_numbers("plane", "psn", "path_id", "hop", "rate_bps", "queue_bytes", "tx_bytes", "timestamp_ns"),
         )
     ),
     "drops": TableSchema(

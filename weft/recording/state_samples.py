@@ -70,16 +70,12 @@ class StateSamples:
         self._items = items
         self._rows = _Rows()
         require_known(items, [each.program for _, each in switches if each.program is not None])
-        self._watched = [
-            _Watched(name, switch, switch.program, sources_of(switch, items)) for name, switch in switches
-        ]
+        self._watched = [_Watched(name, switch, switch.program, sources_of(switch, items)) for name, switch in switches]
         self._require_few()
 
     def _require_few(self) -> None:
         sizes = {
-            f"{source.name} of {each.name}": source.size_values
-            for each in self._watched
-            for source in each.sources
+            f"{source.name} of {each.name}": source.size_values for each in self._watched for source in each.sources
         }
         if (count := sum(sizes.values())) > MOST_VALUES:
             largest = max(sizes, key=lambda name: sizes[name])

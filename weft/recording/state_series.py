@@ -14,9 +14,7 @@ from weft.switch.debug.states import FabricState, SwitchState
 _NONE = "-1"
 
 
-def state_of_series(
-    directory: Path, time_ps: int, note: Callable[[str], object] = lambda _: None
-) -> FabricState:
+def state_of_series(directory: Path, time_ps: int, note: Callable[[str], object] = lambda _: None) -> FabricState:
     """Return what the series in a run's directory say of a moment: their last samples until then.
 
     `note` is told when the moment is after all rows: nothing changed since, or the run or its series were over.
@@ -28,9 +26,7 @@ def state_of_series(
     if saved is None:
         raise BadInputError("has no state_series (observe: {state_series: […]})", place=directory)
     table = saved.columns
-    texts = [
-        names_of(table, name).texts().tolist() for name in ("switch", "object", "key", "quantity", "value")
-    ]
+    texts = [names_of(table, name).texts().tolist() for name in ("switch", "object", "key", "quantity", "value")]
     cells: dict[tuple[str, str, str], dict[str, str]] = {}
     times_ps = integers_of(table, "time_ps").tolist()
     if time_ps > (last_ps := max(times_ps, default=0)):
@@ -38,9 +34,7 @@ def state_of_series(
     for at_ps, switch, name, key, quantity, value in zip(times_ps, *texts, strict=True):
         if at_ps <= time_ps:
             cells.setdefault((switch, name, key), {})[quantity] = value
-    state = FabricState(
-        time_ps=time_ps, switches={name: SwitchState(program="") for name in sorted(set(texts[0]))}
-    )
+    state = FabricState(time_ps=time_ps, switches={name: SwitchState(program="") for name in sorted(set(texts[0]))})
     for (switch, name, key), quantities in cells.items():
         _put(state.switches[switch], name, key, quantities)
     return state

@@ -139,9 +139,7 @@ def _streams(kinds: np.ndarray[Any, Any], planes: Integers) -> Integers:
     return streams
 
 
-def _when_first(
-    hosts: Integers, streams: Integers, starts: Integers, ends: Integers, order: Integers
-) -> Integers:
+def _when_first(hosts: Integers, streams: Integers, starts: Integers, ends: Integers, order: Integers) -> Integers:
     """Return when each step is first of its stream: when it was posted, or when the one that ended before it did."""
     first = starts.copy()
     same = (hosts[order][1:] == hosts[order][:-1]) & (streams[order][1:] == streams[order][:-1])

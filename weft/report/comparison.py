@@ -137,9 +137,7 @@ def _pairs(first: ComparedRun, second: ComparedRun) -> Iterator[_Pair]:
         telling = _telling([*ours, *theirs], labels[kind])
         rest = []
         for row in ours:
-            same = next(
-                (each for each in theirs if _labels(each, labels[kind]) == _labels(row, labels[kind])), None
-            )
+            same = next((each for each in theirs if _labels(each, labels[kind]) == _labels(row, labels[kind])), None)
             if same is None:
                 rest.append(row)
                 continue

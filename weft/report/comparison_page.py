@@ -41,9 +41,7 @@ def _verdict(*runs: ComparedRun) -> str:
     if late := [each.name for each in runs if _is_late(each)]:
         return f'<span class="bad">late events in {escape(" and ".join(late))}: times are INVALID</span>'
     lost = [each.name for each in runs if lost_in_switches(each.run.results.losses)]
-    losses = (
-        f' <span class="bad">packets lost in switches of {escape(" and ".join(lost))}</span>' if lost else ""
-    )
+    losses = f' <span class="bad">packets lost in switches of {escape(" and ".join(lost))}</span>' if lost else ""
     return checks_passed(*(each.run.results for each in runs)) + losses
 
 

@@ -100,9 +100,7 @@ def _note(shown: int, of: int, what: str) -> str:
 
 
 def _queues(series: list[PortSeries]) -> Figure | None:
-    waiting = sorted(
-        (each for each in series if each.queue_bytes.any()), key=lambda each: -int(each.queue_bytes.max())
-    )
+    waiting = sorted((each for each in series if each.queue_bytes.any()), key=lambda each: -int(each.queue_bytes.max()))
     curves = [_curve(each.name, each.time_ps, each.queue_bytes / 1e3) for each in waiting[:MOST_CURVES]]
     return {"curves": curves, "note": _note(len(curves), len(waiting), "queues")} if curves else None
 
@@ -114,9 +112,7 @@ def _rates(run: RunDirectory, series: list[PortSeries]) -> Figure | None:
     places = Places(run.fabric)
     lines_bps = {each.port: places.link(each.port).rate_bps for each in series}
     busiest = sorted(series, key=lambda each: -int(each.transmitted_bytes[-1]))[:MOST_CURVES]
-    curves = [
-        _curve(each.name, edges[1:], rates_bps(each, edges, lines_bps[each.port]) / 1e9) for each in busiest
-    ]
+    curves = [_curve(each.name, edges[1:], rates_bps(each, edges, lines_bps[each.port]) / 1e9) for each in busiest]
     averaged = f"averages over {format_time(int(edges[1] - edges[0]))}"
     few = _note(len(curves), len(series), "ports and classes")
     return {"curves": curves, "note": f"{averaged}; {few}" if few else averaged}
@@ -171,10 +167,7 @@ def _int(run: RunDirectory) -> Figure | None:
         dtype=object,
     )
     found = sorted(set(names.tolist()), key=lambda name: -int(depths[names == name].max()))
-    curves = [
-        _curve(name, times[names == name], depths[names == name] / 1e3)
-        for name in sorted(found[:MOST_CURVES])
-    ]
+    curves = [_curve(name, times[names == name], depths[names == name] / 1e3) for name in sorted(found[:MOST_CURVES])]
     return {"curves": curves, "note": _note(len(curves), len(found), "hops")} if curves else None
 
 

@@ -150,17 +150,13 @@ def _text(cell: Cell) -> str:
 
 def made_by_table(made_by: Mapping[str, Any]) -> str:
     """Return the section on what made a run."""
-    return _parameters(
-        "made-by", "Parameters of the run", {key: made_by[key] for key in made_by if key != IN_FORCE}
-    )
+    return _parameters("made-by", "Parameters of the run", {key: made_by[key] for key in made_by if key != IN_FORCE})
 
 
 def in_force_table(made_by: Mapping[str, Any]) -> str:
     """Return the section on the parameters in force, defaults and derived ones included; "" where there are none."""
     in_force = made_by.get(IN_FORCE)
-    return (
-        _parameters("in-force", "Parameters in force", flat(in_force)) if isinstance(in_force, dict) else ""
-    )
+    return _parameters("in-force", "Parameters in force", flat(in_force)) if isinstance(in_force, dict) else ""
 
 
 def flat(value: Any, place: str = "") -> dict[str, Any]:

@@ -71,9 +71,7 @@ def report_page(run: RunDirectory) -> str:
         sections=[
             _invalid(run.results),
             _notices(run),
-            _notice(
-                "fidelity", "Segments in place of packets", [each.sentence for each in run.results.fidelity]
-            ),
+            _notice("fidelity", "Segments in place of packets", [each.sentence for each in run.results.fidelity]),
             _notice("failures", "Failed", [each.sentence for each in run.results.failures]),
             _losses(run.results),
             _warnings(run.results),
@@ -122,9 +120,7 @@ def checks_passed(*runs: Results) -> str:
     checked, there = (sum(getattr(each, name) for each in runs) for name in ("checked_count", "result_count"))
     if not checked:
         return "<span>nothing was checked</span>"
-    whole = (
-        "all checks passed" if checked == there else f"{checked} of {there} results were checked, and passed"
-    )
+    whole = "all checks passed" if checked == there else f"{checked} of {there} results were checked, and passed"
     return f'<span class="good">{whole}{" in both" if len(runs) > 1 else ""}</span>'
 
 
@@ -149,13 +145,9 @@ def _notices(run: RunDirectory) -> str:
     """Parts missing from the page that readers may expect."""
     notices = [*run.missing, *run.results.incomplete_captures]
     if run.results.rows_lost:
-        notices.append(
-            f"{run.results.rows_lost} rows were beyond what a probe keeps: the tables are incomplete"
-        )
+        notices.append(f"{run.results.rows_lost} rows were beyond what a probe keeps: the tables are incomplete")
     if run.results.dropped_packet_ins:
-        notices.append(
-            f"the controller did not take {run.results.dropped_packet_ins} packets that switches sent to it"
-        )
+        notices.append(f"the controller did not take {run.results.dropped_packet_ins} packets that switches sent to it")
     return _notice("missing", "Not on this page", notices)
 
 
@@ -168,9 +160,7 @@ def _losses(results: Results) -> str:
         for each in worst_of(losses)
     ]
     more = len(losses) - len(lines)
-    return _notice(
-        "losses", "Lost in switches and hosts", [*lines, *([f"and {more} more places"] if more else [])]
-    )
+    return _notice("losses", "Lost in switches and hosts", [*lines, *([f"and {more} more places"] if more else [])])
 
 
 def _warnings(results: Results) -> str:
@@ -200,11 +190,7 @@ def _subtitle(run: RunDirectory) -> str:
 
 def _cards(run: RunDirectory) -> str:
     results = run.results
-    queues = [
-        (plane.largest_queue_bytes, plane)
-        for plane in results.planes
-        if plane.largest_queue_bytes is not None
-    ]
+    queues = [(plane.largest_queue_bytes, plane) for plane in results.planes if plane.largest_queue_bytes is not None]
     deepest = max(queues, key=lambda each: each[0], default=None)
     busiest = max(run.utilisation.items(), key=lambda item: item[1], default=None)
     cards = [

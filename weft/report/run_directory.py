@@ -51,8 +51,7 @@ class RunDirectory:
         file = path / RESULTS_FILE
         if not file.exists():
             raise BadInputError(
-                f"has no {RESULTS_FILE} and no sweep.json: name a directory that weft run or weft sweep has "
-                "written",
+                f"has no {RESULTS_FILE} and no sweep.json: name a directory that weft run or weft sweep has written",
                 place=path,
             )
         results = read_results(file)

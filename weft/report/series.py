@@ -60,9 +60,7 @@ def sampling_interval_ps(run: RunDirectory) -> int:
     return run.results.made_by.observe.interval
 
 
-def _dense(
-    name: str, port: str, times: Integers, depths: Integers, sent: Integers, interval_ps: int
-) -> PortSeries:
+def _dense(name: str, port: str, times: Integers, depths: Integers, sent: Integers, interval_ps: int) -> PortSeries:
     """Put back the last sample of every stretch without change, so that a curve is level over it."""
     gaps = np.flatnonzero(np.diff(times) > interval_ps) + 1
     if not len(gaps):
@@ -123,9 +121,9 @@ def thinned(times: Integers, values: NDArray[Any]) -> tuple[Integers, NDArray[An
 
 def heat_map(series: list[PortSeries]) -> tuple[list[str], Floats, NDArray[np.int64]]:
     """Return names, the centres of time slots (µs), and the largest queue in bytes by name (row) and slot (column)."""
-    rows = sorted(
-        (each for each in series if each.queue_bytes.any()), key=lambda each: -int(each.queue_bytes.max())
-    )[:MOST_ROWS]
+    rows = sorted((each for each in series if each.queue_bytes.any()), key=lambda each: -int(each.queue_bytes.max()))[
+        :MOST_ROWS
+    ]
     rows = [each for each in rows if each.queue_bytes.max() >= _SMALLEST_SHARE * rows[0].queue_bytes.max()]
     if not rows:
         return [], np.zeros(0), np.zeros((0, 0), np.int64)

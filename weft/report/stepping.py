@@ -79,9 +79,7 @@ class _Stepper:
             for name, node in pipeline.nodes.items()
             if isinstance(node, Conditional)
         }
-        self._states = {
-            name: state for parser in program.parsers.values() for name, state in parser.states.items()
-        }
+        self._states = {name: state for parser in program.parsers.values() for name, state in parser.states.items()}
         self._given: set[tuple[str, str]] = set()
         self._place: tuple[str, int] = ("", 0)
 

@@ -69,9 +69,7 @@ def sweep_page(index: SweepIndex, rows: Sequence[Row], outcomes: Sequence[Outcom
     drawn = {name: figure.data() for name, figure in figures.items()}
     finished = sum(outcome.state is State.FINISHED for outcome in outcomes)
     count = len(outcomes)
-    verdict = (
-        f'<span class="{"good" if finished == count else "bad"}">{finished} of {count} points finished</span>'
-    )
+    verdict = f'<span class="{"good" if finished == count else "bad"}">{finished} of {count} points finished</span>'
     varying = f"{len(summary.axes)} parameter{'s' if len(summary.axes) != 1 else ''} varied"
     sections = [
         *(Section.table(table) for table in (_axes(rows, summary), _failed(index, outcomes)) if table.rows),
@@ -107,9 +105,7 @@ def _points(index: SweepIndex, summary: Summary, folder: Path) -> str:
     rows: list[list[Cell]] = []
     for row in summary.rows[:_MOST_ROWS]:
         axes: list[Cell] = [_cell(row.get(column)) for column in (*summary.axes, *summary.labels)]
-        rows.append(
-            [numbers[row["point"]], *axes, *(_measured(measure, row) for measure in summary.measures)]
-        )
+        rows.append([numbers[row["point"]], *axes, *(_measured(measure, row) for measure in summary.measures)])
     if not rows:
         return ""
     links = {number: f"{folder}/{identity}/{_PAGE}" for identity, number in numbers.items()}

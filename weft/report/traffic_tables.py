@@ -33,9 +33,7 @@ def slowest_messages(run: RunDirectory) -> ReportTable | None:
     took = ends - starts
     slowdown = took / np.maximum(1, run.integers("flows", "ideal_ps"))
     worst = np.argsort(-slowdown, kind="stable")[:20].tolist()
-    sources, destinations, statuses = (
-        run.texts("flows", column) for column in ("source", "destination", "status")
-    )
+    sources, destinations, statuses = (run.texts("flows", column) for column in ("source", "destination", "status"))
     planes, sizes, repeated = (
         run.integers("flows", column) for column in ("plane", "size_bytes", "retransmitted_packets")
     )

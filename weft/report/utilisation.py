@@ -17,9 +17,7 @@ def colour_of(share: float) -> str:
     for (low, from_colour), (high, to_colour) in pairwise(_STOPS):
         if share <= high:
             part = (share - low) / (high - low)
-            red, green, blue = (
-                round(a + (b - a) * part) for a, b in zip(from_colour, to_colour, strict=True)
-            )
+            red, green, blue = (round(a + (b - a) * part) for a, b in zip(from_colour, to_colour, strict=True))
             return f"#{red:02x}{green:02x}{blue:02x}"
     raise AssertionError("a share is at most 1")
 

@@ -128,8 +128,7 @@ def _table(model: type[CounterCell | RegisterCell], cells: Sequence[CounterCell 
     columns = {each.name: [getattr(cell, each.name) for cell in cells] for each in fields(model)}
     types = get_type_hints(model)
     return {
-        name: Names.of(values) if types[name] is str else integers_or_digits(values)
-        for name, values in columns.items()
+        name: Names.of(values) if types[name] is str else integers_or_digits(values) for name, values in columns.items()
     }
 
 
@@ -183,9 +182,7 @@ class ObservedArrays:
         return results
 
 
-def _read_switch(
-    switch: str, names: _Names, controller: BlockingFabricController, results: ArrayResults
-) -> None:
+def _read_switch(switch: str, names: _Names, controller: BlockingFabricController, results: ArrayResults) -> None:
     for name in names.counters:
         for index, count in controller.read_counter(switch, name).items():
             if count.packets or count.bytes:
@@ -193,9 +190,7 @@ def _read_switch(
     for name in names.direct_counters:
         for each in controller.read_direct_counter(switch, name):
             if each.count.packets or each.count.bytes:
-                results.counters.append(
-                    CounterCell(switch, name, -1, each.entry, each.count.packets, each.count.bytes)
-                )
+                results.counters.append(CounterCell(switch, name, -1, each.entry, each.count.packets, each.count.bytes))
     for name in names.registers:
         for index, value in controller.read_register(switch, name).items():
             if value:

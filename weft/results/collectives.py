@@ -191,9 +191,7 @@ def _is_repeated(results: Sequence[CollectiveResult]) -> bool:
 def _time(
     title: str, value: str, only_if: Callable[[Sequence[CollectiveResult]], bool] = _is_repeated
 ) -> Column[CollectiveResult]:
-    return Column(
-        f"{title}\n", value, unit="µs", scale=PS_PER_US, digits=1, only_if=only_if, page={"digits": 3}
-    )
+    return Column(f"{title}\n", value, unit="µs", scale=PS_PER_US, digits=1, only_if=only_if, page={"digits": 3})
 
 
 def _bandwidth(title: str, value: str, sweep: Look | None = None) -> Column[CollectiveResult]:
@@ -281,9 +279,7 @@ def print_collectives(console: Console, results: Sequence[CollectiveResult]) -> 
     for name, group in groupby(results, key=lambda result: result.collective):
         of_one_kind = list(group)
         title = of_one_kind[0].title or name
-        console.print(
-            f"\n[bold]{title} over {counted(of_one_kind[0].ranks, 'rank')}[/bold] (time is emulated)"
-        )
+        console.print(f"\n[bold]{title} over {counted(of_one_kind[0].ranks, 'rank')}[/bold] (time is emulated)")
         _print_table(console, of_one_kind)
 
 

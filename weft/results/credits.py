@@ -53,18 +53,14 @@ def credit_results(
         return []
     results = []
     for plane in range(fabric.planes):
-        switches = {
-            switch.name: switch_stats["switches"][switch.name] for switch in fabric.switches_of_plane(plane)
-        }
+        switches = {switch.name: switch_stats["switches"][switch.name] for switch in fabric.switches_of_plane(plane)}
         ports = list(_ports(plane, switches, endpoint_stats))
         if ports:
             results.append(_plane(plane, ports, switches))
     return results
 
 
-def _plane(
-    plane: int, ports: Sequence[tuple[str, CreditStats]], switches: Mapping[str, SwitchStats]
-) -> CreditResult:
+def _plane(plane: int, ports: Sequence[tuple[str, CreditStats]], switches: Mapping[str, SwitchStats]) -> CreditResult:
     lanes = [(lane["stalled_ps"], name, lane["stalls"]) for name, port in ports for lane in port["lanes"]]
     longest_ps, where, _ = max(lanes, key=lambda lane: lane[0])
     held = [

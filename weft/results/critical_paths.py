@@ -118,9 +118,7 @@ def shares_table(unit: Unit, total_ps: int) -> ResultTable[tuple[str, int]]:
                 form="{:,.3f}".format,
                 page={"title": f"time ({unit.name})", "form": None, "digits": 3},
             ),
-            Column(
-                "share", lambda row: 100 * row[1] / total_ps if total_ps else None, form="{:.1f} %".format
-            ),
+            Column("share", lambda row: 100 * row[1] / total_ps if total_ps else None, form="{:.1f} %".format),
         ),
         layout=Layout(is_narrow=True),
     )
@@ -139,9 +137,7 @@ def print_critical_path(console: Console, found: CriticalPathResult) -> None:
         ("most of it on ranks", found.ranks_ps),
         ("ports that it could wait for, each", found.ports_ps),
     ):
-        most = [
-            f"{escape(name)} {100 * time_ps / total_ps:.1f} %" for name, time_ps in islice(times.items(), 4)
-        ]
+        most = [f"{escape(name)} {100 * time_ps / total_ps:.1f} %" for name, time_ps in islice(times.items(), 4)]
         if most:
             console.print(f"{what}: {', '.join(most)}")
 

@@ -146,8 +146,7 @@ def print_flows(console: Console, number: int, result: FlowsResult) -> None:
     least, mean, largest = (f"{time_ps / PS_PER_US:.1f}" for time_ps in times_ps)
     more = f"; the {len(shown)} slowest of {result.flows}, all are in {FLOW_FILE.of(number)}"
     console.print(
-        f"completion (µs): least {least}, mean {mean}, largest {largest}"
-        + (more if len(shown) < result.flows else "")
+        f"completion (µs): least {least}, mean {mean}, largest {largest}" + (more if len(shown) < result.flows else "")
     )
 
 
@@ -178,9 +177,7 @@ def report_patterns(results: Sequence[FlowsResult], fabric: FabricSpec) -> Itera
     for number, each in enumerate(results):
         if each.records:
             rows = _flow_rows(each.records, _slowest(each.records), hosts)
-            note = shown_of(
-                len(rows), len(each.records["flow"]), f"the slowest; {FLOW_FILE.of(number)} has all"
-            )
+            note = shown_of(len(rows), len(each.records["flow"]), f"the slowest; {FLOW_FILE.of(number)} has all")
             yield _FLOWS.part(rows, note, f"Flows: {each.pattern}")
 
 

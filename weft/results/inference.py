@@ -77,9 +77,7 @@ def _of_named(row: _Named) -> Latencies:
 
 def _latencies(title: str, heading: str, name: str) -> ResultTable[_Named]:
     columns = latency_columns(_of_named, scale=PS_PER_MS, form="{:.3f}".format)
-    return ResultTable(
-        title, (Column("", lambda row: row[0], is_name=True, page={"title": name}), *columns), heading
-    )
+    return ResultTable(title, (Column("", lambda row: row[0], is_name=True, page={"title": name}), *columns), heading)
 
 
 _LATENCIES = _latencies("Latencies", "latency (ms)", "latency (ms)")

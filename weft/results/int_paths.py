@@ -102,9 +102,7 @@ def longest_int_path(
 def more_telling(one: IntPath | None, other: IntPath | None) -> IntPath | None:
     """Return the view with more hops, of those with as many the one with the deeper queue; the first of equals."""
     views = [path for path in (one, other) if path is not None]
-    return max(
-        views, key=lambda path: (len(path.hops), max(hop.queue_bytes for hop in path.hops)), default=None
-    )
+    return max(views, key=lambda path: (len(path.hops), max(hop.queue_bytes for hop in path.hops)), default=None)
 
 
 _HOPS = ResultTable[IntHop](

@@ -157,9 +157,7 @@ def report_job_traces(results: Sequence[JobTraceResult], _: FabricSpec) -> Itera
             f"Ranks of {number} {result.name}",
             Axis(f"time ({unit.name})", unit.name),
             rows=[f"rank {rank}" for rank in range(shown)],
-            parts={
-                name: [unit.of(each) for each in values[:shown]] for name, values in result.parts_ps.items()
-            },
+            parts={name: [unit.of(each) for each in values[:shown]] for name, values in result.parts_ps.items()},
             text="Parts of each rank's time.",
             note=shown_of(shown, ranks, "the first ranks"),
         )

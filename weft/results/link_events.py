@@ -113,9 +113,7 @@ _TABLE = ResultTable[LinkEventResult](
         Column("link", "link"),
         Column("state", "state", page={"title": "became"}),
         Column("at", "at_ps", form=format_time, missing="start", page={"title": "asked for at"}),
-        Column(
-            "happened at", "happened_ps", "µs", PS_PER_US, digits=3, missing="not in this run", terminal=None
-        ),
+        Column("happened at", "happened_ps", "µs", PS_PER_US, digits=3, missing="not in this run", terminal=None),
         _since("detected\nafter", "detected_ps", {}),
         _since("tables\nafter", "reprogrammed_ps", {}),
         replace(_LAST_LOSS, terminal=None),
@@ -158,6 +156,4 @@ def _report(results: Sequence[LinkEventResult], _: FabricSpec) -> Iterator[Repor
     yield _TABLE.part(rows, f"{_TABLE.note} {shown_of(len(rows), len(results), _TABLE.which)}".strip())
 
 
-LINK_EVENTS = ResultKind(
-    key="link_events", model=LinkEventResult, tables=(_TABLE,), show=_show, report=_report
-)
+LINK_EVENTS = ResultKind(key="link_events", model=LinkEventResult, tables=(_TABLE,), show=_show, report=_report)

@@ -56,9 +56,7 @@ def link_fault_results(fabric: FabricSpec, switch_stats: SwitchesStats | None) -
         )
         for name, stats in _links(fabric, switch_stats)
     )
-    return [
-        each for each in results if each.dropped_packets or each.duplicated_packets or each.delayed_packets
-    ]
+    return [each for each in results if each.dropped_packets or each.duplicated_packets or each.delayed_packets]
 
 
 def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[str, LinkStats]]:
@@ -105,6 +103,4 @@ def _report(results: Sequence[LinkFaultsResult], _: FabricSpec) -> Iterator[Repo
     yield _TABLE.part(_worst_first(results))
 
 
-LINK_FAULTS = ResultKind(
-    key="link_faults", model=LinkFaultsResult, tables=(_TABLE,), show=_show, report=_report
-)
+LINK_FAULTS = ResultKind(key="link_faults", model=LinkFaultsResult, tables=(_TABLE,), show=_show, report=_report)

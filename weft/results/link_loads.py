@@ -131,9 +131,7 @@ def print_link_loads(console: Console, results: Sequence[LinkLoadResult]) -> Non
     for kind in kinds:
         most = max((each for each in results if each.kind == kind), key=lambda each: each.busiest_share)
         total = format_size(sum(each.transmitted_bytes for each in results if each.kind == kind))
-        console.print(
-            f"{kind}: {total} on all links, most on {most.busiest_port}, {100 * most.busiest_share:.1f} %"
-        )
+        console.print(f"{kind}: {total} on all links, most on {most.busiest_port}, {100 * most.busiest_share:.1f} %")
 
 
 def _report(results: Sequence[LinkLoadResult], _: FabricSpec) -> Iterator[ReportPart]:

@@ -83,8 +83,7 @@ def _of_switch(name: str, counters: SwitchCounters, stats: SwitchStats | None) -
     by_program = [each for each in losses if each["reason"].startswith(_PROGRAM)]
     own = {reason: count.packets for reason, count in counters.drops.items()}
     counted_packets = sum(own.values()) + sum(
-        outcomes.get("absorb", Count()).packets
-        for outcomes in (counters.aggregation, counters.synchronisation)
+        outcomes.get("absorb", Count()).packets for outcomes in (counters.aggregation, counters.synchronisation)
     )
     rest = sum(each["packets"] for each in by_program) - counted_packets
     if stats is not None and rest < 0 and _ANSWERED in own:
@@ -104,9 +103,7 @@ def _of_switch(name: str, counters: SwitchCounters, stats: SwitchStats | None) -
             yield LossResult(name, each["port"], f"switch {each['reason']}", each["packets"])
 
 
-def _uncounted(
-    name: str, by_program: Sequence[SwitchLoss], rest: int, *, counts_itself: bool
-) -> Iterator[LossResult]:
+def _uncounted(name: str, by_program: Sequence[SwitchLoss], rest: int, *, counts_itself: bool) -> Iterator[LossResult]:
     """Yield what a program has dropped and not counted: all, unless parts of Weft's own program count for it."""
     if counts_itself:
         by_program = [each for each in by_program if _file(each) not in COUNTED_SOURCES]

@@ -78,9 +78,7 @@ class PacketConservation:
         """Return it with packets that hosts gave up before they were in the fabric, as entered and dropped."""
         if not unsent.packets:
             return self
-        return replace(
-            self, entered=self.entered | {UNSENT: unsent}, dropped=self.dropped | {UNRESOLVED: unsent}
-        )
+        return replace(self, entered=self.entered | {UNSENT: unsent}, dropped=self.dropped | {UNRESOLVED: unsent})
 
     @property
     def packets_under_way(self) -> int:
@@ -160,10 +158,7 @@ def account_rows(results: Results) -> list[AccountRow]:
         *_counted("entered", account.entered),
         *_counted("left", account.left),
         *(AccountRow(_ABSORBED, name, count, None) for name, count in results.absorbed.items()),
-        *(
-            AccountRow(_DROPPED, cause, count, found.bytes if found else None)
-            for cause, count, found in causes
-        ),
+        *(AccountRow(_DROPPED, cause, count, found.bytes if found else None) for cause, count, found in causes),
         AccountRow(_ENDED, _IN_ALL, ended.packets, ended.bytes),
         *_counted(_UNDER_WAY, held),
         AccountRow("resized", "by switches", None, account.resized_bytes),
@@ -204,9 +199,7 @@ def _show(console: Console, rows: Sequence[AccountRow]) -> None:
 
 def _terms(counts: Sequence[tuple[str, int]]) -> str:
     """Return a sum; terms of 0 are left out, but for the first."""
-    return " + ".join(
-        f"{count} {name}" for number, (name, count) in enumerate(counts) if count or number == 0
-    )
+    return " + ".join(f"{count} {name}" for number, (name, count) in enumerate(counts) if count or number == 0)
 
 
 _TABLE = ResultTable[AccountRow](

@@ -53,19 +53,14 @@ def figures_of(results: Sequence[ParameterServerResult]) -> Iterator[ReportPart]
 
 def _loss_figures(labels: Sequence[str], results: Sequence[ParameterServerResult]) -> Iterator[CurveFigure]:
     trained = [
-        (label, each.convergence)
-        for label, each in zip(labels, results, strict=True)
-        if each.convergence is not None
+        (label, each.convergence) for label, each in zip(labels, results, strict=True) if each.convergence is not None
     ]
     loss = Axis("loss")
     yield CurveFigure(
         "Loss against time",
         Axis("emulated time (µs)", "µs"),
         loss,
-        [
-            Curve(label, [each / PS_PER_US for each in found.times_ps], found.losses)
-            for label, found in trained
-        ],
+        [Curve(label, [each / PS_PER_US for each in found.times_ps], found.losses) for label, found in trained],
         text="Mean loss of all images with the servers' weights; updates in the order in which the fabric delivered "
         "gradients.",
     )

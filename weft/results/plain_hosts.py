@@ -79,9 +79,7 @@ _UDP = _table(
     Column("received", "received"),
     _LOST,
     _GOODPUT,
-    Column[UdpResult](
-        "marked", lambda each: each.marked / each.received if each.received else 0.0, form=_percent
-    ),
+    Column[UdpResult]("marked", lambda each: each.marked / each.received if each.received else 0.0, form=_percent),
     Column("late", "reordered"),
     _in_us("p50", _at(0)),
     _in_us("p99", _at(2)),

@@ -198,9 +198,7 @@ def _problems(result: RdmaResult) -> Iterator[tuple[str, str]]:
 def _measured(plain: Any) -> dict[str, Any]:
     """Return the numbers that programs reported, as columns of a sweep's table."""
     return {
-        f"{program['host']} {name}": value
-        for program in plain["programs"]
-        for name, value in program["values"].items()
+        f"{program['host']} {name}": value for program in plain["programs"] for name, value in program["values"].items()
     }
 
 

@@ -46,9 +46,7 @@ def read_results(path: Path) -> Results:
     traffic = _traffic(path, tree)
     results = replace(validated(_ADAPTER, path, tree), traffic=traffic)
     if "ok" not in results.absent and ok is not results.ok:
-        raise BadInputError(
-            f"ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}", place=path
-        )
+        raise BadInputError(f"ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}", place=path)
     _check_figures(path, results)
     return results
 
@@ -72,9 +70,7 @@ def _check_numbers(path: Path, tree: Mapping[str, Any]) -> None:
     for key, value in _numbers({key: each for key, each in tree.items() if key not in _UNBOUNDED}):
         smallest = -LARGEST if key.startswith(_MAY_BE_NEGATIVE) else 0
         if not smallest <= value <= LARGEST and (isinstance(value, int) or math.isinf(value)):
-            raise BadInputError(
-                f"{key}: {quoted(value)} is out of range", place=path, valid=f"{smallest} to {LARGEST}"
-            )
+            raise BadInputError(f"{key}: {quoted(value)} is out of range", place=path, valid=f"{smallest} to {LARGEST}")
 
 
 def _numbers(value: Any, place: str = "") -> Iterator[tuple[str, int | float]]:

@@ -65,15 +65,11 @@ def _plane(
     switch_stats: SwitchesStats,
     endpoint_stats: Sequence[HostStats],
 ) -> MemoryResult:
-    switches = {
-        switch.name: switch_stats["switches"][switch.name] for switch in fabric.switches_of_plane(plane)
-    }
+    switches = {switch.name: switch_stats["switches"][switch.name] for switch in fabric.switches_of_plane(plane)}
     buffers = {name: buffer for name, switch in switches.items() if (buffer := switch["buffer"])}
     fullest = max(buffers, key=lambda name: buffers[name]["max_used_bytes"])
     ports = [port for switch in switches.values() for port in switch["ports"].values()]
-    ingress = [
-        group for buffer in buffers.values() for port in buffer["ports"].values() for group in port["ingress"]
-    ]
+    ingress = [group for buffer in buffers.values() for port in buffer["ports"].values() for group in port["ingress"]]
     pauses = list(_pauses(plane, switches, endpoint_stats))
     longest_ps, port_name = max(
         ((each["paused_ps"], name) for name, each in pauses), key=lambda pause: pause[0], default=(0, "")

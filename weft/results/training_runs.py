@@ -147,9 +147,7 @@ def _in_percent(title: str, value: str, page_title: str = "") -> Column[Training
     return Column(title, lambda each: 100 * share(each), digits=1, page=page)
 
 
-def _loss(
-    title: str, value: Callable[[TrainingRunResult], float], page: Look | None
-) -> Column[TrainingRunResult]:
+def _loss(title: str, value: Callable[[TrainingRunResult], float], page: Look | None) -> Column[TrainingRunResult]:
     return Column(title, value, digits=3, page=page)
 
 
@@ -175,9 +173,7 @@ _OF_LOSSES = (
     _loss("at first", lambda each: each.losses[0], None),
     _loss("in the end", lambda each: each.losses[-1], {"title": "loss in the end", "form": "{:.4f}".format}),
     _loss("one process", lambda each: each.single_losses[-1], {"form": "{:.4f}".format}),
-    Column[TrainingRunResult](
-        "within", lambda each: _within(each.loss_difference, each.loss_bound), page=None
-    ),
+    Column[TrainingRunResult]("within", lambda each: _within(each.loss_difference, each.loss_bound), page=None),
     Column[TrainingRunResult]("target", "target_loss", form="{:g}".format, page=None),
     Column[TrainingRunResult]("at step", "target_steps", missing="never", page=None),
     Column[TrainingRunResult](
@@ -215,9 +211,7 @@ def report_training_runs(results: Sequence[TrainingRunResult], _: FabricSpec) ->
     """Curves of the loss, bars of the steps' parts, and a table."""
     labels = [f"{number} {each.algorithm}" for number, each in enumerate(results, 1)]
     loss = Axis("loss")
-    curves = [
-        Curve(label, list(_times_us(each)), each.losses) for label, each in zip(labels, results, strict=True)
-    ]
+    curves = [Curve(label, list(_times_us(each)), each.losses) for label, each in zip(labels, results, strict=True)]
     yield CurveFigure(
         "Loss against time",
         Axis("emulated time (µs)", "µs"),
@@ -231,10 +225,7 @@ def report_training_runs(results: Sequence[TrainingRunResult], _: FabricSpec) ->
         Axis("steps"),
         loss,
         [
-            *(
-                Curve(label, range(len(each.losses)), each.losses)
-                for label, each in zip(labels, results, strict=True)
-            ),
+            *(Curve(label, range(len(each.losses)), each.losses) for label, each in zip(labels, results, strict=True)),
             Curve("one process", steps, results[0].single_losses),
         ],
         text="Compared with one process, which computes the gradient of all ranks' images at once.",

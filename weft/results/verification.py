@@ -74,9 +74,7 @@ def verify(
         results: every rank's `Collective.result_part`.
     """
     reference = _Reference(collective, algorithm, spec, inputs)
-    identical = not collective.is_same_on_all_ranks or all(
-        _same_bits(result, results[0]) for result in results
-    )
+    identical = not collective.is_same_on_all_ranks or all(_same_bits(result, results[0]) for result in results)
     wrong, largest_error, its_bound = 0, 0.0, 0.0
     judged: _Judgement | None = None
     for rank, result in enumerate(results):
@@ -251,9 +249,7 @@ def _block_bound(
     """
     largest = _accumulated(np.maximum, (np.abs(term) for term in terms))
     of_parts = (largest[part.start : part.stop] for part in parts)
-    errors = [
-        _block_errors(_largest_of_blocks(each), len(terms), each.size, float_format) for each in of_parts
-    ]
+    errors = [_block_errors(_largest_of_blocks(each), len(terms), each.size, float_format) for each in of_parts]
     carried = np.concatenate(errors)
     return np.asarray(carried + _one_rounding(np.abs(exact) + carried, float_format), dtype=np.float64)
 

@@ -182,9 +182,7 @@ def _bins(
         inside = places == number
         if inside.any():
             times = tuple(round(value) for value in _percentiles(completion_ps[inside]))
-            bins.append(
-                SizeBin(upper_bytes, int(np.count_nonzero(inside)), times, _percentiles(slowdown[inside]))
-            )
+            bins.append(SizeBin(upper_bytes, int(np.count_nonzero(inside)), times, _percentiles(slowdown[inside])))
     return bins
 
 
@@ -245,9 +243,7 @@ def _completion_times(result: WorkloadResult) -> CurveFigure:
         _title("Completion times by size", result),
         _SIZE,
         Axis("completion time (µs)", "µs", "log"),
-        _curves_by_size(
-            result, [[time_ps / PS_PER_US for time_ps in each.completion_ps] for each in result.bins]
-        ),
+        _curves_by_size(result, [[time_ps / PS_PER_US for time_ps in each.completion_ps] for each in result.bins]),
         text="Percentiles of the flows up to a size.",
     )
 
@@ -275,10 +271,7 @@ def _problems(result: WorkloadResult) -> Iterator[tuple[str, str]]:
 
 def _flattened(result: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the slowdowns of a result's plain data, which are a list."""
-    return {
-        f"slowdown_p{percentile}": value
-        for percentile, value in zip(PERCENTILES, result["slowdown"], strict=True)
-    }
+    return {f"slowdown_p{percentile}": value for percentile, value in zip(PERCENTILES, result["slowdown"], strict=True)}
 
 
 WORKLOADS = ResultKind(
@@ -294,8 +287,7 @@ WORKLOADS = ResultKind(
     name="flow_sizes",
     labels=("load", "duration_ps"),
     columns=tuple(
-        Column(f"slowdown p{percentile}", f"slowdown_p{percentile}", digits=2, sweep={})
-        for percentile in (50, 99)
+        Column(f"slowdown p{percentile}", f"slowdown_p{percentile}", digits=2, sweep={}) for percentile in (50, 99)
     ),
     flattened=_flattened,
 )

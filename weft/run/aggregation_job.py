@@ -101,12 +101,8 @@ class AggregationJobs:
                 if not (down := self._links_down()):
                     raise
                 hosts = self._hosts_of(endpoints, groups)
-                no_plane = (
-                    "" if self._planes_with_trees(hosts) else "no plane in use has an aggregation tree: "
-                )
-                raise CheckFailedError(
-                    f"{no_plane}{error}; links that are down: {', '.join(down)}"
-                ) from error
+                no_plane = "" if self._planes_with_trees(hosts) else "no plane in use has an aggregation tree: "
+                raise CheckFailedError(f"{no_plane}{error}; links that are down: {', '.join(down)}") from error
 
     def planes(self, jobs: Sequence[int]) -> tuple[int, ...]:
         """Return the planes of jobs that were joined together, which are the same for all."""
@@ -131,13 +127,9 @@ class AggregationJobs:
     def _links_down(self) -> list[str]:
         """Return the names of the links that the controller considers down."""
         failures = self._lab.controller.failures
-        return sorted(
-            self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links
-        )
+        return sorted(self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links)
 
-    def _join_on(
-        self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup], planes: tuple[int, ...]
-    ) -> list[int]:
+    def _join_on(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup], planes: tuple[int, ...]) -> list[int]:
         """Have hosts join a job for each group on these planes unless they have already; see `join`."""
         shares = [self._share(group, groups) for group in groups]
         found = self._current(list(zip(groups, shares, strict=True)), planes)
@@ -157,9 +149,7 @@ class AggregationJobs:
         bandwidth = (tenant.bandwidth if tenant is not None else None) or 0.0
         return bandwidth / sum(other.tenant == group.tenant for other in groups)
 
-    def _current(
-        self, wanted: Sequence[tuple[ReducingGroup, float]], planes: tuple[int, ...]
-    ) -> list[int | None]:
+    def _current(self, wanted: Sequence[tuple[ReducingGroup, float]], planes: tuple[int, ...]) -> list[int | None]:
         """Return a different current job for each group, None for groups without one."""
         free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id, planes)]
         found: list[int | None] = []
@@ -171,9 +161,7 @@ class AggregationJobs:
             found.append(fitting)
         return found
 
-    def _join(
-        self, endpoints: EndpointGroup, group: ReducingGroup, share: float, planes: tuple[int, ...]
-    ) -> int:
+    def _join(self, endpoints: EndpointGroup, group: ReducingGroup, share: float, planes: tuple[int, ...]) -> int:
         job_id = self._free_id()
         ranks = self._ranks(group)
         hosts = self._hosts(endpoints, ranks)
@@ -187,10 +175,7 @@ class AggregationJobs:
         lanes = self._lab.options.aggregation.lane_count
         endpoints.join(
             {
-                rank: [
-                    host_membership(of_host[name], lanes, group.traffic_class)
-                    for of_host in memberships.values()
-                ]
+                rank: [host_membership(of_host[name], lanes, group.traffic_class) for of_host in memberships.values()]
                 for rank, name in zip(ranks, hosts, strict=True)
             }
         )
@@ -198,9 +183,7 @@ class AggregationJobs:
 
     def has_moved(self) -> bool:
         """Return whether a failure has changed or removed trees that hosts have joined."""
-        return any(
-            joined.epochs and not self._has_its_trees(job_id) for job_id, joined in self._joined.items()
-        )
+        return any(joined.epochs and not self._has_its_trees(job_id) for job_id, joined in self._joined.items())
 
     def follow(self, endpoints: EndpointGroup) -> bool:
         """Resume reductions with changed trees over other trees, from where their slowest worker was.
@@ -213,9 +196,7 @@ class AggregationJobs:
         self._is_following = True
         try:
             hit = [
-                job_id
-                for job_id, joined in self._joined.items()
-                if joined.epochs and not self._has_its_trees(job_id)
+                job_id for job_id, joined in self._joined.items() if joined.epochs and not self._has_its_trees(job_id)
             ]
             moved = [self._move(endpoints, job_id, self._joined[job_id]) for job_id in hit]
         finally:
@@ -348,9 +329,7 @@ class AggregationJobs:
     def _has_its_trees(self, job_id: int) -> bool:
         """Return whether a job has the trees that its hosts know: after a failure it has others in a new epoch."""
         epochs = self._joined[job_id].epochs
-        return bool(epochs) and all(
-            self._lab.controller.job_epoch(each) == epoch for each, epoch in epochs.items()
-        )
+        return bool(epochs) and all(self._lab.controller.job_epoch(each) == epoch for each, epoch in epochs.items())
 
     def _is_current(self, job_id: int, planes: tuple[int, ...]) -> bool:
         """Return whether a job has its trees and planes and uses nothing cordoned (which does not move a tree)."""
@@ -403,9 +382,7 @@ def _by_plane(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, d
     return found
 
 
-def host_membership(
-    membership: JobMembership, lane_count: int, traffic_class: int = DATA_CLASS
-) -> Membership:
+def host_membership(membership: JobMembership, lane_count: int, traffic_class: int = DATA_CLASS) -> Membership:
     """Return a host's membership in a job, with the lanes of its packets and their class."""
     return Membership(
         plane=membership.plane,

@@ -35,9 +35,7 @@ def objection_to_nics(topology: FabricSpec) -> str:
     return f"in the network, ranks of {nics} NICs on {planes} planes cannot reduce (valid: one NIC a plane)"
 
 
-def objections(
-    topology: FabricSpec, collective: Collective, ranks: Sequence[int] | None = None
-) -> dict[str, str]:
+def objections(topology: FabricSpec, collective: Collective, ranks: Sequence[int] | None = None) -> dict[str, str]:
     """Return by algorithm why it cannot run on the fabric without failures, "" if it can.
 
     Algorithms that do not suit the number of ranks or the hosts are omitted. For a group, given by `ranks`, all
@@ -47,8 +45,7 @@ def objections(
         names = [each.name for each in collective.algorithms]
         return {name: group_objection(collective, name, ranks, topology) for name in names}
     return {
-        name: _objection(topology, collective, name)
-        for name in collective.suitable(_spec(topology, collective, 0))
+        name: _objection(topology, collective, name) for name in collective.suitable(_spec(topology, collective, 0))
     }
 
 
@@ -128,9 +125,7 @@ def group_objection(
         placed = placed_group(CollectiveCall(collective.reference, 0, algorithm, root=root), ranks, topology)
     except BadInputError as error:
         return str(error)
-    return (
-        (objection_to_nics(topology) or _objection_to_trees(topology, ranks)) if placed.is_in_network else ""
-    )
+    return (objection_to_nics(topology) or _objection_to_trees(topology, ranks)) if placed.is_in_network else ""
 
 
 def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpec) -> PlacedCall:
@@ -192,9 +187,7 @@ def check_algorithms(
                 collective.check(algorithm, spec)
 
 
-def check_paths(
-    collective: Collective, algorithms: Sequence[str] | None, topology: FabricSpec, key: str
-) -> None:
+def check_paths(collective: Collective, algorithms: Sequence[str] | None, topology: FabricSpec, key: str) -> None:
     """Check that the fabric has the links and NICs that an item's algorithms need.
 
     Raises:

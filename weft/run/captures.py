@@ -48,9 +48,7 @@ def read_capture(path: Path) -> tuple[CapturedFrame, ...]:
     frames: list[CapturedFrame] = []
     for offset, frame, original_bytes in _frames(path, data):
         if original_bytes != len(frame.data):
-            raise _bad(
-                path, offset, f"a frame of {original_bytes} B of which {len(frame.data)} B were captured"
-            )
+            raise _bad(path, offset, f"a frame of {original_bytes} B of which {len(frame.data)} B were captured")
         if not _LEAST_FRAME_BYTES <= len(frame.data) <= _MOST_FRAME_BYTES:
             raise _bad(
                 path,
@@ -134,13 +132,9 @@ def _pcapng_frames(path: Path, data: bytes) -> Iterator[tuple[int, CapturedFrame
             order, interfaces = found, []
         kind, length = struct.unpack_from(order + "II", data, offset)
         if length % 4 or not 12 <= length <= len(data) - offset:
-            raise _bad(
-                path, offset, f"a block of {length} B, of which {len(data) - offset} B are left in the file"
-            )
+            raise _bad(path, offset, f"a block of {length} B, of which {len(data) - offset} B are left in the file")
         if struct.unpack_from(order + "I", data, offset + length - 4)[0] != length:
-            raise _bad(
-                path, offset + length - 4, "a block with different lengths at its beginning and its end"
-            )
+            raise _bad(path, offset + length - 4, "a block with different lengths at its beginning and its end")
         body = data[offset + 8 : offset + length - 4]
         if kind == _INTERFACE:
             interfaces.append(_interface(path, offset, order, body))
@@ -184,9 +178,7 @@ def _packet(
         # It has no timestamp; its frame is truncated to the interface's snap length.
         original_bytes = captured_bytes = struct.unpack_from(order + "I", body)[0]
     if number >= len(interfaces):
-        raise _bad(
-            path, offset, f"a frame of interface {number}, of which there are {len(interfaces)} so far"
-        )
+        raise _bad(path, offset, f"a frame of interface {number}, of which there are {len(interfaces)} so far")
     if kind == _ENHANCED_PACKET:
         time_ns = interfaces[number].time_ns(high << 32 | low)
     elif interfaces[number].snap_bytes:

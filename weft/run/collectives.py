@@ -160,13 +160,10 @@ def checked_buffers(buffers: Sequence[NDArray[Any]], ranks: int) -> tuple[list[N
     for rank, array in enumerate(arrays):
         if array.dtype != first.dtype or array.shape != first.shape:
             raise BadInputError(
-                f"buffer {rank} is {array.dtype}{array.shape}, buffer 0 {first.dtype}{first.shape}; "
-                "they must be alike"
+                f"buffer {rank} is {array.dtype}{array.shape}, buffer 0 {first.dtype}{first.shape}; they must be alike"
             )
         if dtype.is_float and not np.all(np.isfinite(numbers(array.view(dtype.storage), dtype))):
-            raise BadInputError(
-                f"buffer {rank} holds NaN or infinity, which block floating point cannot carry"
-            )
+            raise BadInputError(f"buffer {rank} holds NaN or infinity, which block floating point cannot carry")
     if first.size == 0:
         raise BadInputError("buffers are empty; there must be at least one element")
     return [array.view(dtype.storage) for array in arrays], dtype
@@ -223,9 +220,7 @@ def collective_spec(
     return spec
 
 
-def data_of_ranks(
-    collective: Collective, spec: CollectiveSpec, arrays: Sequence[NDArray[Any]]
-) -> list[NDArray[Any]]:
+def data_of_ranks(collective: Collective, spec: CollectiveSpec, arrays: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Return every rank's data, flat: its input in its place, and zeros elsewhere."""
     parts = [collective.input_part(spec, rank) for rank in range(spec.rank_count)]
     if all(len(part) == spec.element_count for part in parts):
@@ -236,9 +231,7 @@ def data_of_ranks(
     return data
 
 
-def results_of_ranks(
-    collective: Collective, spec: CollectiveSpec, data: Sequence[NDArray[Any]]
-) -> list[NDArray[Any]]:
+def results_of_ranks(collective: Collective, spec: CollectiveSpec, data: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:
     """Return the part of every rank's data that is its result, flat."""
     parts = [collective.result_part(spec, rank) for rank in range(spec.rank_count)]
     return [each[part.start : part.stop] for each, part in zip(data, parts, strict=True)]

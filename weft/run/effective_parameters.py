@@ -40,10 +40,7 @@ def effective_parameters(
         "load_balancing": asdict(settings.of(LoadBalancingSettings)),
         "queues": _distinct(
             "ports",
-            (
-                {"rate_bps": port.rate_bps, "queue_capacity_bytes": port.queue_capacity_bytes}
-                for port in ports
-            ),
+            ({"rate_bps": port.rate_bps, "queue_capacity_bytes": port.queue_capacity_bytes} for port in ports),
         ),
         "buffer": _distinct("switches", (config.buffer.model_dump() for config in configs if config.buffer)),
         "pfc": _distinct("ports", _flow_control(ports, lambda port: port.pfc)),
@@ -66,9 +63,7 @@ def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
             "pmax": profile.pmax,
         }
         for rate_bps in rates_bps
-        for priority_class, profile in (
-            chosen.profiles or dict.fromkeys(data, scaled_profile(rate_bps))
-        ).items()
+        for priority_class, profile in (chosen.profiles or dict.fromkeys(data, scaled_profile(rate_bps))).items()
     ]
 
 

@@ -147,9 +147,7 @@ class Exchanges:
             self._jobs.leave()
         return replaced
 
-    def run(
-        self, tasks: Sequence[Task[Any]], timeout_s: float, draw: int = 0, label: str = ""
-    ) -> list[Ended]:
+    def run(self, tasks: Sequence[Task[Any]], timeout_s: float, draw: int = 0, label: str = "") -> list[Ended]:
         """Run tasks concurrently to the end, and record the phase of each.
 
         `draw` seeds random choices, `label` distinguishes the phases of repetitions. If it fails because a host is lost
@@ -214,8 +212,7 @@ class Exchanges:
         began = self._lab.run_sample(self.hosts, runs)
         overhead_bytes = self._lab.frame_bytes - self._lab.options.mtu_bytes
         expected_bytes = sum(
-            flow.size_bytes + -(-flow.size_bytes // self._lab.options.mtu_bytes) * overhead_bytes
-            for flow in flows
+            flow.size_bytes + -(-flow.size_bytes // self._lab.options.mtu_bytes) * overhead_bytes for flow in flows
         )
 
         def take() -> Sample:
@@ -245,8 +242,7 @@ class Exchanges:
                 if flows:
                     self._progress(f"running {counted(len(flows), 'flow')}")
                 self._running = tuple(
-                    (task.name, run, len(self.hosts.hosts_of(run)))
-                    for task, run in zip(tasks, runs, strict=True)
+                    (task.name, run, len(self.hosts.hosts_of(run))) for task, run in zip(tasks, runs, strict=True)
                 )
                 with self._watched(runs, flows):
                     starts = zip(runs, (task.at_ps for task in tasks), strict=True)

@@ -99,11 +99,7 @@ class Fabric:
         self.topology = spec.fabric
         self.lab = make_lab(self.topology, spec.options, progress, processes)
         self.lab.reducing_key = next(
-            (
-                f"traffic[{number}].{item.kind}"
-                for number, item in enumerate(spec.traffic)
-                if item.reduces_in_network
-            ),
+            (f"traffic[{number}].{item.kind}" for number, item in enumerate(spec.traffic) if item.reduces_in_network),
             "",
         )
         self.first_collective_done_s: float | None = None
@@ -264,9 +260,7 @@ class Fabric:
 
         `data`, `queue_pairs` and errors as `incast`.
         """
-        return self._run(
-            self.tasks.permutation(bytes_per_host, data=data, queue_pairs=queue_pairs), timeout_s
-        )[0]
+        return self._run(self.tasks.permutation(bytes_per_host, data=data, queue_pairs=queue_pairs), timeout_s)[0]
 
     @raised_as_weft_errors()
     def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
@@ -279,9 +273,7 @@ class Fabric:
         return self._run(self.tasks.pattern(pattern), timeout_s)[0]
 
     @raised_as_weft_errors()
-    def run_flows(
-        self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros"
-    ) -> FlowsResult:
+    def run_flows(self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros") -> FlowsResult:
         """Run flows to the end and record the result under `name`; `data` and errors as `incast`."""
         return self._run(self.tasks.flows(name, flows, data), timeout_s)[0]
 

@@ -167,10 +167,7 @@ class Findings:
     def _loads(self) -> dict[str, dict[str, int]]:
         """Return the bytes that each port has sent by kind of traffic; {} unless counted."""
         name = self._exchanges.hosts.traffic_kinds.name
-        return {
-            port: {name(number): size for number, size in sent.items()}
-            for port, sent in self._lab.loads().items()
-        }
+        return {port: {name(number): size for number, size in sent.items()} for port, sent in self._lab.loads().items()}
 
     def _traffic_ps(self) -> int:
         """Return the time in which any phase ran; concurrent phases count once."""

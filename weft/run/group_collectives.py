@@ -30,9 +30,7 @@ def collective_call(
         raise BadInputError(f"unknown operation '{operation}'; {did_you_mean(operation, tuple(OPERATIONS))}")
     names = [each.name for each in collective.algorithms]
     if algorithm not in names:
-        raise BadInputError(
-            f"unknown algorithm '{algorithm}' of {collective.name}; {did_you_mean(algorithm, names)}"
-        )
+        raise BadInputError(f"unknown algorithm '{algorithm}' of {collective.name}; {did_you_mean(algorithm, names)}")
     return CollectiveCall(
         collective.reference,
         elements * data_type(dtype).element_bytes,

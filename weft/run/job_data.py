@@ -51,9 +51,7 @@ class JobData:
             identical=all(verdict.identical for verdict in verdicts),
         )
 
-    def _verdict(
-        self, members: dict[int, tuple[int, RankCollective]], outputs: Sequence[NDArray[Any]]
-    ) -> Verdict:
+    def _verdict(self, members: dict[int, tuple[int, RankCollective]], outputs: Sequence[NDArray[Any]]) -> Verdict:
         call = members[0][1].call
         collective = collective_named(call.collective)
         inputs, results = (

@@ -98,9 +98,7 @@ def placed_ranks(job: Job, ranks: Sequence[int] | None, places: RankPlaces) -> P
     if ranks is None:
         count, available = len(job.parts), len(places.hosts)
         if count > available:
-            raise BadInputError(
-                f"a job of {count} ranks on a fabric of {available}", valid=f"up to {available}"
-            )
+            raise BadInputError(f"a job of {count} ranks on a fabric of {available}", valid=f"up to {available}")
         ranks = first_ranks(count, places)
     return PlacedRanks(job, ranks, places)
 

@@ -39,9 +39,7 @@ class IdealTransfers:
     requests. Switches store and forward frames, as in `IdealTimes`.
     """
 
-    def __init__(
-        self, plan: InferencePlan, ran: JobRun, ideal: IdealTimes, scale_up: ScaleUpSpec | None
-    ) -> None:
+    def __init__(self, plan: InferencePlan, ran: JobRun, ideal: IdealTimes, scale_up: ScaleUpSpec | None) -> None:
         self._plan, self._ran, self._ideal, self._scale_up = plan, ran, ideal, scale_up
         self._prefill = prefill_times(plan)
         self._known: dict[tuple[int, int, int], int] = {}

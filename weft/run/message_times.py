@@ -144,9 +144,7 @@ class ServiceNetwork:
 
     def means(self, value: Callable[[Way], float]) -> list[float]:
         """Return for each client the mean of a value over its paths to all servers."""
-        return [
-            sum(value(way) * count for way, count in ways.items()) / ways.total() for ways in self._of_clients
-        ]
+        return [sum(value(way) * count for way, count in ways.items()) / ways.total() for ways in self._of_clients]
 
     def mean(self, value: Callable[[Way], float]) -> float:
         """Return the mean of a value over all paths."""

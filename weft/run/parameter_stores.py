@@ -64,9 +64,7 @@ def parameter_store_task(fabric: Fabric, use: StoreUse) -> Task[ParameterStoreRe
         (run,) = ended
         records = [each for each in run.answers if isinstance(each, ParameterRecords)]
         nic = fabric.topology.hosts[use.store].nic(fabric.topology.first_nics[0])
-        return _result(
-            use, records, run.counted.retransmissions, nic.link.rate_bps, fabric.options.ip_version
-        )
+        return _result(use, records, run.counted.retransmissions, nic.link.rate_bps, fabric.options.ip_version)
 
     return Task(
         f"{use.requests.requests} requests of each client to a parameter store, {use.cached_blocks} blocks cached",

@@ -86,9 +86,7 @@ def _task(
     def result(ended: Sequence[Ended]) -> list[R]:
         (run,) = ended
         answers = [each for each in run.answers if isinstance(each, ApplicationRecords)]
-        found = _Found(
-            _in_order(programs, answers), min(run.outcome.started_ps), max(run.outcome.finished_ps)
-        )
+        found = _Found(_in_order(programs, answers), min(run.outcome.started_ps), max(run.outcome.finished_ps))
         made = results(found)
         for each in made:
             fabric.add_result(kind, each)
@@ -145,9 +143,7 @@ def ping_task(fabric: Fabric, pairs: Sequence[Pair], plan: PingPlan) -> Task[lis
 
     def result(pair: Pair, record: EchoRecord) -> PingResult:
         answered = [
-            time
-            for time, outcome in zip(record.round_trip_ps, record.outcome, strict=True)
-            if outcome == "answered"
+            time for time, outcome in zip(record.round_trip_ps, record.outcome, strict=True) if outcome == "answered"
         ]
         unreachable = sum(outcome in ("unreachable", "time_exceeded") for outcome in record.outcome)
         not_sent = record.outcome.count("not_sent")
@@ -268,20 +264,15 @@ def facts_of_hosts(topology: FabricSpec) -> dict[str, HostFacts]:
     peers: dict[str, HostFacts] = {}
     for host in topology.hosts:
         nic = host.nics[0]
-        peers[host.name] = HostFacts(
-            host.name, nic.mac, str(nic.ipv4.ip), str(nic.ipv6.ip), nic.gateway_mac, peers
-        )
+        peers[host.name] = HostFacts(host.name, nic.mac, str(nic.ipv4.ip), str(nic.ipv6.ip), nic.gateway_mac, peers)
     return peers
 
 
-def script_task(
-    fabric: Fabric, scripts: Mapping[str, ClassSpec], duration_ps: int
-) -> Task[list[ScriptResult]]:
+def script_task(fabric: Fabric, scripts: Mapping[str, ClassSpec], duration_ps: int) -> Task[list[ScriptResult]]:
     """Return a task of scripted hosts, by their names."""
     facts = facts_of_hosts(fabric.topology)
     programs = [
-        Script(fabric.topology.host(host).index, spec, facts[host], duration_ps)
-        for host, spec in scripts.items()
+        Script(fabric.topology.host(host).index, spec, facts[host], duration_ps) for host, spec in scripts.items()
     ]
 
     def result(host: str, record: ScriptRecord) -> ScriptResult:

@@ -41,9 +41,7 @@ def of_each_host(given: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, An
     for name in given:
         if name not in (*hosts, OTHERS):
             raise BadInputError(f"no host {shown(name)}; {did_you_mean(name, [*hosts, OTHERS])}")
-    return {
-        host: given[host if host in given else OTHERS] for host in hosts if host in given or OTHERS in given
-    }
+    return {host: given[host if host in given else OTHERS] for host in hosts if host in given or OTHERS in given}
 
 
 def host_programs(

@@ -42,12 +42,9 @@ def groups_of(spec: CollectiveSpec, algorithm: Algorithm) -> tuple[ReducingGroup
     return tuple(ReducingGroup(rail, jobs=jobs) for rail in rails for _ in range(spec.trees))
 
 
-def jobs_of_ranks(
-    groups: Sequence[ReducingGroup], jobs: Sequence[int], rank_count: int
-) -> list[tuple[int, ...]]:
+def jobs_of_ranks(groups: Sequence[ReducingGroup], jobs: Sequence[int], rank_count: int) -> list[tuple[int, ...]]:
     """Return the jobs of each rank, given the job of each group."""
     joined = list(zip(groups, jobs, strict=True))
     return [
-        tuple(job for group, job in joined if group.ranks is None or rank in group.ranks)
-        for rank in range(rank_count)
+        tuple(job for group, job in joined if group.ranks is None or rank in group.ranks) for rank in range(rank_count)
     ]

@@ -79,17 +79,11 @@ class RemoteReadTimes:
             return bounds
         # A queue pair counts a read until its response arrives, the client also through the memory's access time.
         limit = self._network.reads_of_a_pair(size_bytes) * described.memories
-        reads_per_ps = [
-            limit * each for each in self._network.means(lambda way: 1 / _network_ps(described, way))
-        ]
+        reads_per_ps = [limit * each for each in self._network.means(lambda way: 1 / _network_ps(described, way))]
         if described.interval_ps is None:
             under_way = min(described.outstanding, described.reads)
-            by_client = self._network.means(
-                lambda way: 1 / (described.access_ps + _network_ps(described, way))
-            )
-            reads_per_ps = [
-                min(each, under_way * own) for each, own in zip(reads_per_ps, by_client, strict=True)
-            ]
+            by_client = self._network.means(lambda way: 1 / (described.access_ps + _network_ps(described, way)))
+            reads_per_ps = [min(each, under_way * own) for each, own in zip(reads_per_ps, by_client, strict=True)]
         return bounds | {"outstanding": size_bytes * PS_PER_S * sum(reads_per_ps)}
 
 

@@ -60,15 +60,11 @@ class Captures:
         if not self.switches:
             return self
         if target != "embedded":
-            raise EnvironmentLacksError(
-                f"{target} does not capture the ports of switches: sniff their interfaces"
-            )
+            raise EnvironmentLacksError(f"{target} does not capture the ports of switches: sniff their interfaces")
         names = [switch.name for switch in topology.switches]
         for name in self.switches:
             if name not in (*names, ALL_SWITCHES):
-                raise BadInputError(
-                    f"unknown switch '{name}'; {did_you_mean(name, names)}", place="--pcap-switch"
-                )
+                raise BadInputError(f"unknown switch '{name}'; {did_you_mean(name, names)}", place="--pcap-switch")
         return replace(self, switches=tuple(names if ALL_SWITCHES in self.switches else self.switches))
 
 
@@ -158,9 +154,7 @@ def _run(
         result = replace(fabric.summary(), incomplete_captures=fabric.end_captures())
         first_done_s = fabric.first_collective_done_s
         done = time.monotonic()
-    return replace(
-        result, wall_times_s=_wall_times_s(began, building, up, done, time.monotonic(), first_done_s)
-    )
+    return replace(result, wall_times_s=_wall_times_s(began, building, up, done, time.monotonic(), first_done_s))
 
 
 def _wall_times_s(

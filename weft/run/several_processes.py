@@ -28,18 +28,12 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
             "mpirun: several processes run the virtual clock only: use --clock virtual, or leave mpirun out"
         )
     if has_captures:
-        raise BadInputError(
-            "a run of several processes captures nothing: leave it out, or mpirun", place="--pcap"
-        )
+        raise BadInputError("a run of several processes captures nothing: leave it out, or mpirun", place="--pcap")
     if spec.options.observe.captures:
-        raise KeyProblem(
-            "observe.captures", "a run of several processes captures nothing: leave it out, or mpirun"
-        )
+        raise KeyProblem("observe.captures", "a run of several processes captures nothing: leave it out, or mpirun")
     for key in ("state_at", "state_series"):
         if getattr(spec.options.observe, key):
-            raise KeyProblem(
-                f"observe.{key}", "a run of several processes keeps no states: leave it out, or mpirun"
-            )
+            raise KeyProblem(f"observe.{key}", "a run of several processes keeps no states: leave it out, or mpirun")
     if spec.options.fidelity.has_segments:
         raise KeyProblem(
             "fidelity.segment",

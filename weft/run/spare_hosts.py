@@ -17,10 +17,7 @@ def replace_hosts(fabric: FabricSpec, operations: Operations, hosts: EndpointGro
     if not fabric.spares:
         return False
     out = set(operations.hosts_out)
-    spares = {
-        place: fabric.hosts[hosts.host_of(place)].name
-        for place in range(fabric.rank_count, len(fabric.hosts))
-    }
+    spares = {place: fabric.hosts[hosts.host_of(place)].name for place in range(fabric.rank_count, len(fabric.hosts))}
     ready = [place for place, name in spares.items() if name not in out]
     replaced = False
     for rank, name in enumerate(members(fabric, hosts)):

@@ -68,8 +68,7 @@ def round_trip_ps(load: CommandLoad, nodes: StorageNodes, network: Way) -> int:
     # The READ request leaves after the capsule's acknowledgement.
     total += network.sent_ps(network.acknowledgement_bytes)
     return total + sum(
-        one_way(size, kind)
-        for size, kind in ((COMMAND_BYTES, WRITE), (0, READ_REQUEST), (size_bytes, READ_RESPONSE))
+        one_way(size, kind) for size, kind in ((COMMAND_BYTES, WRITE), (0, READ_REQUEST), (size_bytes, READ_RESPONSE))
     )
 
 

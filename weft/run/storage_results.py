@@ -72,11 +72,7 @@ def _bounds(
 
 def _last_step_ps(storage: StorageJob, ran: JobRun) -> int:
     """Return when the last computation of a step ended; 0 without any."""
-    ends = (
-        int(own.finished_ps[rows[-1]])
-        for own, rows in zip(ran.times, storage.computations, strict=False)
-        if rows
-    )
+    ends = (int(own.finished_ps[rows[-1]]) for own, rows in zip(ran.times, storage.computations, strict=False) if rows)
     return max(ends, default=0)
 
 

@@ -30,9 +30,7 @@ class SwitchStates:
         """See Attached. Raises EnvironmentLacksError unless the switches are in this process."""
         lab = virtual_lab(fabric, "observe.state_at")
         for moment_ps in self._pending:
-            lab.loop.call_after_ps(
-                max(0, moment_ps - lab.loop.now_ps()), partial(self._write, lab, moment_ps)
-            )
+            lab.loop.call_after_ps(max(0, moment_ps - lab.loop.now_ps()), partial(self._write, lab, moment_ps))
 
     def _write(self, lab: VirtualLab, moment_ps: int) -> None:
         self._pending.remove(moment_ps)
@@ -44,9 +42,7 @@ class SwitchStates:
         """See Attached. Reports the moments that the run did not reach."""
         lab = virtual_lab(fabric, "observe.state_at")
         for moment_ps in self._pending:
-            self._say(
-                f"no state-{shortest_time(moment_ps)}.json: the run was over at {format_time(lab.loop.now_ps())}"
-            )
+            self._say(f"no state-{shortest_time(moment_ps)}.json: the run was over at {format_time(lab.loop.now_ps())}")
         self._pending = []
 
 
@@ -71,9 +67,7 @@ def _groups(device: Device, profiles: Mapping[int, str]) -> dict[str, dict[str, 
     """Return multicast groups, clone sessions and action profile groups, read over P4Runtime."""
     replication = p4r.PacketReplicationEngineEntry
     queries = [
-        p4r.Entity(
-            packet_replication_engine_entry=replication(multicast_group_entry=p4r.MulticastGroupEntry())
-        ),
+        p4r.Entity(packet_replication_engine_entry=replication(multicast_group_entry=p4r.MulticastGroupEntry())),
         p4r.Entity(packet_replication_engine_entry=replication(clone_session_entry=p4r.CloneSessionEntry())),
         p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
     ]
@@ -90,8 +84,7 @@ def _group(entity: p4r.Entity, profiles: Mapping[int, str]) -> tuple[str, str, s
     if entity.HasField("action_profile_group"):
         group = entity.action_profile_group
         members = [
-            f"{each.member_id}" + (f" (weight {each.weight})" if each.weight != 1 else "")
-            for each in group.members
+            f"{each.member_id}" + (f" (weight {each.weight})" if each.weight != 1 else "") for each in group.members
         ]
         return (
             profiles[group.action_profile_id],
@@ -107,9 +100,7 @@ def _group(entity: p4r.Entity, profiles: Mapping[int, str]) -> tuple[str, str, s
 
 
 def _replicas(replicas: Sequence[p4r.Replica]) -> str:
-    ports = [
-        int.from_bytes(each.port, "big") if each.HasField("port") else each.egress_port for each in replicas
-    ]
+    ports = [int.from_bytes(each.port, "big") if each.HasField("port") else each.egress_port for each in replicas]
     return ", ".join(
         f"port {port}" + (f" (instance {each.instance})" if each.instance else "")
         for port, each in zip(ports, replicas, strict=True)

@@ -61,9 +61,7 @@ class _Asked:
                 service_mac=each.service_mac,
                 group_address=str(each.group_address),
             )
-            for rank, each in zip(
-                self._ranks, service_memberships(lab.controller.fabric, self._group), strict=True
-            )
+            for rank, each in zip(self._ranks, service_memberships(lab.controller.fabric, self._group), strict=True)
         }
         return hosts.prepare_service(parts, self._requests)
 
@@ -91,9 +89,7 @@ def barrier_task(fabric: Fabric, ranks: Sequence[int], rounds: int) -> Task[Barr
 
     def result(ended: Sequence[Ended]) -> BarrierResult:
         (run,) = ended
-        return _barrier_result(
-            IN_NETWORK, *_columns(run), asked.times().barrier_ps(), run.counted.retransmissions
-        )
+        return _barrier_result(IN_NETWORK, *_columns(run), asked.times().barrier_ps(), run.counted.retransmissions)
 
     return Task(f"{rounds} barriers, {IN_NETWORK}", BARRIERS, asked.prepare, result, asks="service")
 

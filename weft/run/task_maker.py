@@ -84,18 +84,14 @@ class TaskMaker:
         if (buffers := request.buffers) is None:
             size_bytes, dtype = request.size_bytes, data_type(request.dtype)
         else:
-            arrays, dtype = checked_buffers(
-                buffers, self._topology.rank_count if ranks is None else len(ranks)
-            )
+            arrays, dtype = checked_buffers(buffers, self._topology.rank_count if ranks is None else len(ranks))
         found = found_collective(request.collective)
         question = Question(found, dtype, request.operation, request.root, ranks, request.tenant)
         count = question.rank_count(self._topology)
         if arrays is not None:
             elements = found.element_count(arrays[0].size, count)
         elif not (elements := question.element_count(size_bytes, self._topology)):
-            raise BadInputError(
-                f"{request.collective} of {size_bytes} B leaves {count} ranks nothing to exchange"
-            )
+            raise BadInputError(f"{request.collective} of {size_bytes} B leaves {count} ranks nothing to exchange")
         repetitions = Repetitions(request.repetitions, request.warmup)
         data = LENGTHS if arrays is None else request.data
         if ranks is not None:
@@ -118,21 +114,15 @@ class TaskMaker:
         """Return the choice of `auto`; None for another algorithm."""
         return self._tuner.choose(question, elements) if algorithm == AUTO else None
 
-    def _group(
-        self, question: Question, algorithm: str, elements: int, ranks: Sequence[int]
-    ) -> GroupCollective:
+    def _group(self, question: Question, algorithm: str, elements: int, ranks: Sequence[int]) -> GroupCollective:
         """Return a collective of some ranks. Raises BadInputError and JobError for an impossible one."""
         collective = question.collective
 
         def call_of(name: str) -> CollectiveCall:
-            return collective_call(
-                collective, elements, name, question.dtype, question.operation, question.root
-            )
+            return collective_call(collective, elements, name, question.dtype, question.operation, question.root)
 
         if algorithm == AUTO:
-            self._placed(
-                call_of(collective.algorithms[0].name), ranks
-            )  # raises for ranks that the fabric lacks
+            self._placed(call_of(collective.algorithms[0].name), ranks)  # raises for ranks that the fabric lacks
         choice = self._choice(question, algorithm, elements)
         call = question.call(choice.algorithm if choice else algorithm, elements)
         return GroupCollective(collective, call, self._placed(call, ranks), choice)
@@ -179,9 +169,7 @@ class TaskMaker:
     def _reducing(self, placed: PlacedRanks) -> tuple[ReducingGroup, ...]:
         """Return the groups of a job's ranks that reduce in the network. Raises BadInputError if NICs prevent it."""
         found = placed.reductions()
-        reducing = tuple(
-            ReducingGroup(each.ranks, traffic_class=each.traffic_class, jobs=len(found)) for each in found
-        )
+        reducing = tuple(ReducingGroup(each.ranks, traffic_class=each.traffic_class, jobs=len(found)) for each in found)
         if reducing and (objection := objection_to_nics(self._topology)):
             raise BadInputError(objection)
         return reducing
@@ -330,17 +318,13 @@ class TaskMaker:
         return self.flows(f"incast on {receiver}, plane {plane}{_divided(queue_pairs)}", flows, data)
 
     @raised_as_weft_errors()
-    def permutation(
-        self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1
-    ) -> Task[FlowsResult]:
+    def permutation(self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1) -> Task[FlowsResult]:
         """Return a permutation as a task."""
         self._require_other_hosts("a permutation")
         flows = [
             flow
             for plane in self._nics_in_use()
-            for flow in permutation(
-                len(self._topology.hosts), bytes_per_host, plane, self._options.seed, queue_pairs
-            )
+            for flow in permutation(len(self._topology.hosts), bytes_per_host, plane, self._options.seed, queue_pairs)
         ]
         return self.flows(f"permutation{_divided(queue_pairs)}", flows, data)
 
@@ -361,9 +345,7 @@ class TaskMaker:
 
         def prepare(_buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
             telemetry = self._options.int_telemetry
-            return self._exchanges.hosts.prepare_traffic(
-                flows, telemetry=telemetry, payload=self._payload(data)
-            )
+            return self._exchanges.hosts.prepare_traffic(flows, telemetry=telemetry, payload=self._payload(data))
 
         def result(ended: Sequence[Ended]) -> FlowsResult:
             (run,) = ended
@@ -408,9 +390,7 @@ class TaskMaker:
 
         def prepare(_buffers: Sequence[RankBuffer], _results: list[Path], _jobs: Sequence[int]) -> int:
             telemetry = self._options.int_telemetry
-            return self._exchanges.hosts.prepare_workload(
-                flows, telemetry=telemetry, payload=self._payload(LENGTHS)
-            )
+            return self._exchanges.hosts.prepare_workload(flows, telemetry=telemetry, payload=self._payload(LENGTHS))
 
         def result(ended: Sequence[Ended]) -> WorkloadResult:
             (run,) = ended
@@ -428,9 +408,7 @@ class TaskMaker:
         return Task(f"{sizes.name} at a load of {load:g}", WORKLOADS, prepare, result, flows=flows)
 
     @raised_as_weft_errors()
-    def job(
-        self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths"
-    ) -> Task[JobRun]:
+    def job(self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths") -> Task[JobRun]:
         """Return a job as a task."""
         if data not in COLLECTIVE_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
@@ -493,9 +471,7 @@ class TaskMaker:
 
     def _require_no_spares(self, what: str) -> None:
         if self._topology.spares:
-            raise BadInputError(
-                "between hosts, not ranks, on a fabric with spares", place=what, valid="without"
-            )
+            raise BadInputError("between hosts, not ranks, on a fabric with spares", place=what, valid="without")
 
     def _require_other_hosts(self, what: str) -> None:
         self._require_no_spares(what)

@@ -54,14 +54,11 @@ def tcp_task(fabric: Fabric, flows: Sequence[TcpFlow], sample_interval_ps: int =
     return Task(counted(len(flows), "TCP flow"), TCP, prepare, result, asks="tcp")
 
 
-def _result(
-    flows: Sequence[TcpFlow], names: Sequence[str], records: Sequence[TcpRecords], began_ps: int
-) -> TcpResult:
+def _result(flows: Sequence[TcpFlow], names: Sequence[str], records: Sequence[TcpRecords], began_ps: int) -> TcpResult:
     senders = {end.flow: end for each in records for end in each.ends if end.sends}
     receivers = {end.flow: end for each in records for end in each.ends if not end.sends}
     found = tuple(
-        _flow_result(flow, names, senders[number], receivers[number], began_ps)
-        for number, flow in enumerate(flows)
+        _flow_result(flow, names, senders[number], receivers[number], began_ps) for number, flow in enumerate(flows)
     )
     first_ps = min(end.started_ps for end in senders.values())
     time_ps = max(end.finished_ps for end in senders.values()) - first_ps
@@ -119,9 +116,7 @@ def _windows(records: Sequence[TcpRecords], began_ps: int) -> TcpWindows:
         name: [value for each in records for value in getattr(each.samples, name)]
         for name in ("flow", "time_ps", "window_bytes", "in_flight_bytes", "marked_share")
     }
-    order = sorted(
-        range(len(columns["flow"])), key=lambda row: (columns["time_ps"][row], columns["flow"][row])
-    )
+    order = sorted(range(len(columns["flow"])), key=lambda row: (columns["time_ps"][row], columns["flow"][row]))
     in_order = {name: [column[row] for row in order] for name, column in columns.items()}
     return TcpWindows(
         flow=tuple(map(int, in_order["flow"])),

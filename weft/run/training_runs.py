@@ -114,9 +114,7 @@ def train(fabric: Fabric, plan: TrainingRunPlan, algorithm: str, progress: Progr
     )
 
 
-def _line(
-    plan: TrainingRunPlan, algorithm: str, losses: list[float], ran: list[tuple[TrainingStepResult, int]]
-) -> str:
+def _line(plan: TrainingRunPlan, algorithm: str, losses: list[float], ran: list[tuple[TrainingStepResult, int]]) -> str:
     """Return the progress of the training, in words."""
     text = f"step {len(ran) + 1} of {plan.steps}, {algorithm}, loss {losses[-1]:.3f}"
     return text + (f", the last step took {ran[-1][0].step_ps / PS_PER_US:.1f} µs" if ran else "")

@@ -70,9 +70,7 @@ class Question:
 
     def call(self, algorithm: str, element_count: int) -> CollectiveCall:
         """Return the call in a group; errors as `collective_call`."""
-        return collective_call(
-            self.collective, element_count, algorithm, self.dtype, self.operation, self.root
-        )
+        return collective_call(self.collective, element_count, algorithm, self.dtype, self.operation, self.root)
 
     def spec(self, topology: FabricSpec, algorithm: str, element_count: int) -> CollectiveSpec:
         """Return the parameters over all hosts; errors as `collective_spec`."""
@@ -149,9 +147,7 @@ class Tuner:
             round(second.cost.total_ps) if second else None,
             "; ".join(map(str, ranked[:2])),
         )
-        self._progress(
-            f"auto: {choice.algorithm} for {element_count * question.element_bytes} B: {choice.reason}"
-        )
+        self._progress(f"auto: {choice.algorithm} for {element_count * question.element_bytes} B: {choice.reason}")
         return choice
 
     def _guesses(self, question: Question, element_count: int) -> dict[str, Cost]:
@@ -163,9 +159,7 @@ class Tuner:
             except BadInputError as error:
                 reasons.append(str(error))
         if not guesses:
-            raise BadInputError(
-                f"auto: no algorithm of {question.collective.name} can run: {'; '.join(reasons)}"
-            )
+            raise BadInputError(f"auto: no algorithm of {question.collective.name} can run: {'; '.join(reasons)}")
         return guesses
 
     def _algorithms(self, question: Question) -> list[str]:
@@ -195,9 +189,7 @@ class Tuner:
             return placed_group(call, question.ranks, self._topology).spec
         return question.spec(self._topology, algorithm, element_count)
 
-    def _fitted(
-        self, question: Question, algorithm: str, element_count: int, guess: Cost
-    ) -> _Prediction | None:
+    def _fitted(self, question: Question, algorithm: str, element_count: int, guess: Cost) -> _Prediction | None:
         """Return the prediction for an algorithm; None if its probes have failed."""
         points = []
         for probe_bytes in self._probe_sizes(question, element_count):

@@ -76,9 +76,7 @@ def check_telemetry(options: FabricOptions, congestion_control: str, needs: Cong
     """Check that packets carry INT if a congestion control needs it. Raises KeyProblem."""
     if needs.telemetry and not options.int_telemetry:
         name = short_reference(congestion_control)
-        raise KeyProblem(
-            "transport.congestion_control", f"{name} follows what INT reports, so it needs int: true"
-        )
+        raise KeyProblem("transport.congestion_control", f"{name} follows what INT reports, so it needs int: true")
 
 
 def _check_flow_control(options: FabricOptions) -> None:

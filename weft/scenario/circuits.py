@@ -58,8 +58,6 @@ def check_circuits(fabric: FabricSpec, section: CircuitsSection, watches_links: 
 def require_configuration(fabric: FabricSpec, name: str, key: str) -> None:
     """Check that the fabric has circuits, and this configuration of them. Raises KeyProblem."""
     if fabric.circuits is None:
-        raise KeyProblem(
-            key, f"'{name}': the fabric has no circuits", valid="fabrics of kind cubes or optical_core"
-        )
+        raise KeyProblem(key, f"'{name}': the fabric has no circuits", valid="fabrics of kind cubes or optical_core")
     with translated(TopologyError, KeyProblem, key):
         fabric.circuits.configuration(name)

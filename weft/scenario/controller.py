@@ -87,9 +87,7 @@ class ControllerSection(Section):
     @model_validator(mode="after")
     def _parameters_of_a_class(self) -> ControllerSection:
         if self.parameters and self.controller_class is None:
-            raise SectionKeyError(
-                "parameters", "they are for a class (controller.class: path/to/file.py:Class)"
-            )
+            raise SectionKeyError("parameters", "they are for a class (controller.class: path/to/file.py:Class)")
         return self
 
     def settings(self) -> OperationsSettings:
@@ -105,9 +103,7 @@ class ControllerSection(Section):
 class _OrClass:
     """Return the schema for editors of a section that a class alone may stand for."""
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         return {"anyOf": [handler(schema), {"type": "string", "pattern": CLASS_REFERENCE}]}
 
 

@@ -28,8 +28,7 @@ def with_lanes(options: FabricOptions, fabric: FabricSpec) -> FabricOptions:
     fitting = [
         lanes
         for lanes in get_args(LaneCount)
-        if lanes == LANE_COUNT
-        or (not counts_slots and lanes <= _MOST_LANES and _fits(options, rate_bps, lanes))
+        if lanes == LANE_COUNT or (not counts_slots and lanes <= _MOST_LANES and _fits(options, rate_bps, lanes))
     ]
     return options.changed(aggregation=options.aggregation.model_copy(update={"lanes": max(fitting)}))
 

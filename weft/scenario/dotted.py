@@ -25,13 +25,9 @@ def split_path(path: str) -> list[str | int]:
     while rest:
         match = _PART.match(rest)
         if match is None:
-            raise BadInputError(
-                f"'{path}' is not a parameter's path, such as fabric.spines or traffic[0].sizes"
-            )
+            raise BadInputError(f"'{path}' is not a parameter's path, such as fabric.spines or traffic[0].sizes")
         name, index = match.groups()
-        parts.append(
-            int(index) if index is not None else int(name) if re.fullmatch("[0-9]{1,6}", name) else name
-        )
+        parts.append(int(index) if index is not None else int(name) if re.fullmatch("[0-9]{1,6}", name) else name)
         rest = rest[match.end() :]
         if rest.startswith(".") and len(rest) > 1:
             rest = rest[1:]

@@ -56,9 +56,7 @@ class EventSection(Section):
     def _whole(self) -> EventSection:
         given = [name for name in ("link", "switch", "plane", "host") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise ValueError(
-                f"needs exactly one of link, switch, plane, host; has {', '.join(given) or 'none'}"
-            )
+            raise ValueError(f"needs exactly one of link, switch, plane, host; has {', '.join(given) or 'none'}")
         states = _STATES.get(given[0])
         if states is not None and self.state not in states:
             raise InvalidValueError(f"a {given[0]} cannot be '{self.state}'", valid=states)

@@ -34,9 +34,7 @@ def explain(
             path = (*path, wrong.key)
         found.setdefault(path, []).append(problem)
     # Of a value that may be a list or something else, what is wrong within the list says more.
-    deepest = [
-        path for path in found if not any(other[: len(path)] == path and other != path for other in found)
-    ]
+    deepest = [path for path in found if not any(other[: len(path)] == path and other != path for other in found)]
     problems = [
         places.located_at((*above, *path), _describe(found[path], model, path, above))
         for path in deepest[:_MOST_PROBLEMS]

@@ -56,9 +56,7 @@ def check_events(fabric: FabricSpec, options: FabricOptions) -> None:
         times.add((link.ends, at))
 
 
-def _changes_in_order(
-    fabric: FabricSpec, options: FabricOptions
-) -> list[tuple[str, int | None, str, FabricLink]]:
+def _changes_in_order(fabric: FabricSpec, options: FabricOptions) -> list[tuple[str, int | None, str, FabricLink]]:
     """Return place, time and state of all changes of links, in order of time, first those from the start."""
     changes = []
     for index, event in enumerate(options.events):
@@ -92,9 +90,7 @@ def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:
     return sorted(events, key=lambda event: -1 if event.at is None else event.at)
 
 
-def links_of_event(
-    fabric: FabricSpec, options: FabricOptions, event: EventSection, place: str
-) -> list[FabricLink]:
+def links_of_event(fabric: FabricSpec, options: FabricOptions, event: EventSection, place: str) -> list[FabricLink]:
     """Return the links that an event names, or all links of its plane or host. Raises as `check_events`."""
     key = f"{place}.{event.names}"
     if event.link is not None:

@@ -62,7 +62,5 @@ class LinkFaults(Section):
 
     def with_those_of(self, links: FaultsOfLinks) -> LinkFaults:
         """Return these with what is said of some links."""
-        given = {
-            name: value for name in LinkFaults.model_fields if (value := getattr(links, name)) is not None
-        }
+        given = {name: value for name in LinkFaults.model_fields if (value := getattr(links, name)) is not None}
         return LinkFaults(**{**{name: getattr(self, name) for name in LinkFaults.model_fields}, **given})

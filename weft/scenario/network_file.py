@@ -80,9 +80,7 @@ def network_tree(network: Network, p4: Path | None = None) -> dict[str, Any]:
     BadInputError.
     """
     programs = {
-        name: _source(setup.program, network)
-        for name, setup in network.setups.items()
-        if setup.program is not None
+        name: _source(setup.program, network) for name, setup in network.setups.items() if setup.program is not None
     }
     same_name = [name for name, path in programs.items() if p4 is not None and path.name == p4.name]
     for name in same_name:
@@ -123,11 +121,7 @@ def what_is_not_done(network: Network, is_virtual: bool) -> list[str]:
 
 
 def _files(network: Network, kind: str) -> dict[str, str]:
-    return {
-        name: str(path)
-        for name, setup in network.setups.items()
-        if (path := getattr(setup, kind)) is not None
-    }
+    return {name: str(path) for name, setup in network.setups.items() if (path := getattr(setup, kind)) is not None}
 
 
 def _losses(network: Network) -> list[dict[str, Any]]:

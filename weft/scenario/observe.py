@@ -59,9 +59,7 @@ class ObserveSection(Section):
     @property
     def of_switches(self) -> list[str]:
         """Keys asked for that only one who holds the switches can record."""
-        return [
-            name for name in ("queues", "loads", "drops", "pauses", "state_series") if getattr(self, name)
-        ]
+        return [name for name in ("queues", "loads", "drops", "pauses", "state_series") if getattr(self, name)]
 
     @property
     def tables(self) -> list[str]:

@@ -89,9 +89,7 @@ def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     for section, key in (*own, *_files_of(tree.get("traffic"))):
         if isinstance(section, dict) and isinstance(section.get(key), str):
             if "\0" in section[key]:
-                raise BadInputError(
-                    f"{shown(section[key])} is not a path", place=key, valid="no null character"
-                )
+                raise BadInputError(f"{shown(section[key])} is not a path", place=key, valid="no null character")
             section[key] = str((folder / section[key]).resolve())
     _anchor_classes(tree, folder)
 
@@ -181,9 +179,7 @@ def _as_list(value: Any) -> list[Any]:
     return value
 
 
-def _parse_traffic(
-    item: Any, places: Places, context: dict[str, Any], path: tuple[str | int, ...]
-) -> Section:
+def _parse_traffic(item: Any, places: Places, context: dict[str, Any], path: tuple[str | int, ...]) -> Section:
     key = key_of(path)
     if isinstance(item, Section):
         return item
@@ -191,10 +187,7 @@ def _parse_traffic(
         raise KeyProblem(key, f"must be a mapping, is {shown(item)}")
     beside = item.get(TOGETHER)
     if isinstance(beside, list) and len(path) == len(("traffic", 0)):
-        parsed = [
-            _parse_traffic(each, places, context, (*path, TOGETHER, index))
-            for index, each in enumerate(beside)
-        ]
+        parsed = [_parse_traffic(each, places, context, (*path, TOGETHER, index)) for index, each in enumerate(beside)]
         item = {**item, TOGETHER: parsed}
     kind = kind_of_item(item, key, beside_others=len(path) > len(("traffic", 0)))
     return _validated(kind, item, places, context, path)

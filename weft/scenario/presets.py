@@ -46,9 +46,7 @@ class Presets:
         """Have pydantic read the data that a name stands for."""
         return core_schema.no_info_before_validator_function(self.filled, handler(source))
 
-    def __get_pydantic_json_schema__(
-        self, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return what editors know of it: the section, a name, or a name and keys."""
         names = {"enum": list(self.known()), "type": "string"}
         own = {"type": "object", "properties": {PRESET_KEY: names}, "required": [PRESET_KEY]}

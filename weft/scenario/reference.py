@@ -147,9 +147,7 @@ def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
     if origin is list:
         return f"list of {_type(arguments[0])}"
     if origin is dict:
-        return (
-            "mapping" if arguments[1] is Any else f"mapping of {_type(arguments[1])} by {_key(arguments[0])}"
-        )
+        return "mapping" if arguments[1] is Any else f"mapping of {_type(arguments[1])} by {_key(arguments[0])}"
     return {bool: "true or false", str: "text", Path: "path"}.get(annotation, "any")
 
 

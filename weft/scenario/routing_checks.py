@@ -43,9 +43,7 @@ def reordering_warning(options: FabricOptions) -> str | None:
     if not options.reorders or options.transport.retransmission != "go-back-n":
         return None
     routing = options.routing
-    cause = (
-        f"kind: {routing.kind}" if routing.has_intermediates else f"load_balancing: {routing.load_balancing}"
-    )
+    cause = f"kind: {routing.kind}" if routing.has_intermediates else f"load_balancing: {routing.load_balancing}"
     return (
         f"routing.{cause} sends packets of a flow over several paths, where they overtake each other, and go-back-n "
         "sends all after an overtaken one again; transport.retransmission: selective-repeat takes them in any order"

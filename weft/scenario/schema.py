@@ -59,11 +59,7 @@ def _sections_of(path: str, model: type[BaseModel], presets: tuple[str, ...] = (
     for name, field in model.model_fields.items():
         own = f"{path}.{field.alias or name}".lstrip(".")
         inner = sections_in(field.annotation)
-        if (
-            model is not TrafficSection
-            and name in TrafficSection.model_fields
-            and issubclass(model, TrafficSection)
-        ):
+        if model is not TrafficSection and name in TrafficSection.model_fields and issubclass(model, TrafficSection):
             continue  # of items of `together`, where it is described
         if not inner or (inner == [TrafficSection] and path):
             keys.append(Key(own, model, field))

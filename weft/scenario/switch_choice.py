@@ -36,9 +36,7 @@ def by_switch(fabric: FabricSpec, chosen: Mapping[str, _Value], key: str) -> dic
             )
     found: dict[str, _Value] = {}
     for switch in fabric.switches:
-        ranked = [
-            (rank, value) for choice, value in chosen.items() if (rank := _rank(switch, choice)) is not None
-        ]
+        ranked = [(rank, value) for choice, value in chosen.items() if (rank := _rank(switch, choice)) is not None]
         if ranked:
             found[switch.name] = min(ranked, key=lambda each: each[0])[1]
     return found

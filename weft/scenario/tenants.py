@@ -17,9 +17,7 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.values import Section, Text
 
 MAX_TENANT_SLOTS = 65536
-TenantName = Annotated[
-    str, Text("a name of up to 41 of a-z, 0-9 and -", r"\A[a-z0-9][a-z0-9-]{0,40}\Z", "blue")
-]
+TenantName = Annotated[str, Text("a name of up to 41 of a-z, 0-9 and -", r"\A[a-z0-9][a-z0-9-]{0,40}\Z", "blue")]
 
 
 class TenantSection(Section):
@@ -37,9 +35,7 @@ class TenantSection(Section):
 def tenant_settings(tenants: Mapping[str, TenantSection]) -> TenantSettings:
     """Return what the controller takes."""
     return TenantSettings(
-        tuple(
-            Tenant(name, frozenset(each.hosts), each.slots, each.bandwidth) for name, each in tenants.items()
-        )
+        tuple(Tenant(name, frozenset(each.hosts), each.slots, each.bandwidth) for name, each in tenants.items())
     )
 
 
@@ -72,6 +68,4 @@ def check_tenant(tenants: Mapping[str, TenantSection], name: str, reduces: bool,
     if name and name not in tenants:
         raise KeyProblem(key, f"no tenant {shown(name)}; {did_you_mean(name, list(tenants))}")
     if name and not reduces:
-        raise KeyProblem(
-            key, f"{name}: tenants have quotas of reductions in the network", valid="leave it out"
-        )
+        raise KeyProblem(key, f"{name}: tenants have quotas of reductions in the network", valid="leave it out")

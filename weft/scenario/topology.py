@@ -27,9 +27,7 @@ def _section_of(value: object) -> TopologySection:
     return kind_of_section(value).section.model_validate(value)
 
 
-Fabric = Annotated[
-    TopologySection, OfAnyKind(_section_of, lambda: [kind.section for kind in TOPOLOGY_KINDS.values()])
-]
+Fabric = Annotated[TopologySection, OfAnyKind(_section_of, lambda: [kind.section for kind in TOPOLOGY_KINDS.values()])]
 
 
 def parse_fabric(value: Any, places: Places, context: dict[str, Any]) -> TopologySection:

@@ -121,9 +121,7 @@ def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> di
     native = {}
     for key, value in parameters.items():
         if key not in names:
-            raise ValueError(
-                f"{congestion_control} has no parameter '{key}'; {did_you_mean(key, sorted(names))}"
-            )
+            raise ValueError(f"{congestion_control} has no parameter '{key}'; {did_you_mean(key, sorted(names))}")
         quantity = quantity_of(names[key])
         try:
             is_switch = quantity is PLAIN_NUMBER and isinstance(value, bool)

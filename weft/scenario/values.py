@@ -61,9 +61,7 @@ class Name:
 
     def read(self, value: object) -> str:
         """Return the name. Raises ValueError."""
-        if isinstance(value, str) and (
-            not self.or_class or value in self.known() or is_class_reference(value)
-        ):
+        if isinstance(value, str) and (not self.or_class or value in self.known() or is_class_reference(value)):
             return value
         if isinstance(value, str):
             raise ValueError(f"no {self.what} {shown(value)}; {did_you_mean(value, self.known())}")
@@ -78,9 +76,7 @@ class Name:
         """Have pydantic read values by `read`."""
         return core_schema.no_info_plain_validator_function(self.read)
 
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, _handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return what editors know of it: they complete the names, and accept others."""
         own = {"type": "string", "pattern": CLASS_REFERENCE} if self.or_class else {"type": "string"}
         return {"anyOf": [{"enum": list(self.known()), "type": "string"}, own]}
@@ -104,9 +100,7 @@ class OfAnyKind:
             serialization=core_schema.plain_serializer_function_ser_schema(_dumped, info_arg=True),
         )
 
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         """Return what editors know of it: the keys of every kind."""
         found = (handler(section.__pydantic_core_schema__) for section in self.sections())
         # A section in which another one occurs twice is a reference.

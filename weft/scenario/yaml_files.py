@@ -168,9 +168,7 @@ class _Limits:
             self._anchored[event.anchor] = (1, 0)
         length = len(event.value)
         if length > MAX_SCALAR_CHARACTERS:
-            raise self._error(
-                event, f"a value of {length:,} characters", valid=f"up to {MAX_SCALAR_CHARACTERS:,}"
-            )
+            raise self._error(event, f"a value of {length:,} characters", valid=f"up to {MAX_SCALAR_CHARACTERS:,}")
         if length > MAX_NUMBER_CHARACTERS and event.style is None and _NUMBER.match(event.value):
             raise self._error(event, f"a number of {length:,} digits", valid=f"up to {MAX_NUMBER_CHARACTERS}")
 

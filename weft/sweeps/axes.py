@@ -73,9 +73,7 @@ def points_axis(points: Sequence[Any], place: str) -> Axis:
     """Return the axis of assignments as they are listed; raises BadInputError as `grid_axis`."""
     for index, point in enumerate(points):
         if not isinstance(point, Mapping) or not point:
-            raise BadInputError(
-                f"must be a mapping of parameters to values, is '{point}'", place=f"{place}[{index}]"
-            )
+            raise BadInputError(f"must be a mapping of parameters to values, is '{point}'", place=f"{place}[{index}]")
     return _checked(Axis(tuple({str(key): value for key, value in point.items()} for point in points)), place)
 
 
@@ -88,9 +86,7 @@ def parse_assignment(text: str, place: str) -> tuple[str, list[Any]]:
     key, equals, values = text.partition("=")
     key = key.strip()
     if not equals or not key:
-        raise BadInputError(
-            f"{place} '{text}': is not KEY=VALUE,VALUE…, such as fabric.spines=2,4,8 or seed=1..5"
-        )
+        raise BadInputError(f"{place} '{text}': is not KEY=VALUE,VALUE…, such as fabric.spines=2,4,8 or seed=1..5")
     try:
         parsed = ruamel.yaml.YAML(typ="safe", pure=True).load(f"[{values}]")
     except ruamel.yaml.error.YAMLError:
@@ -111,9 +107,7 @@ def require_distinct(axes: Iterable[Axis], place: str) -> None:
 
 
 def _values(values: Any, place: str) -> list[Any]:
-    listed = (
-        list(values) if isinstance(values, Sequence | range) and not isinstance(values, str) else [values]
-    )
+    listed = list(values) if isinstance(values, Sequence | range) and not isinstance(values, str) else [values]
     return [value for each in listed for value in _expanded(each, place)]
 
 

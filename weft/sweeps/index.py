@@ -56,7 +56,5 @@ def index_of(
     scenario: str, parameters: Sequence[str], ended: Sequence[tuple[str, dict[str, Any], Outcome]]
 ) -> SweepIndex:
     """Return the index of points, by identity, parameters and outcome."""
-    points = [
-        IndexedPoint(identity, values, outcome.state, outcome.error) for identity, values, outcome in ended
-    ]
+    points = [IndexedPoint(identity, values, outcome.state, outcome.error) for identity, values, outcome in ended]
     return SweepIndex(scenario, list(parameters), points)

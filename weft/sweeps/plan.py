@@ -150,9 +150,7 @@ class _Checker:
         if scenario.clock == "real":
             raise BadInputError("clock: a sweep's runs are of the virtual clock: leave 'real' out")
         section = scenario.fabric.model_dump_json()
-        spec = unlocated_run_spec(
-            scenario.model_copy(update={"clock": "virtual"}), self._fabrics.get(section)
-        )
+        spec = unlocated_run_spec(scenario.model_copy(update={"clock": "virtual"}), self._fabrics.get(section))
         self._fabrics[section] = spec.fabric
         require_for(spec.fabric, spec.options)
         content = scenario.model_dump(mode="json")
@@ -168,18 +166,14 @@ class _Checker:
         key = (path, options.compiler, tuple(options.macros.items()))
         if key not in self._programs:
             with scratch_directory() as directory:
-                self._programs[key] = compile_program(
-                    path, directory, options.compiler, options.macros
-                ).p4_hash
+                self._programs[key] = compile_program(path, directory, options.compiler, options.macros).p4_hash
         return self._programs[key]
 
 
 def _entries_hashes(scenario: Scenario) -> dict[str, str]:
     """Return the content (SHA-256) of each file of entries, by the switches that get it. Raises BadInputError."""
     try:
-        return {
-            choice: hashlib.sha256(path.read_bytes()).hexdigest() for choice, path in scenario.entries.items()
-        }
+        return {choice: hashlib.sha256(path.read_bytes()).hexdigest() for choice, path in scenario.entries.items()}
     except OSError as error:
         raise BadInputError(f"entries: {error.filename}: cannot be read: {error.strerror}") from None
 

@@ -92,16 +92,13 @@ def _of_planes(column: Column[PlaneResult]) -> Measure:
 def measures() -> tuple[Measure, ...]:
     """Return all results that points are compared by: those that several kinds have, and each kind's own."""
     own = [
-        Measure(
-            each.name, each.unit, each.digits or 0, _of_kind(kind.key, _scaled(str(each.value), each.scale))
-        )
+        Measure(each.name, each.unit, each.digits or 0, _of_kind(kind.key, _scaled(str(each.value), each.scale)))
         for kind in result_kinds()
         for each in kind.compared()
     ]
     of_planes = [*PLANES.compared()]
     largest, sums = (
-        [_of_planes(each) for each in of_planes if (each.over is max) == is_largest]
-        for is_largest in (True, False)
+        [_of_planes(each) for each in of_planes if (each.over is max) == is_largest] for is_largest in (True, False)
     )
     return (
         Measure("time", "µs", 1, _scaled("time_ps", PS_PER_US)),
@@ -200,9 +197,7 @@ def _places(rows: Sequence[Row]) -> tuple[list[int], dict[str, int]]:
 def _joined(labels: Sequence[str], row: Row) -> str:
     """Return a row's labels in one text; a number is preceded by its label's name."""
     texts = [(label, shown(row.get(label))) for label in labels if row.get(label) is not None]
-    return ", ".join(
-        text if not _is_number(text) else f"{label.replace('_', ' ')} {text}" for label, text in texts
-    )
+    return ", ".join(text if not _is_number(text) else f"{label.replace('_', ' ')} {text}" for label, text in texts)
 
 
 def _is_number(text: str) -> bool:

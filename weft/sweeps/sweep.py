@@ -150,9 +150,7 @@ def run_sweep(
     return SweepResult(store.directory, table, rows, points, outcomes, parameters, store)
 
 
-def _write_index(
-    plan: SweepPlan, parameters: Sequence[str], points: Sequence[Point], store: SweepStore
-) -> None:
+def _write_index(plan: SweepPlan, parameters: Sequence[str], points: Sequence[Point], store: SweepStore) -> None:
     """Write the outcomes so far, so that a sweep that is still running, or was killed, also has a page."""
     ended = [(point.identity, point.parameters, store.outcome(point)) for point in points]
     index_of(str(plan.tree.get("name", "sweep")), parameters, ended).write(store.directory)

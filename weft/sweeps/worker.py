@@ -79,11 +79,7 @@ def _explain(status: int, folder: Path) -> str:
         if line.strip() and not line.startswith("· ")
     ]
     if not said:
-        return (
-            "a result is not what NumPy computes"
-            if status == 1
-            else f"its process ended with status {status}"
-        )
+        return "a result is not what NumPy computes" if status == 1 else f"its process ended with status {status}"
     if said[0].startswith("weft: "):
         return "\n".join(said[:_ERROR_LINES]).removeprefix("weft: ")
     return said[-1]

@@ -91,9 +91,7 @@ class JsonLinesChild:
         try:
             answer = json.loads(line)
         except ValueError:
-            raise ChildError(
-                f"{self.name} answered '{line.strip()}', which is not JSON{log_tail(self.log)}"
-            ) from None
+            raise ChildError(f"{self.name} answered '{line.strip()}', which is not JSON{log_tail(self.log)}") from None
         if not isinstance(answer, dict):
             raise ChildError(f"{self.name} answered '{line.strip()}', which is not an object")
         return answer

@@ -36,8 +36,7 @@ class ShippedLab:
 def shipped_labs() -> list[ShippedLab]:
     """Return all labs, by number."""
     return [
-        ShippedLab(page.parent.name, _title(page), page.parent)
-        for page in sorted(LABS_DIRECTORY.glob("*/README.md"))
+        ShippedLab(page.parent.name, _title(page), page.parent) for page in sorted(LABS_DIRECTORY.glob("*/README.md"))
     ]
 
 

@@ -34,8 +34,7 @@ def signals_unwind() -> Iterator[None]:
     numbers = [
         number
         for number in _NUMBERS
-        if (present := signal.getsignal(number)) != signal.SIG_IGN
-        and (number != signal.SIGINT or present in ours)
+        if (present := signal.getsignal(number)) != signal.SIG_IGN and (number != signal.SIGINT or present in ours)
     ]
     with _handlers(_come, numbers):
         yield

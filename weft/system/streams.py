@@ -44,6 +44,4 @@ def printable(text: str, kept: str = "") -> str:
 
     Characters in `kept`, such as newlines, are not escaped.
     """
-    return "".join(
-        letter if letter.isprintable() or letter in kept else repr(letter)[1:-1] for letter in text
-    )
+    return "".join(letter if letter.isprintable() or letter in kept else repr(letter)[1:-1] for letter in text)

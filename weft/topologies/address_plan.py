@@ -168,8 +168,7 @@ class HierarchicalPlan:
         spare = _BITS - plane_bits - self._switch_bits - self._host_bits
         if spare < 0:
             levels = ", ".join(
-                f"{role} {'+'.join(str(each) for each in bits) or 0}"
-                for role, bits in self._level_bits.items()
+                f"{role} {'+'.join(str(each) for each in bits) or 0}" for role, bits in self._level_bits.items()
             )
             raise TopologyError(
                 f"{planes} planes ({plane_bits} bits), switches ({self._switch_bits} bits: {role_bits} for the role, "
@@ -198,9 +197,7 @@ class HierarchicalPlan:
             IPv4Address(ipv4 + own),
             IPv6Address(ipv6 + own),
             _mac(0x11, ipv4),
-            _networks(
-                IPv4Address(ipv4), 32 - self._host_bits, IPv6Address(ipv6), 32 + self._ipv6_switch_bits
-            ),
+            _networks(IPv4Address(ipv4), 32 - self._host_bits, IPv6Address(ipv6), 32 + self._ipv6_switch_bits),
         )
 
     def of_nic(self, switch: Placed, number: int) -> NicAddresses:
@@ -228,9 +225,7 @@ def _level_bits(role: str, switches: Sequence[Placed]) -> tuple[int, ...]:
     of_role = [switch for switch in switches if switch.role == role]
     lengths = {len(switch.position) for switch in of_role}
     if len(lengths) > 1:
-        raise TopologyError(
-            f"switches of role {role} have positions of {sorted(lengths)} levels", valid="one number"
-        )
+        raise TopologyError(f"switches of role {role} have positions of {sorted(lengths)} levels", valid="one number")
     (switch, count), *_ = Counter((each.plane, each.position) for each in of_role).most_common(1)
     if count > 1:
         raise TopologyError(f"{count} switches of role {role} in plane {switch[0]} have position {switch[1]}")
@@ -245,9 +240,7 @@ def _fewer(planes: int, most_nics: int, excess_bits: int) -> str:
         choices.append(f"at most {1 << (plane_bits - excess_bits)} planes")
     if host_bits - excess_bits >= _FEWEST_HOST_BITS:
         choices.append(f"at most {(1 << (host_bits - excess_bits)) - 3} NICs a switch")
-    choices.append(
-        f"levels of a {1 << excess_bits}th of the switches" if excess_bits > 1 else "half the switches"
-    )
+    choices.append(f"levels of a {1 << excess_bits}th of the switches" if excess_bits > 1 else "half the switches")
     return " or ".join(choices)
 
 

@@ -124,9 +124,7 @@ def _natural_halves(network: Network) -> Iterator[list[int]]:
 def _cut(network: Network, first: Iterable[int]) -> Cut:
     """Return the cut around a set of switches with hosts, after placing the switches without hosts."""
     chosen = set(first)
-    sides: list[bool | None] = [
-        switch in chosen if hosts else None for switch, hosts in enumerate(network.hosts)
-    ]
+    sides: list[bool | None] = [switch in chosen if hosts else None for switch, hosts in enumerate(network.hosts)]
     if network.inner_are_apart or len(network.edges) > MOST_SWITCHES_TRIED:
         _place_by_majority(network, sides)
     else:

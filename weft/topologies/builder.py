@@ -189,9 +189,7 @@ class FabricBuilder:
         self._circuit_switches.append(switch)
         return switch
 
-    def add_circuit_port(
-        self, switch: NewSwitch, circuit_switch: NewCircuitSwitch, link: LinkSpec
-    ) -> Endpoint:
+    def add_circuit_port(self, switch: NewSwitch, circuit_switch: NewCircuitSwitch, link: LinkSpec) -> Endpoint:
         """Cable a new port of a switch to a circuit switch of its plane; its circuits have the figures of `link`.
 
         Raises:
@@ -224,9 +222,7 @@ class FabricBuilder:
     ) -> int:
         number = len(switch.ports) + 1
         if number > addressing.MAX_PORTS:
-            raise TopologyError(
-                f"{switch.name} would have {number} ports", valid=f"at most {addressing.MAX_PORTS}"
-            )
+            raise TopologyError(f"{switch.name} would have {number} ports", valid=f"at most {addressing.MAX_PORTS}")
         switch.ports.append(
             PortSpec(
                 number=number,
@@ -255,8 +251,7 @@ class FabricBuilder:
         by_plane = [switch for plane in range(planes) for switch in self._switches if switch.plane == plane]
         addresses = {switch.name: plan.of_switch(switch.placed) for switch in by_plane}
         switches = tuple(
-            _switch(switch, device_id, addresses[switch.name])
-            for device_id, switch in enumerate(by_plane, start=1)
+            _switch(switch, device_id, addresses[switch.name]) for device_id, switch in enumerate(by_plane, start=1)
         )
         fabric = FabricSpec(
             planes=planes,
@@ -301,9 +296,7 @@ def require_links(count: int, what: str) -> None:
 def require_configurations(configurations: int, links: int, what: str) -> None:
     """Raise TopologyError if circuits would have too many configurations, each with `links` links."""
     if configurations > MOST_CONFIGURATIONS:
-        raise TopologyError(
-            f"{what} has {configurations} configurations", valid=f"at most {MOST_CONFIGURATIONS}"
-        )
+        raise TopologyError(f"{what} has {configurations} configurations", valid=f"at most {MOST_CONFIGURATIONS}")
     if configurations * links > MOST_LINKS_OF_CONFIGURATIONS:
         raise TopologyError(
             f"{what} has {configurations * links} links in its {configurations} configurations together",
@@ -329,9 +322,7 @@ def _switch(switch: NewSwitch, device_id: int, addresses: SwitchAddresses) -> Sw
     )
 
 
-def _host(
-    index: int, nics: Sequence[_NewNic], plan: AddressPlan, addresses: Mapping[str, SwitchAddresses]
-) -> HostSpec:
+def _host(index: int, nics: Sequence[_NewNic], plan: AddressPlan, addresses: Mapping[str, SwitchAddresses]) -> HostSpec:
     name = addressing.host_name(index)
     specs = []
     for number, nic in enumerate(nics):

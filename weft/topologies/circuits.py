@@ -103,9 +103,7 @@ class CircuitPlan:
                         valid="two ports that are cabled to one circuit switch",
                     )
                 if ports[a].link != ports[b].link:
-                    raise TopologyError(
-                        f"configuration {each.name}: {a} and {b} have links of different kinds"
-                    )
+                    raise TopologyError(f"configuration {each.name}: {a} and {b} have links of different kinds")
                 if {a, b} & used:
                     raise TopologyError(f"configuration {each.name}: two circuits have {min({a, b} & used)}")
                 used |= {a, b}

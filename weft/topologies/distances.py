@@ -15,9 +15,7 @@ def distances_from(start: _Node, neighbours: Callable[[_Node], Iterable[_Node]])
     return distances_from_any([start], neighbours)
 
 
-def distances_from_any(
-    starts: Iterable[_Node], neighbours: Callable[[_Node], Iterable[_Node]]
-) -> dict[_Node, int]:
+def distances_from_any(starts: Iterable[_Node], neighbours: Callable[[_Node], Iterable[_Node]]) -> dict[_Node, int]:
     """Return the hops from the nearest start to every reachable node, nearest first, including the starts."""
     distance = dict.fromkeys(starts, 0)
     queue = list(distance)
@@ -74,9 +72,7 @@ class Distances(Generic[_Node]):
 
     def __init__(self, neighbours: Mapping[_Node, Sequence[_Node]]) -> None:
         self._numbers = {node: number for number, node in enumerate(neighbours)}
-        self._rings = distance_rings(
-            [[self._numbers[peer] for peer in peers] for peers in neighbours.values()]
-        )
+        self._rings = distance_rings([[self._numbers[peer] for peer in peers] for peers in neighbours.values()])
 
     @property
     def rings(self) -> Rings:

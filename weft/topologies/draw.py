@@ -101,9 +101,7 @@ def to_svg(
     layout = Layout.of(fabric)
     titles = len(fabric.links) <= _MOST_TITLES
     # Links that stand out are drawn last, on top.
-    styled = sorted(
-        ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
-    )
+    styled = sorted(((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width))
     # The last of a block's links to a leaf, which stands out most, represents all of them.
     trunks: dict[str, list[tuple[FabricLink, shapes.LinkStyle]]] = {}
     of_host: dict[str, list[shapes.LinkStyle]] = {}
@@ -113,9 +111,7 @@ def to_svg(
             of_host.setdefault(link.a.node, []).append(style)
     own_fill = {host: styles[-1].colour for host, styles in of_host.items()} if link_style else {}
     body = [_trunk_line(links, layout) for links in trunks.values()]
-    body.extend(
-        _link(link, style, layout, titles) for link, style in styled if link.a.node not in layout.block_of
-    )
+    body.extend(_link(link, style, layout, titles) for link, style in styled if link.a.node not in layout.block_of)
     body.extend(_block(names, box) for names, box in layout.blocks.items())
     for switch in fabric.switches:
         title = f"{switch.name} device {switch.device_id} {switch.address}"
@@ -153,9 +149,7 @@ def _link(link: FabricLink, style: shapes.LinkStyle, layout: Layout, title: bool
         line += ' stroke-dasharray="6 4"'
     if not title and not style.failed:
         return line + "/>"
-    drawn = (
-        f"{line}><title>{shapes.escaped(f'{link} {style.note}'.rstrip())}</title></{shapes.element_of(line)}>"
-    )
+    drawn = f"{line}><title>{shapes.escaped(f'{link} {style.note}'.rstrip())}</title></{shapes.element_of(line)}>"
     return drawn + (shapes.cross(*shapes.middle(*ends), style.colour) if style.failed else "")
 
 

@@ -60,8 +60,7 @@ def clustered_svg(
     lines = _captions(between, inside, fabric.planes)
     left, right, top, _ = extent(drawn, list(curves.values()))
     body += [
-        caption(line, (left + right) / 2, top - 8 - 16 * (len(lines) - 1 - number))
-        for number, line in enumerate(lines)
+        caption(line, (left + right) / 2, top - 8 - 16 * (len(lines) - 1 - number)) for number, line in enumerate(lines)
     ]
     return on_a_page(body, drawn, list(curves.values()), middles, background, len(lines))
 

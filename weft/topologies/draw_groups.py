@@ -67,9 +67,7 @@ def grouped_svg(fabric: FabricSpec, style_of: shapes.LinkStyles, background: str
         left = _MARGIN + plane % above * (plane_width + _PLANE_GAP)
         # Planes below the hosts are drawn upside down.
         side = -1 if plane < above else 1
-        titles.append(
-            shapes.plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4)
-        )
+        titles.append(shapes.plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4))
         for depth, groups in enumerate(tiers):
             boxes |= _placed(groups, left, plane_width, middle + side * (len(tiers) - depth) * _ROW)
     boxes |= _placed(hosts, _MARGIN, width, middle)
@@ -127,18 +125,13 @@ def _host_groups(fabric: FabricSpec, leaves: Sequence[_Group]) -> list[_Group]:
     attached: dict[str, list[str]] = {}
     for host in fabric.hosts:
         attached.setdefault(host.nics[0].switch, []).append(host.name)
-    return [
-        _Group(tuple(name for leaf in group.names for name in attached.get(leaf, ())), "host")
-        for group in leaves
-    ]
+    return [_Group(tuple(name for leaf in group.names for name in attached.get(leaf, ())), "host") for group in leaves]
 
 
 def _placed(groups: Sequence[_Group], left: float, width: float, y: float) -> dict[_Group, Box]:
     each = width / len(groups)
     box_width = min(2.5 * _BOX, each) * 0.86
-    return {
-        group: Box(left + each * (place + 0.5), y, box_width, _HEIGHT) for place, group in enumerate(groups)
-    }
+    return {group: Box(left + each * (place + 0.5), y, box_width, _HEIGHT) for place, group in enumerate(groups)}
 
 
 def _bundles(fabric: FabricSpec, style_of: shapes.LinkStyles, group_of: Mapping[str, _Group]) -> list[_Links]:

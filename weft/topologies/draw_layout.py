@@ -81,9 +81,7 @@ class Layout:
         groups = _hosts_of_ranks(fabric) or _groups(fabric.hosts)
         largest = 2 if fabric.scale_up else max(map(len, groups))
         across = min(largest, _HOSTS_IN_A_ROW)
-        columns = max(
-            sum(max(map(len, tiers)) for tiers in planes), len(groups) * (across + (largest > across) * 0.8)
-        )
+        columns = max(sum(max(map(len, tiers)) for tiers in planes), len(groups) * (across + (largest > across) * 0.8))
         spacing = max(_NARROWEST, min(_WIDEST, _COMFORTABLE_WIDTH / columns))
         width = columns * spacing + (fabric.planes - 1) * _PLANE_GAP
         row_height = max(_ROW, width * 0.07)
@@ -148,14 +146,10 @@ def _hosts_of_ranks(fabric: FabricSpec) -> list[tuple[str, ...]]:
     """Return the names of every host's ranks; an empty list if each host is one rank."""
     if fabric.scale_up is None:
         return []
-    return [
-        tuple(fabric.hosts[rank].name for rank in ranks) for ranks in fabric.scale_up.hosts(len(fabric.hosts))
-    ]
+    return [tuple(fabric.hosts[rank].name for rank in ranks) for ranks in fabric.scale_up.hosts(len(fabric.hosts))]
 
 
-def _host_boxes(
-    groups: Sequence[tuple[str, ...]], width: float, y: float, height: float
-) -> dict[tuple[str, ...], Box]:
+def _host_boxes(groups: Sequence[tuple[str, ...]], width: float, y: float, height: float) -> dict[tuple[str, ...], Box]:
     """Place hosts of several ranks in one row."""
     each = width / len(groups)
     return {
@@ -213,7 +207,5 @@ def _blocks(
         bottom = max(bottom, lowest)
         if rows > 1:
             framed = lowest - top + height / 2
-            blocks[group] = Box(
-                middle, top - height / 2 + framed / 2, across * cell, framed + 2 * _BLOCK_PADDING
-            )
+            blocks[group] = Box(middle, top - height / 2 + framed / 2, across * cell, framed + 2 * _BLOCK_PADDING)
     return blocks, bottom + (_BLOCK_PADDING + 14 if blocks else 0)

@@ -40,14 +40,10 @@ class _Line:
         return self.curve.svg(self.style, f"{self.link} {self.style.note}".rstrip(), unit, self.styles)
 
 
-def placed_svg(
-    fabric: FabricSpec, places: Sequence[Places], style_of: LinkStyles, background: str | None
-) -> str:
+def placed_svg(fabric: FabricSpec, places: Sequence[Places], style_of: LinkStyles, background: str | None) -> str:
     """Return the drawing as SVG text, planes side by side; `places` has the switches' places for each plane."""
     boxes, unit, middles = placed_boxes(places)
-    styled = sorted(
-        ((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width)
-    )
+    styled = sorted(((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width))
     between = _between(fabric, styled, boxes, unit)
     hosts = _hosts(fabric, boxes, [line.curve for line in between])
     # The last of a switch's host links, which stands out most, represents all of them.
@@ -85,9 +81,7 @@ def placed_boxes(planes: Sequence[Places]) -> tuple[dict[str, Box], float, list[
     middles = []
     left = 0.0
     for places, width in zip(planes, widths, strict=True):
-        boxes |= {
-            name: Box(left + x * unit, y * unit, 0.68 * unit, 0.26 * unit) for name, (x, y) in places.items()
-        }
+        boxes |= {name: Box(left + x * unit, y * unit, 0.68 * unit, 0.26 * unit) for name, (x, y) in places.items()}
         middles.append(left + width * unit / 2)
         left += width * unit + _PLANE_GAP
     return boxes, unit, middles
@@ -121,9 +115,7 @@ def _between(
     unit: float,
 ) -> list[_Line]:
     """Return the links between switches, the most prominent last."""
-    of_plane = [
-        [boxes[switch.name] for switch in fabric.switches_of_plane(plane)] for plane in range(fabric.planes)
-    ]
+    of_plane = [[boxes[switch.name] for switch in fabric.switches_of_plane(plane)] for plane in range(fabric.planes)]
     bent = len(fabric.links) * len(of_plane[0]) < _MOST_COMPARED
     lines = []
     for link, style in styled:
@@ -140,8 +132,7 @@ def _between(
 def host_box(box: Box, others: Sequence[Box], curves: Sequence[Curve]) -> Box:
     """Return the box of a switch's hosts: the first candidate place with the fewest obstacles."""
     candidates = [
-        Box(box.x + x * box.width, box.y + y * box.height, 0.54 * box.width, 0.7 * box.height)
-        for x, y in _HOST_PLACES
+        Box(box.x + x * box.width, box.y + y * box.height, 0.54 * box.width, 0.7 * box.height) for x, y in _HOST_PLACES
     ]
     if len(others) * len(curves) > _MOST_TRIED:
         return candidates[0]
@@ -156,9 +147,7 @@ def host_box(box: Box, others: Sequence[Box], curves: Sequence[Curve]) -> Box:
     return min(candidates, key=in_the_way)
 
 
-def _hosts(
-    fabric: FabricSpec, boxes: Mapping[str, Box], curves: Sequence[Curve]
-) -> dict[str, tuple[list[str], Box]]:
+def _hosts(fabric: FabricSpec, boxes: Mapping[str, Box], curves: Sequence[Curve]) -> dict[str, tuple[list[str], Box]]:
     """Return, for each switch with hosts, the hosts and the box that they share."""
     names: dict[str, list[str]] = {}
     for host in fabric.hosts:

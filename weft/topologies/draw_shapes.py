@@ -113,9 +113,7 @@ def cross(x: float, y: float, colour: str) -> str:
     )
 
 
-def node(
-    name: str, kind: str, box: Box, title: str, fill: str | None = None, styles: Iterable[LinkStyle] = ()
-) -> str:
+def node(name: str, kind: str, box: Box, title: str, fill: str | None = None, styles: Iterable[LinkStyle] = ()) -> str:
     """Return a node's box with its name, if that fits, line by line; `title` is its tooltip.
 
     The box also represents links of `styles` that are not drawn.
@@ -131,9 +129,7 @@ def node(
     lines = name.split("\n")
     height = box.height / len(lines)
     first = upper + height / 2
-    texts = (
-        label(line, replace(box, y=first + place * height, height=height)) for place, line in enumerate(lines)
-    )
+    texts = (label(line, replace(box, y=first + place * height, height=height)) for place, line in enumerate(lines))
     return rectangle + "".join(texts) + "</g>"
 
 

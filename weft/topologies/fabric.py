@@ -297,9 +297,7 @@ def _lookup(what: str, items: Mapping[_Key, _Item], key: _Key, shown: object = N
     try:
         return items[key]
     except KeyError:
-        raise TopologyError(
-            f"unknown {what} {shown if shown is not None else key!r}", valid=_choices(items)
-        ) from None
+        raise TopologyError(f"unknown {what} {shown if shown is not None else key!r}", valid=_choices(items)) from None
 
 
 def _choices(keys: Iterable[object], most: int = 8) -> str:

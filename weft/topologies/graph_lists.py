@@ -69,11 +69,7 @@ def names_of(switches: Sequence[Switches]) -> list[str]:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         roles = sorted(
-            {
-                each.role
-                for each in switches
-                if (each.letter or role_letter(each.role)) == twice.rstrip("0123456789")
-            }
+            {each.role for each in switches if (each.letter or role_letter(each.role)) == twice.rstrip("0123456789")}
         )
         raise TopologyError(f"{twice} is a switch of several roles, {', '.join(roles)}: give them letters")
     return names
@@ -95,9 +91,7 @@ def places_of(on: str, names: Sequence[str]) -> list[tuple[str, ...]]:
     found = [_matching(each, names, f"hosts on {on}") for each in several]
     for pattern, matching in zip(several, found, strict=True):
         if len(matching) > 1:
-            raise TopologyError(
-                f"hosts on {on}: {pattern!r} names {len(matching)} switches", valid="one at each NIC"
-            )
+            raise TopologyError(f"hosts on {on}: {pattern!r} names {len(matching)} switches", valid="one at each NIC")
     return [tuple(matching[0] for matching in found)]
 
 

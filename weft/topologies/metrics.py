@@ -337,8 +337,7 @@ def _oversubscription(fabric: FabricSpec, switches: Sequence[SwitchSpec]) -> tup
             ratios[switch.tier].append(down / up)
             roles[switch.tier][switch.role] = None
     return tuple(
-        Oversubscription(tier, tuple(roles[tier]), min(ratios[tier]), max(ratios[tier]))
-        for tier in sorted(ratios)
+        Oversubscription(tier, tuple(roles[tier]), min(ratios[tier]), max(ratios[tier])) for tier in sorted(ratios)
     )
 
 

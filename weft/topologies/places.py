@@ -36,9 +36,7 @@ def _by_coordinates(coordinates: Mapping[str, Sequence[int]]) -> Places:
         *others, behind, row, column = (0, 0, *own) if len(lengths) < 3 else own
         x, y = column * step_x + behind * _DEPTH[0], row * step_y - behind * _DEPTH[1]
         width, height = lengths[-1] * step_x + 0.5, (lengths[-2] if len(lengths) > 1 else 1) * step_y + 0.5
-        for level, (coordinate, length) in enumerate(
-            zip(reversed(others), reversed(lengths[:-3]), strict=False)
-        ):
+        for level, (coordinate, length) in enumerate(zip(reversed(others), reversed(lengths[:-3]), strict=False)):
             if level % 2 == 0:
                 x, width = x + coordinate * width, width * length + 0.5
             else:
@@ -75,9 +73,7 @@ def grid_clusters(fabric: FabricSpec, plane: int, most: int = 64) -> list[Cluste
     switches = fabric.switches_of_plane(plane)
     lengths = [1 + max(values) for values in zip(*(each.coordinates for each in switches), strict=True)]
     sizes = [1] * len(lengths)
-    while (
-        math.prod(counts := [-(-length // size) for length, size in zip(lengths, sizes, strict=True)]) > most
-    ):
+    while math.prod(counts := [-(-length // size) for length, size in zip(lengths, sizes, strict=True)]) > most:
         sizes[counts.index(max(counts))] *= 2
     blocks: dict[tuple[int, ...], list[str]] = {}
     for switch in switches:

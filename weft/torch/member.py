@@ -64,9 +64,7 @@ class Member:
 
     def _held(self, settings: Settings, timeout_s: float) -> dict[str, str]:
         try:
-            self._holder = CoordinatorProcess(
-                settings.scenario.resolve(), settings.algorithm, timeout_s, settings.out
-            )
+            self._holder = CoordinatorProcess(settings.scenario.resolve(), settings.algorithm, timeout_s, settings.out)
         except RanksError as error:
             return {"failed": str(error)}
         return {"place": str(self._holder.place)}

@@ -51,9 +51,7 @@ _NO_OPTIONS: Any = None
 def created(options: Any, settings: Any) -> WeftProcessGroup:
     """Return a group, as PyTorch asks for it; the first one, of all ranks, connects this process to the fabric."""
     if settings is not None and not isinstance(settings, Settings):
-        raise InvalidValueError(
-            f"weft: pg_options is a {type(settings).__name__}", valid="weft.torch.Settings"
-        )
+        raise InvalidValueError(f"weft: pg_options is a {type(settings).__name__}", valid="weft.torch.Settings")
     rank, count = options.group_rank, options.group_size
     timeout_s = options.timeout.total_seconds()
 
@@ -126,9 +124,7 @@ class WeftProcessGroup(NamedGroup):
 
         return self._calls.work(calls, finish, list(tensors_))
 
-    def allgather(
-        self, outputs: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any = None
-    ) -> WeftWork:
+    def allgather(self, outputs: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any = None) -> WeftWork:
         """Give every rank's tensor to all ranks."""
         (own,), (into,) = inputs, outputs
         return self._gather("all_gather", own, into, outputs)
@@ -137,14 +133,10 @@ class WeftProcessGroup(NamedGroup):
         """Give every rank's tensor to all ranks, one behind the other."""
         return self._gather("all_gather_into_tensor", own, self._calls.chunks(output), output)
 
-    def all_gather_single_coalesced(
-        self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None
-    ) -> WeftWork:
+    def all_gather_single_coalesced(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> WeftWork:
         """Gather tensors, as `all_gather_single`."""
         pairs = zip(outputs, inputs, strict=True)
-        return self._calls.together(
-            [self.all_gather_single(output, own, opts) for output, own in pairs], outputs
-        )
+        return self._calls.together([self.all_gather_single(output, own, opts) for output, own in pairs], outputs)
 
     def allgather_coalesced(
         self, outputs: Sequence[Sequence[Any]], inputs: Sequence[Any], opts: Any = None
@@ -177,9 +169,7 @@ class WeftProcessGroup(NamedGroup):
 
         return self._calls.work([call], finish, outputs)
 
-    def reduce_scatter(
-        self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], opts: Any = None
-    ) -> WeftWork:
+    def reduce_scatter(self, outputs: Sequence[Any], inputs: Sequence[Sequence[Any]], opts: Any = None) -> WeftWork:
         """Reduce tensors, each at one rank."""
         (own,), (parts,) = outputs, inputs
         return self._reduce_scatter("reduce_scatter", own, list(parts), opts)
@@ -193,9 +183,7 @@ class WeftProcessGroup(NamedGroup):
     ) -> WeftWork:
         """Reduce tensors, as `reduce_scatter_single`."""
         pairs = zip(outputs, inputs, strict=True)
-        return self._calls.together(
-            [self.reduce_scatter_single(output, own, opts) for output, own in pairs], outputs
-        )
+        return self._calls.together([self.reduce_scatter_single(output, own, opts) for output, own in pairs], outputs)
 
     def alltoall(self, outputs: Sequence[Any], inputs: Sequence[Any], opts: Any = None) -> WeftWork:
         """Give a tensor to each rank. Tensors of different sizes all travel as large as the largest."""
@@ -211,9 +199,7 @@ class WeftProcessGroup(NamedGroup):
 
     def barrier(self, opts: Any = None) -> WeftWork:
         """Wait for all ranks; the fabric carries an all-reduce of one number."""
-        return self._calls.work(
-            [self._calls.call("barrier", "allreduce", np.zeros(1, np.int32))], _nothing, []
-        )
+        return self._calls.work([self._calls.call("barrier", "allreduce", np.zeros(1, np.int32))], _nothing, [])
 
     def send(self, tensors_: Sequence[Any], destination: int, tag: int) -> WeftWork:
         """Send a tensor to a rank of the group."""
@@ -227,9 +213,7 @@ class WeftProcessGroup(NamedGroup):
         """Refuse: which rank sends first is no matter of the program alone."""
         raise InvalidValueError("weft: recv from any rank is not supported", valid="with src")
 
-    def _message(
-        self, title: str, tensors_: Sequence[Any], source: int, destination: int, tag: int
-    ) -> WeftWork:
+    def _message(self, title: str, tensors_: Sequence[Any], source: int, destination: int, tag: int) -> WeftWork:
         (tensor,) = tensors_
         if source == destination:
             raise InvalidValueError(f"weft: {title} of rank {source} with itself", valid="another rank")
@@ -269,18 +253,14 @@ class WeftProcessGroup(NamedGroup):
     def _reduce_scatter(self, title: str, own: Any, parts: list[Any], opts: Any) -> WeftWork:
         operation = operation_of(opts, [own, *parts], title)
         if {(each.numel(), each.dtype) for each in parts} != {(own.numel(), own.dtype)}:
-            raise InvalidValueError(
-                f"weft: {title} of tensors of different sizes or types", valid="all alike"
-            )
+            raise InvalidValueError(f"weft: {title} of tensors of different sizes or types", valid="all alike")
         if not own.numel():
             return self._calls.work([], _nothing, [own])
         if own.dtype in tensors.REDUCED_BY_FABRIC:
             data = np.concatenate([tensors.elements_of(each) for each in parts])
             call = self._calls.call(title, "reducescatter", data, operation=operation)
         else:
-            call = self._calls.call(
-                title, "alltoall", np.concatenate([tensors.words_of(each) for each in parts])
-            )
+            call = self._calls.call(title, "alltoall", np.concatenate([tensors.words_of(each) for each in parts]))
 
         def finish(results: list[NDArray[Any]]) -> None:
             self._calls.put_reduced(own, results[0], operation)
@@ -290,9 +270,7 @@ class WeftProcessGroup(NamedGroup):
     def _all_to_all(self, title: str, into: list[Any], parts: list[Any], outputs: Any) -> WeftWork:
         count = len(self._calls.ranks)
         if len(into) != count or len(parts) != count:
-            raise InvalidValueError(
-                f"weft: {title} of {len(parts)} into {len(into)} tensors", valid=f"{count} each"
-            )
+            raise InvalidValueError(f"weft: {title} of {len(parts)} into {len(into)} tensors", valid=f"{count} each")
         for each in (*into, *parts):
             tensors.check(each, title)
         words = [tensors.words_of(each) for each in parts]

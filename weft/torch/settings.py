@@ -40,9 +40,7 @@ class Settings:
         """Return the settings of the environment. Raises ValueError where it names no scenario."""
         scenario = environment.get("WEFT_SCENARIO")
         if not scenario:
-            raise InvalidValueError(
-                "WEFT_SCENARIO is not set", valid="the file of a scenario; ranks use its fabric"
-            )
+            raise InvalidValueError("WEFT_SCENARIO is not set", valid="the file of a scenario; ranks use its fabric")
         out = environment.get("WEFT_OUT")
         return cls(
             Path(scenario),

@@ -70,9 +70,7 @@ def reduced(parts: Sequence[Any], operation: str) -> Any:
     combined = reduce(_COMBINE[operation], parts)
     if operation != "average":
         return combined
-    return torch.div(
-        combined, len(parts), rounding_mode=None if combined.dtype.is_floating_point else "trunc"
-    )
+    return torch.div(combined, len(parts), rounding_mode=None if combined.dtype.is_floating_point else "trunc")
 
 
 def _bytes_of(tensor: Any) -> NDArray[np.uint8]:

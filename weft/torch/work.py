@@ -23,9 +23,7 @@ class WeftWork(dist._Work):
     `waited` is called with the emulated time of the end by whoever waits.
     """
 
-    def __init__(
-        self, calls: Sequence[Pending], finish: Finish, outputs: Any, waited: Callable[[int], None]
-    ) -> None:
+    def __init__(self, calls: Sequence[Pending], finish: Finish, outputs: Any, waited: Callable[[int], None]) -> None:
         super().__init__()
         self._calls, self._finish, self._outputs, self._waited = calls, finish, outputs, waited
         self._future: Any = torch.futures.Future()

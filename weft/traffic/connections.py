@@ -74,9 +74,7 @@ class Connections:
                 # A queue pair's packets carry INT or not for its whole life, so the other kind needs another
                 # connection.
                 if self._connected.get((rank, channel)) != telemetry:
-                    self._require_path(
-                        self._calls.host_of(rank), self._calls.host_of(channel.peer), channel.plane
-                    )
+                    self._require_path(self._calls.host_of(rank), self._calls.host_of(channel.peer), channel.plane)
                     self._connect_ends(rank, channel, telemetry, ends)
             self._calls.all({rank: Connect(tuple(connections)) for rank, connections in ends.items()})
         except BaseException:

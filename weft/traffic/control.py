@@ -91,9 +91,7 @@ class EndpointGroup:
             raise InvalidValueError(f"IP version {ip_version}", valid="4, 6")
         if [host.rank for host in hosts] != list(range(len(endpoints))):
             raise ValueError(f"hosts of ranks {[host.rank for host in hosts]} for {len(endpoints)} endpoints")
-        self._clock = clock or (
-            WallClock(hosts[0].epoch_ns, hosts[0].dilation) if hosts else WallClock(0, 1.0)
-        )
+        self._clock = clock or (WallClock(hosts[0].epoch_ns, hosts[0].dilation) if hosts else WallClock(0, 1.0))
         self._hosts = list(hosts)
         self._calls = EndpointCalls(endpoints, answer_timeout_s)
         self._connections = Connections(self._calls, self._hosts, ip_version, require_path)
@@ -281,9 +279,7 @@ class EndpointGroup:
             ],
         )
 
-    def prepare_traffic(
-        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: Payload = AS_BYTES
-    ) -> int:
+    def prepare_traffic(self, flows: Sequence[Flow], *, telemetry: bool = True, payload: Payload = AS_BYTES) -> int:
         """Connect the ranks as the flows need, and have those that take part make ready; returns the run.
 
         The flows are of zeros, which travel as `payload` says.
@@ -301,9 +297,7 @@ class EndpointGroup:
             flows,
         )
 
-    def prepare_workload(
-        self, flows: Sequence[Flow], *, telemetry: bool = True, payload: Payload = AS_BYTES
-    ) -> int:
+    def prepare_workload(self, flows: Sequence[Flow], *, telemetry: bool = True, payload: Payload = AS_BYTES) -> int:
         """Have the ranks make ready for many flows, each over a queue pair of its own; returns the run.
 
         The flows are of zeros, which travel as `payload` says. Raises ValueError for a flow of several queue pairs.
@@ -314,10 +308,7 @@ class EndpointGroup:
         sent, received = self._connections.of_workload(flows)
         ranks = [host.rank for host in self._hosts]
         answers = self._calls.all(
-            {
-                rank: PrepareFlows(number, tuple(sent[rank]), tuple(received[rank]), telemetry, payload)
-                for rank in ranks
-            }
+            {rank: PrepareFlows(number, tuple(sent[rank]), tuple(received[rank]), telemetry, payload) for rank in ranks}
         )
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}
@@ -326,9 +317,7 @@ class EndpointGroup:
     def prepare_service(self, parts: Mapping[int, ServicePart], requests: ServiceRequests) -> int:
         """Have ranks make requests to a service of switches ready, each with its part in a group; returns the run."""
         number = self._new_run_number()
-        answers = self._calls.all(
-            {rank: PrepareService(number, part, requests) for rank, part in parts.items()}
-        )
+        answers = self._calls.all({rank: PrepareService(number, part, requests) for rank, part in parts.items()})
         memory = {rank: answer.memory for rank, answer in answers.items()}
         return self._runs.add(number, PreparedRun(list(parts), memory, {rank: [] for rank in parts}, []))
 
@@ -349,19 +338,13 @@ class EndpointGroup:
         of_ranks: dict[int, list[Program]] = {}
         for program in programs:
             of_ranks.setdefault(program.rank, []).append(program)
-        answers = self._calls.all(
-            {rank: PrepareApplications(number, tuple(own)) for rank, own in of_ranks.items()}
-        )
+        answers = self._calls.all({rank: PrepareApplications(number, tuple(own)) for rank, own in of_ranks.items()})
         memory = {rank: answer.memory for rank, answer in answers.items()}
-        return self._runs.add(
-            number, PreparedRun(list(of_ranks), memory, {rank: [] for rank in of_ranks}, [])
-        )
+        return self._runs.add(number, PreparedRun(list(of_ranks), memory, {rank: [] for rank in of_ranks}, []))
 
     def application_records(self, run: int) -> list[ApplicationRecords]:
         """Return the findings of a run's programs, by rank in the run's order."""
-        return list(
-            self._calls.all(dict.fromkeys(self._runs.ranks(run), AskApplicationRecords(run))).values()
-        )
+        return list(self._calls.all(dict.fromkeys(self._runs.ranks(run), AskApplicationRecords(run))).values())
 
     def parameter_records(self, run: int) -> list[ParameterRecords]:
         """Return the requests of a run with a parameter store, in order of its ranks."""
@@ -457,9 +440,7 @@ class EndpointGroup:
         # Trees are numbered plane by plane, and then the next one of each.
         planes = len(self._hosts[0].nics)
         nics = tuple({tree % planes for schedule in schedules for tree in schedule.planes_aggregated()})
-        return self._runs.add(
-            number, PreparedRun(ranks, memory, written_peers, peers_of(schedules), flows, nics)
-        )
+        return self._runs.add(number, PreparedRun(ranks, memory, written_peers, peers_of(schedules), flows, nics))
 
     def start(self, run: int, start_ps: int | None = None) -> int:
         """See `PreparedRuns.start`."""
@@ -531,9 +512,7 @@ class EndpointGroup:
 
     def recorded(self, files: Sequence[Path]) -> list[int]:
         """Have every host write what it has recorded to a file (`Host.save_recorded`); returns rows lost by each."""
-        answers = self._calls.of_hosts(
-            {host.rank: SaveRecorded(str(files[host.rank])) for host in self._hosts}
-        )
+        answers = self._calls.of_hosts({host.rank: SaveRecorded(str(files[host.rank])) for host in self._hosts})
         return [answer.rows_lost for answer in answers.values()]
 
 

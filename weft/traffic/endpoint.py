@@ -128,9 +128,7 @@ def _print_answer(answer: Message) -> None:
     sys.stdout.flush()
 
 
-def _serve(
-    endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], metrics: MetricsSocket | None
-) -> None:
+def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], metrics: MetricsSocket | None) -> None:
     for line in first:
         endpoint.execute(line)
     with selectors.DefaultSelector() as selector:

@@ -73,9 +73,7 @@ class EndpointCalls:
         first_error: Exception | None = None
         for host, command in commands.items():
             try:
-                answers[host] = self._endpoints[host].read_answer(
-                    command, number, timeout_s or self.answer_timeout_s
-                )
+                answers[host] = self._endpoints[host].read_answer(command, number, timeout_s or self.answer_timeout_s)
             except Exception as error:  # kept, and raised when all answers are read
                 first_error = first_error or error
         if first_error is not None:

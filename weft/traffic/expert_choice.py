@@ -93,9 +93,7 @@ class Dispatch:
 
 
 @lru_cache(maxsize=4)
-def _dispatch(
-    choice: ExpertChoice, ranks: int, elements: int, ranks_per_host: int, rank_stride: int
-) -> Dispatch:
+def _dispatch(choice: ExpertChoice, ranks: int, elements: int, ranks_per_host: int, rank_stride: int) -> Dispatch:
     inputs = range(elements // choice.data_per_input)
     tokens = tuple(split_evenly(inputs, min(choice.tokens, len(inputs)))) if inputs else ()
     places = _Places(ranks, ranks_per_host, rank_stride)

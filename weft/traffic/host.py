@@ -57,17 +57,13 @@ class Host:
     ) -> None:
         self.config = config
         self.engine = engine
-        self.nic = _core.Nic(
-            self.engine, config.name, entropy_seed=config.entropy_seed, **config.nic_costs.options()
-        )
+        self.nic = _core.Nic(self.engine, config.name, entropy_seed=config.entropy_seed, **config.nic_costs.options())
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self.transport = HostTransport(config)
         self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
-        self._scale_up = (
-            ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
-        )
+        self._scale_up = ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
         self._connections: dict[Channel, _Connection] = {}
         # The executor's numbers of channels without a queue pair, for which others stand.
         self._suspended: dict[Channel, int] = {}

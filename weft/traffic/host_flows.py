@@ -94,9 +94,7 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
             **applied.path_of_any_frame(plane.config),
             parameters=transport.parameters if native else {},
             preset=transport.preset or "",
-            path_choice=None
-            if transport.path == "flow"
-            else partial(applied.path_choice, plane.config, plane.port),
+            path_choice=None if transport.path == "flow" else partial(applied.path_choice, plane.config, plane.port),
             as_lengths=command.payload == AS_LENGTHS,
             options={**applied.options(plane.config), "telemetry": command.telemetry},
         )

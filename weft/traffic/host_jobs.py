@@ -63,9 +63,7 @@ class HostJob:
 
     def memory(self) -> Memory:
         """Return where peers write to."""
-        return {
-            name: RemoteBuffer(region.virtual_address, region.rkey) for name, region in self._memory.items()
-        }
+        return {name: RemoteBuffer(region.virtual_address, region.rkey) for name, region in self._memory.items()}
 
     def start(self, command: Start) -> None:
         """Start the run. Raises ValueError if it runs already, or for connections and memory that are missing."""

@@ -14,9 +14,7 @@ from weft.traffic.expert_choice import skewed_popularity
 from weft.traffic.host import Host
 
 
-def drawn_requests(
-    asked: ParameterRequests, client: int
-) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
+def drawn_requests(asked: ParameterRequests, client: int) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.bool_]]:
     """Return the blocks of a client's requests, and which of them are pushes; block 0 is the most popular."""
     generator = np.random.default_rng([asked.seed, client])
     weights = skewed_popularity(asked.blocks, asked.skew)

@@ -72,9 +72,7 @@ class HostReductions:
         """Take part in a job on a plane, in place of the job of that id there; `port` is the NIC's."""
         self.leave(membership.plane, membership.job_id)
         client = self.client(membership, port, timeout_ps)
-        self._workers[membership.plane, membership.job_id] = _Worker(
-            client, self._executor.add_aggregator(client)
-        )
+        self._workers[membership.plane, membership.job_id] = _Worker(client, self._executor.add_aggregator(client))
 
     def client(self, membership: Membership, port: int, timeout_ps: int) -> _core.AggregationClient:
         """Return a client of the engine for a membership."""
@@ -143,9 +141,7 @@ class HostReductions:
     def write_contributions(self, part: StreamPart, path: str) -> Contributed:
         """Write what a stopped stream would send to a file. Raises ValueError if there is no such stream."""
         client = self._stopped(part.plane, part.job_id)
-        lanes = client.contributions(
-            part.first, part.end, part.operation.name.lower(), data_type=part.dtype.value
-        )
+        lanes = client.contributions(part.first, part.end, part.operation.name.lower(), data_type=part.dtype.value)
         lanes.tofile(path)
         return Contributed(lanes.size)
 
@@ -153,9 +149,7 @@ class HostReductions:
         """Take results of a stopped stream from a file. Raises ValueError if there is no such stream."""
         client = self._stopped(part.plane, part.job_id)
         results = np.fromfile(path, np.int32)
-        client.take_results(
-            part.first, part.end, part.operation.name.lower(), results, data_type=part.dtype.value
-        )
+        client.take_results(part.first, part.end, part.operation.name.lower(), results, data_type=part.dtype.value)
 
     def end_messages(self, plane: int, job_id: int, end: int) -> None:
         """Complete what a stopped stream's messages complete. Raises ValueError if there is no such stream."""
@@ -185,11 +179,7 @@ class HostReductions:
         if not found:
             return None
         first, *others = cast("list[dict[str, Any]]", found)
-        sums = {
-            name: value + sum(each[name] for each in others)
-            for name, value in first.items()
-            if name != _ERROR
-        }
+        sums = {name: value + sum(each[name] for each in others) for name, value in first.items() if name != _ERROR}
         errors = [each[_ERROR] for each in (first, *others) if each[_ERROR] != "success"]
         return cast("AggregationStats", {**sums, _ERROR: errors[0] if errors else "success"})
 

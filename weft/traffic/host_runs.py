@@ -92,17 +92,13 @@ class HostRuns:
             schedule = training_step_schedule(command.step, command.algorithm, command.spec, rank)
         return self._prepare_with_data(command, schedule)
 
-    def _prepare_with_data(
-        self, command: PrepareCollective | PrepareTrainingStep, schedule: Schedule
-    ) -> Prepared:
+    def _prepare_with_data(self, command: PrepareCollective | PrepareTrainingStep, schedule: Schedule) -> Prepared:
         buffers = {}
         if command.provided is not None and command.provided.data is not None:
             buffers[DATA] = command.provided.data
         elif command.buffer is not None:
             spec = command.spec
-            buffers[DATA] = map_data(
-                spec.dtype.storage, spec.element_count, Path(command.buffer), command.result
-            )
+            buffers[DATA] = map_data(spec.dtype.storage, spec.element_count, Path(command.buffer), command.result)
         else:
             schedule = schedule.of_lengths()
         prepared = self._prepare(command.run, command.payload, schedule, buffers)
@@ -116,10 +112,7 @@ class HostRuns:
         prepared = self._prepare(command.run, command.payload, schedule, {})
         nodes = [number for number, node in enumerate(schedule.nodes) if isinstance(node, Write)]
         sent = [
-            number
-            for number, flow in command.flows.items()
-            if flow.source == rank
-            for _ in range(flow.queue_pairs)
+            number for number, flow in command.flows.items() if flow.source == rank for _ in range(flow.queue_pairs)
         ]
         self._runs[command.run].flows_by_node = dict(zip(nodes, sent, strict=True))
         return prepared
@@ -333,9 +326,7 @@ class HostRuns:
         return self._runs[number]
 
 
-def flows_of_writes(
-    flows_by_node: Mapping[int, int], writes: Iterable[tuple[int, int, int, int]]
-) -> EndedFlows:
+def flows_of_writes(flows_by_node: Mapping[int, int], writes: Iterable[tuple[int, int, int, int]]) -> EndedFlows:
     """Return the flows with all writes done, from the first write's start to the last one's end.
 
     Args:

@@ -100,9 +100,7 @@ class HostTransport:
             completions,
             queue_pair=number,
             remote_queue_pair=connection.remote_queue_pair,
-            destination_mac=nic.gateway_mac
-            if connection.destination_mac is None
-            else connection.destination_mac,
+            destination_mac=nic.gateway_mac if connection.destination_mac is None else connection.destination_mac,
             destination_ip=destination_ip,
             congestion_control=self._congestion_control(nic, frame_bytes, transport),
             path_choice=self.path_choice(nic, port, number, frame_bytes),
@@ -172,9 +170,7 @@ class HostTransport:
             "parameters": dict(parameters),
         }
 
-    def _congestion_control(
-        self, nic: NicConfig, frame_bytes: int, transport: TransportSettings
-    ) -> CongestionControl:
+    def _congestion_control(self, nic: NicConfig, frame_bytes: int, transport: TransportSettings) -> CongestionControl:
         if is_class_reference(transport.congestion_control):
             spec = ClassSpec(transport.congestion_control, transport.parameters)
             return congestion_control(spec, self._path_properties(nic, frame_bytes))
@@ -182,9 +178,7 @@ class HostTransport:
             transport.congestion_control, **self._native_arguments(nic, frame_bytes, transport)
         )
 
-    def _native_arguments(
-        self, nic: NicConfig, frame_bytes: int, transport: TransportSettings
-    ) -> dict[str, Any]:
+    def _native_arguments(self, nic: NicConfig, frame_bytes: int, transport: TransportSettings) -> dict[str, Any]:
         return {
             **vars(self._path_properties(nic, frame_bytes)),
             "ack_interval_packets": transport.ack_interval_in_force,

@@ -31,9 +31,7 @@ MOST_QUEUE_BYTES = max(INT_HOP.field("queue_cells").valid_values) * QUEUE_CELL_B
 """The field reports any deeper queue as this one."""
 
 
-def stack_in_bytes(
-    telemetry: Mapping[str, Any], rates_bps: Sequence[int] = STANDARD_INT_RATES
-) -> StackInBytes:
+def stack_in_bytes(telemetry: Mapping[str, Any], rates_bps: Sequence[int] = STANDARD_INT_RATES) -> StackInBytes:
     """Turn an INT stack as the engine reports it, in wire units, into bytes and bits per second.
 
     `hops` are those stamped, in the order in which the packet met them. Timestamps are modulo 2^24 ns, tx_bytes

@@ -62,9 +62,7 @@ class JobRuns:
         """
         shared, with_data = SharedParts(), bool(buffers)
         tag = number % (MAX_RUN_TAG + 1)
-        parts = list(
-            placed.parts(self._label(number), tag, with_data=with_data, aggregation_jobs=aggregation_jobs)
-        )
+        parts = list(placed.parts(self._label(number), tag, with_data=with_data, aggregation_jobs=aggregation_jobs))
         ends = [
             (rank, channel)
             for rank, part in zip(placed.ranks, parts, strict=True)
@@ -101,9 +99,7 @@ class JobRuns:
             if call.aggregation_job is not None
             for nic in shared.schedule(call).planes_aggregated()
         }
-        return self._runs.add(
-            number, PreparedRun(list(placed.ranks), memory, written, ends, aggregated=tuple(nics))
-        )
+        return self._runs.add(number, PreparedRun(list(placed.ranks), memory, written, ends, aggregated=tuple(nics)))
 
     def _files(self, placed: PlacedRanks, directory: Path, calls_apart: bool) -> dict[int, str]:
         """Write each of a job's different operations to a file; returns the names by the identities of their slots."""

@@ -96,9 +96,7 @@ class LaneSchedule:
     ) -> None:
         self.rank, self.buffer_bytes = rank, buffer_bytes
         self.element_bytes = dtype.element_bytes
-        self.native = _core.LaneSchedule(
-            dtype.value, operation.combined_by.name.lower(), run_tag, divisor=divisor
-        )
+        self.native = _core.LaneSchedule(dtype.value, operation.combined_by.name.lower(), run_tag, divisor=divisor)
         self.has_data = True
         self.named_channels: list[nodes.Channel] = []
         self.written: set[int] = set()
@@ -170,9 +168,7 @@ class LaneSchedule:
         self.native.delay(duration_ps, 0)
         return stage
 
-    def append(
-        self, part: LaneSchedule, first_element: int, first_transfer: int, after: Sequence[int]
-    ) -> int:
+    def append(self, part: LaneSchedule, first_element: int, first_transfer: int, after: Sequence[int]) -> int:
         """Add a schedule of one stage as a stage; its data begin at an element, its scratch buffer behind ours."""
         scratch_bytes = self.buffer_bytes.get(nodes.SCRATCH, 0)
         first_channel = self.channel_row(part.named_channels)
@@ -225,9 +221,7 @@ class LaneSchedule:
         )
         self.native.send(chunk, channel, transfer, to_scratch, landing, shift, slot, ahead)
 
-    def receive(
-        self, chunk: Chunk, channel: Formula, *, transfer: int, slot: int, in_turn: bool = False
-    ) -> None:
+    def receive(self, chunk: Chunk, channel: Formula, *, transfer: int, slot: int, in_turn: bool = False) -> None:
         """Wait for the peer's transfer of these elements.
 
         It begins with the stage, as far as records say, or (`in_turn`) when the lane comes to it.

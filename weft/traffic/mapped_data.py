@@ -20,9 +20,7 @@ def map_data(dtype: str, count: int, source: Path, result: str | None) -> npt.ND
         return np.empty(0, dtype)
     wanted_bytes = count * np.dtype(dtype).itemsize
     if source.stat().st_size < wanted_bytes:
-        raise InvalidValueError(
-            f"{source} has {source.stat().st_size} bytes", valid=f"at least {wanted_bytes}"
-        )
+        raise InvalidValueError(f"{source} has {source.stat().st_size} bytes", valid=f"at least {wanted_bytes}")
     if result is None:
         return np.memmap(source, dtype, "r+", shape=(count,))
     data = np.memmap(result, dtype, "w+", shape=(count,))

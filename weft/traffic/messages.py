@@ -213,9 +213,7 @@ def _row(kind: type, readers: tuple[_Reader, ...], value: object, place: str) ->
     names = cast("tuple[str, ...]", kind._fields)  # type: ignore[attr-defined]
     if not isinstance(value, list | tuple) or len(value) != len(names):
         raise _wrong(place, value, f"a list of {', '.join(names)}")
-    return kind(
-        *(read(each, f"{place}.{name}") for read, each, name in zip(readers, value, names, strict=True))
-    )
+    return kind(*(read(each, f"{place}.{name}") for read, each, name in zip(readers, value, names, strict=True)))
 
 
 def _typed_dict(kind: Any, value: object, place: str) -> object:

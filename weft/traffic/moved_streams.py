@@ -62,9 +62,7 @@ class StoppedStreams:
             for operation, dtype in _ORDER if agreed.posted > agreed.first_message else ():
                 part = StreamPart(self._job_id, plane, agreed.first_message, agreed.posted, operation, dtype)
                 files = {rank: directory / f"rank{rank}.bin" for rank in self._ranks}
-                answers = self._calls.all(
-                    {rank: WriteContributions(part, str(file)) for rank, file in files.items()}
-                )
+                answers = self._calls.all({rank: WriteContributions(part, str(file)) for rank, file in files.items()})
                 if lanes := min(answer.lanes for answer in answers.values()):
                     # Packed integers are reduced each by itself, so their order in a lane does not matter.
                     count = lanes * LANE_BYTES // dtype.element_bytes

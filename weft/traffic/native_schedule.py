@@ -53,9 +53,7 @@ class _Builder:
         order = list(after)
         match node:
             case nodes.Write(channel, source, destination, immediate):
-                far = look_up(
-                    self.peers.get(channel.peer, {}), destination.buffer, f"rank {channel.peer}'s buffer"
-                )
+                far = look_up(self.peers.get(channel.peer, {}), destination.buffer, f"rank {channel.peer}'s buffer")
                 return self.native.add_write(
                     look_up(self.channels, channel, "channel"),
                     self.span(source),
@@ -65,9 +63,7 @@ class _Builder:
                     after=order,
                 )
             case nodes.WaitReceive(channel, immediate):
-                return self.native.add_wait_receive(
-                    look_up(self.channels, channel, "channel"), immediate, after=order
-                )
+                return self.native.add_wait_receive(look_up(self.channels, channel, "channel"), immediate, after=order)
             case nodes.Reduce(destination, source, dtype, operation):
                 return self.native.add_reduce(
                     self.span(destination),

@@ -56,15 +56,11 @@ def incast(
 ) -> list[Flow]:
     """All senders write to one receiver at once. A receiver among the senders is left out."""
     return [
-        Flow(sender, receiver, size_bytes, plane, start_ps, queue_pairs)
-        for sender in senders
-        if sender != receiver
+        Flow(sender, receiver, size_bytes, plane, start_ps, queue_pairs) for sender in senders if sender != receiver
     ]
 
 
-def permutation(
-    rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0, queue_pairs: int = 1
-) -> list[Flow]:
+def permutation(rank_count: int, size_bytes: int, plane: int = 0, seed: int = 0, queue_pairs: int = 1) -> list[Flow]:
     """Every rank sends to one other and receives from one other: a seeded random cycle through all ranks.
 
     Raises ValueError for fewer than two ranks.
@@ -74,9 +70,7 @@ def permutation(
     order = list(range(rank_count))
     random.Random(seed).shuffle(order)
     following = dict(zip(order, [*order[1:], order[0]], strict=True))
-    return [
-        Flow(rank, following[rank], size_bytes, plane, queue_pairs=queue_pairs) for rank in range(rank_count)
-    ]
+    return [Flow(rank, following[rank], size_bytes, plane, queue_pairs=queue_pairs) for rank in range(rank_count)]
 
 
 def flows_by_rank(flows: Sequence[Flow]) -> dict[int, dict[int, Flow]]:
@@ -102,9 +96,7 @@ def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> Ran
         if flow.source == flow.destination:
             raise ValueError(f"flow {number} goes from rank {flow.source} to itself")
         if not 0 < flow.size_bytes <= MAX_FLOW_BYTES:
-            raise InvalidValueError(
-                f"flow {number} of {flow.size_bytes} bytes", valid=f"1 to {MAX_FLOW_BYTES}"
-            )
+            raise InvalidValueError(f"flow {number} of {flow.size_bytes} bytes", valid=f"1 to {MAX_FLOW_BYTES}")
         if flow.start_ps < 0:
             raise InvalidValueError(f"flow {number} starts at {flow.start_ps} ps", valid="0 or later")
         most_queue_pairs = min(flow.size_bytes, MAX_FLOW_QUEUE_PAIRS)

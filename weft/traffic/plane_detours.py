@@ -40,9 +40,7 @@ class PlaneDetours:
     stand for at present.
     """
 
-    def __init__(
-        self, losses: Callable[[], Losses] | None, connections: Connections, calls: EndpointCalls
-    ) -> None:
+    def __init__(self, losses: Callable[[], Losses] | None, connections: Connections, calls: EndpointCalls) -> None:
         self._losses = losses
         self._connections, self._calls = connections, calls
         self.moved: dict[Connection, None] = {}
@@ -84,11 +82,7 @@ class PlaneDetours:
         if not lost.nics or not lost.nics_in_use:
             return
         ends = dict.fromkeys(end for each in (*connections, *self._stands_for) for end in _both_ends(each))
-        away = [
-            end
-            for end in ends
-            if end[1].plane in lost.nics and not end[1].is_scale_up and end not in self.moved
-        ]
+        away = [end for end in ends if end[1].plane in lost.nics and not end[1].is_scale_up and end not in self.moved]
         if away:
             self._move(away, sorted(lost.nics_in_use), telemetry)
 

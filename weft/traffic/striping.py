@@ -18,9 +18,7 @@ def stripe(element_count: int, plane_rates_bps: Sequence[int]) -> list[range]:
     of rate 0 is not used. Raises ValueError if there is no other, or for a rate below 0.
     """
     if min(plane_rates_bps, default=0) < 0 or not any(plane_rates_bps):
-        raise InvalidValueError(
-            f"plane rates {list(plane_rates_bps)}", valid="none below 0, one or more above 0"
-        )
+        raise InvalidValueError(f"plane rates {list(plane_rates_bps)}", valid="none below 0, one or more above 0")
     blocks = -(-element_count // BLOCK_ELEMENTS)
     total_bps = sum(plane_rates_bps)
     shares = [blocks * rate // total_bps for rate in accumulate(plane_rates_bps)]

@@ -44,9 +44,7 @@ class TrainingStep:
         if min([*numbers, self.bucket_bytes, self.optimizer_ps], default=0) < 0:
             raise ValueError(f"a training step with a negative number: {self}")
         if self.gradient_count == 0:
-            raise InvalidValueError(
-                "a training step without gradients", valid="at least one layer that has some"
-            )
+            raise InvalidValueError("a training step without gradients", valid="at least one layer that has some")
 
     @property
     def gradient_count(self) -> int:
@@ -74,9 +72,7 @@ class TrainingStep:
         return [(range(start, end), passed) for (start, _), (end, passed) in pairwise(ends)]
 
 
-def training_step_schedule(
-    step: TrainingStep, algorithm: str, spec: CollectiveSpec, rank: int
-) -> LaneSchedule:
+def training_step_schedule(step: TrainingStep, algorithm: str, spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """Return what a rank does in a step; `spec.element_count` is the step's `gradient_count`.
 
     Raises ValueError for what the algorithm cannot do, and for buckets with more transfers than immediates.
@@ -99,9 +95,7 @@ def training_step_schedule(
         if not isinstance(part, LaneSchedule):
             raise ValueError(f"{algorithm} has no lanes, which a training step's all-reduce needs")
         if part.native.transfer_limit > transfers_each:
-            raise ValueError(
-                f"a bucket has more than {transfers_each} transfers (use larger pieces or buckets)"
-            )
+            raise ValueError(f"a bucket has more than {transfers_each} transfers (use larger pieces or buckets)")
         begin = schedule.add_delay(0, [backward[passed - 1], *reduced])
         bucket = schedule.append(part, gradients.start, number * transfers_each, [begin])
         reduced = [schedule.add_delay(0, [begin, bucket])]

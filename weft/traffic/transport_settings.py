@@ -130,9 +130,7 @@ class TransportSettings(CongestionSettings):
         given = ((option, in_force.get(key)) for option, key in _KEYS_OF_OPTIONS.items())
         return cast("RcOptions", {option: value for option, value in given if value is not None})
 
-    def _reordering_window(
-        self, base_round_trip_ps: int, timeout_ps: int, lossless: bool, traits: PathTraits
-    ) -> int:
+    def _reordering_window(self, base_round_trip_ps: int, timeout_ps: int, lossless: bool, traits: PathTraits) -> int:
         """Return how much later than a packet one of its class may have been sent that arrives before it.
 
         Where nothing is dropped, a packet that is overtaken waits on its path: one that is missing for as long as the
@@ -167,9 +165,7 @@ def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | N
 
     Raises ValueError naming the valid ones.
     """
-    presets = (
-        [] if is_class_reference(congestion_control) else congestion_control_kind(congestion_control).presets
-    )
+    presets = [] if is_class_reference(congestion_control) else congestion_control_kind(congestion_control).presets
     if not presets and name is None:
         return None
     found = next((preset for preset in presets if name in (None, preset.name)), None)

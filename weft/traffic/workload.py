@@ -62,9 +62,7 @@ def poisson_flows(
     return sorted(flows, key=lambda flow: (flow.start_ps, flow.source))
 
 
-def _arrivals_ps(
-    draws: np.random.Generator, mean_interval_ps: float, duration_ps: int
-) -> npt.NDArray[np.int64]:
+def _arrivals_ps(draws: np.random.Generator, mean_interval_ps: float, duration_ps: int) -> npt.NDArray[np.int64]:
     """Return the times before `duration_ps` at which a Poisson process fires."""
     blocks = []
     reached_ps = 0.0

@@ -57,9 +57,7 @@ class Field:
             if not 0 <= value < 1 << self.bits:
                 raise ValueError(f"field {self.name}: {value} does not fit {self.bits} bits")
         if not self.notes.keys() <= self.values.keys():
-            raise ValueError(
-                f"field {self.name}: notes on {sorted(self.notes)}, names of {sorted(self.values)}"
-            )
+            raise ValueError(f"field {self.name}: notes on {sorted(self.notes)}, names of {sorted(self.values)}")
 
     @property
     def valid_values(self) -> range | tuple[int, ...]:
@@ -149,9 +147,7 @@ class Header:
         for each in self.fields:
             if each.name == name:
                 return each
-        raise KeyError(
-            f"{self.name} has no field {name!r} (valid: {', '.join(each.name for each in self.fields)})"
-        )
+        raise KeyError(f"{self.name} has no field {name!r} (valid: {', '.join(each.name for each in self.fields)})")
 
     def field(self, name: str) -> Field:
         """Return a field that is a number. Raises KeyError for a list, and as indexing does."""

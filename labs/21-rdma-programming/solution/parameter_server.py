@@ -34,9 +34,7 @@ class Server(rdma.Program):
                 qp.post_recv(rdma.RecvWR())
             self.queue_pairs[qp.qp_num] = number, qp
             slots = gradients.addr + number * self.gradients[0].nbytes
-            await listener.accept(
-                qp, {"weights": [weights.rkey, weights.addr], "slots": [gradients.rkey, slots]}
-            )
+            await listener.accept(qp, {"weights": [weights.rkey, weights.addr], "slots": [gradients.rkey, slots]})
         running = len(workers)
         while running:
             for completion in await self.cq.poll(64):

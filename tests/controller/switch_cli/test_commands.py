@@ -95,13 +95,7 @@ class Switch:
     def send(self, destination: str = "10.0.1.1") -> dict[int, bytes]:
         """Send a frame from port 1 and return those that leave, by port."""
         octets = bytes(int(octet) for octet in destination.split("."))
-        frame = (
-            bytes(Ether(dst="02:00:00:00:00:09", type=0x0800))
-            + b"\x0a\0\0\7"
-            + octets
-            + b"\x11\x40"
-            + bytes(40)
-        )
+        frame = bytes(Ether(dst="02:00:00:00:00:09", type=0x0800)) + b"\x0a\0\0\7" + octets + b"\x11\x40" + bytes(40)
         return {output.port: output.data for output in self.oracle.process(1, frame, Timing())}
 
 
@@ -355,9 +349,7 @@ def test_queues_are_set_and_the_time_is_told(managed: WiredSwitches, tmp_path: P
 
 
 def test_ports_with_flow_control_have_the_rate_of_their_links() -> None:
-    flow_control = PfcConfig(
-        classes=(3,), source_mac="02:00:00:00:00:01", xoff_bytes=9000, headroom_bytes=9000
-    )
+    flow_control = PfcConfig(classes=(3,), source_mac="02:00:00:00:00:01", xoff_bytes=9000, headroom_bytes=9000)
     ports = (
         PortConfig(port=1, rate_bps=10**9, pfc=flow_control),
         PortConfig(port=2, rate_bps=10**9),
@@ -412,9 +404,7 @@ def test_rates_of_a_tables_meter_are_those_of_all_its_entries_and_of_later_ones(
     assert said[4] == said[5]
     assert said[4].splitlines()[0] == "0: info rate = 1e-06, burst size = 2"
     for destination in ("10.0.1.1", "10.0.1.2"):
-        assert [list(switch.send(destination)) for _ in range(3)] == [[2], [2], []], (
-            "a burst of two, then red"
-        )
+        assert [list(switch.send(destination)) for _ in range(3)] == [[2], [2], []], "a burst of two, then red"
     assert [list(switch.send("10.0.1.3")) for _ in range(3)] == [[2]] * 3, "no entry, no meter"
 
 
@@ -519,9 +509,7 @@ def test_the_program_is_shown(switch: Switch) -> None:
 
 
 def invoke(switch: Switch, *arguments: str, **options: Any) -> Any:
-    return CliRunner().invoke(
-        weft, ["switch-cli", "--device-id", str(DEVICE), switch.address, *arguments], **options
-    )
+    return CliRunner().invoke(weft, ["switch-cli", "--device-id", str(DEVICE), switch.address, *arguments], **options)
 
 
 def test_weft_switch_cli_runs_files_input_and_words(switch: Switch, tmp_path: Path) -> None:
@@ -538,9 +526,7 @@ def test_a_file_says_its_line(switch: Switch, tmp_path: Path) -> None:
     file = tmp_path / "s1-commands.txt"
     file.write_text("show_tables\ntable_add ipv4_lpm drop 1/99 =>\n")
     result = invoke(switch, "--file", str(file))
-    assert f"{file}, line 2: table_add: match field hdr.ipv4.dst: prefix length: '99'" in str(
-        result.exception
-    )
+    assert f"{file}, line 2: table_add: match field hdr.ipv4.dst: prefix length: '99'" in str(result.exception)
     again = invoke(switch, input="show_tables\nfoo\n")
     assert "standard input, line 2: unknown command 'foo'" in str(again.exception)
 

@@ -24,18 +24,14 @@ def random_job(seed: int, collectives: tuple[CollectiveCall, ...] = CALLS) -> Jo
     ranks = draws.randint(2, 6)
     groups = (Group("all", tuple(range(ranks))), Group("pair", (1, 0)), Group("pair", (0, 1)))
     builders = [OperationsBuilder() for _ in range(ranks)]
-    peers = [
-        draws.sample([each for each in range(ranks) if each != rank], ranks - 1) for rank in range(ranks)
-    ]
+    peers = [draws.sample([each for each in range(ranks) if each != rank], ranks - 1) for rank in range(ranks)]
     own_groups = [draws.sample([0, 1, 2] if rank < 2 else [0], 3 if rank < 2 else 1) for rank in range(ranks)]
     for _ in range(draws.randint(1, 30)):
         kind = draws.randrange(4)
         if kind == 0:
             source, destination = draws.sample(range(ranks), 2)
             size, tag = draws.choice([0, 1, 10**6]), draws.choice([0, 5, 1 << 40])
-            builders[source].send(
-                peers[source].index(destination), size, tag, **common(draws, builders[source])
-            )
+            builders[source].send(peers[source].index(destination), size, tag, **common(draws, builders[source]))
             builders[destination].receive(
                 peers[destination].index(source), size, tag, **common(draws, builders[destination])
             )
@@ -48,18 +44,14 @@ def random_job(seed: int, collectives: tuple[CollectiveCall, ...] = CALLS) -> Jo
             builder = builders[draws.randrange(ranks)]
             duration_ps = draws.choice([0, 1, 1_499_999, 10**9])
             if kind == 2:
-                builder.compute(
-                    duration_ps, **{**common(draws, builder), "stream": draws.choice([-1, 0, 1, 7])}
-                )
+                builder.compute(duration_ps, **{**common(draws, builder), "stream": draws.choice([-1, 0, 1, 7])})
             else:
                 builder.timer(duration_ps, name=draws.choice(NAMES))
     parts = tuple(
         RankPart(builder.build(), tuple(peers[rank]), tuple(own_groups[rank]), draws.choice([1.0, 1.25]))
         for rank, builder in enumerate(builders)
     )
-    return Job(
-        draws.choice(["", "job"]), parts, groups, collectives, {"grad": 3} if draws.random() < 0.5 else {}
-    )
+    return Job(draws.choice(["", "job"]), parts, groups, collectives, {"grad": 3} if draws.random() < 0.5 else {})
 
 
 def common(draws: random.Random, builder: OperationsBuilder) -> dict:
@@ -78,9 +70,7 @@ def common(draws: random.Random, builder: OperationsBuilder) -> dict:
 def differences(ours: Job, theirs: Job) -> list[str]:
     """Say what differs between two jobs, but for which ranks share their operations."""
     found = [
-        key
-        for key in ("name", "groups", "calls", "traffic_classes")
-        if getattr(ours, key) != getattr(theirs, key)
+        key for key in ("name", "groups", "calls", "traffic_classes") if getattr(ours, key) != getattr(theirs, key)
     ]
     if len(ours.parts) != len(theirs.parts):
         return [*found, "ranks"]

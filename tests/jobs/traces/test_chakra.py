@@ -213,9 +213,7 @@ def test_computations_take_their_time_or_that_of_the_roofline(trace):
     operations = read_trace(path, options=ReadOptions(roofline=roofline)).job.parts[0].operations
     assert operations.duration_ps.tolist() == [3_000_000, 10**9, 5_000_000, 3_000_000, 2_000_000, 0]
     assert operations.stream.tolist() == [0, 0, 0, 1, 2, -1]
-    assert refusal(path) == (
-        "x.0.et: node 4: 0 operations on 2000 B and no duration, so an accelerator must be given"
-    )
+    assert refusal(path) == ("x.0.et: node 4: 0 operations on 2000 B and no duration, so an accelerator must be given")
 
 
 @pytest.mark.parametrize("flops_per_s", [1.0, 1e-300])
@@ -291,9 +289,7 @@ def test_what_keeps_a_job_from_its_end_is_named_by_file_and_node(trace):
         "x: the job cannot finish\n"
         "rank 0, x.0.et: node 3 (send of 8 B to rank 1, tag 0): no operation of rank 1 receives it"
     )
-    message = refusal(
-        trace([node(3, NodeType.COMPUTE, after=[4]), node(4, NodeType.COMPUTE, after=[3])], [COMPUTE])
-    )
+    message = refusal(trace([node(3, NodeType.COMPUTE, after=[4]), node(4, NodeType.COMPUTE, after=[3])], [COMPUTE]))
     assert (
         "x.0.et: node 3 (compute), which waits for rank 0, x.0.et: node 4 (compute), which waits for the first"
         in message

@@ -113,9 +113,7 @@ def test_an_item_that_is_exported_takes_as_long_as_a_trace(tmp_path, item, kind,
 
 
 def test_what_is_no_job_is_not_exported(tmp_path):
-    (tmp_path / "s.yaml").write_text(
-        json.dumps({"clock": "virtual", "fabric": FABRIC, "traffic": [{"incast": "h0"}]})
-    )
+    (tmp_path / "s.yaml").write_text(json.dumps({"clock": "virtual", "fabric": FABRIC, "traffic": [{"incast": "h0"}]}))
     for item, said in ((0, "traffic[0] is of kind incast, which is no job"), (1, "has 1 (valid: 0 to 0)")):
         result = invoke("export", tmp_path / "s.yaml", tmp_path / "job", "--item", item)
         assert isinstance(result.exception, BadInputError)

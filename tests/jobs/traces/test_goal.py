@@ -76,9 +76,7 @@ def test_a_large_message_is_waited_for(goal):
 
 def test_the_overhead_is_computation_before_a_send_and_after_a_receive(goal):
     text = EXCHANGE.replace("/* over the\nfirst NIC */ l3", "\nl3")
-    one, two = (
-        part.operations for part in read_trace(goal(text), options=ReadOptions(send_overhead_ps=70)).job.parts
-    )
+    one, two = (part.operations for part in read_trace(goal(text), options=ReadOptions(send_overhead_ps=70)).job.parts)
     assert one.kind.tolist() == [Kind.COMPUTE, Kind.COMPUTE, Kind.SEND, Kind.COMPUTE]
     assert one.duration_ps.tolist() == [100_000, 70, 0, 1000]
     assert one.stream.tolist() == [2, 1, -1, 0]

@@ -22,9 +22,7 @@ RATE_BPS = 100 * 10**9
 
 @pytest.fixture(scope="module")
 def fabric():
-    topology = topologies.leaf_spine(
-        planes=1, leaves=1, spines=0, hosts_per_leaf=HOSTS, host_rate_bps=RATE_BPS
-    )
+    topology = topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=HOSTS, host_rate_bps=RATE_BPS)
     with Fabric(topology, clock="virtual") as running:
         yield running
 
@@ -87,9 +85,7 @@ def test_messages_one_after_the_other(fabric, tmp_path, sizes, overhead_ps):
         ("allgather", 8_000_000, HOSTS - 1, 1_000_000, True),
     ],
 )
-def test_collectives_as_messages(
-    fabric, tmp_path, collective, size_bytes, messages, message_bytes, is_both_ways
-):
+def test_collectives_as_messages(fabric, tmp_path, collective, size_bytes, messages, message_bytes, is_both_ways):
     builder = OperationsBuilder()
     builder.collective(0, 0)
     job = Job(

@@ -4,12 +4,7 @@ from typing import ClassVar
 
 import weft
 
-FRAME = (
-    bytes.fromhex("020000000002020000000001")
-    + (0x1235).to_bytes(2, "big")
-    + (2).to_bytes(2, "big")
-    + bytes(46)
-)
+FRAME = bytes.fromhex("020000000002020000000001") + (0x1235).to_bytes(2, "big") + (2).to_bytes(2, "big") + bytes(46)
 """For the switch's port 2."""
 
 

@@ -61,9 +61,7 @@ def test_hidden_communication_is_not_exposed():
     second = builder.compute(20, after=[first], category="backward")
     timer = builder.timer(70)
     builder.compute(4, after=[reduced, second, timer], category="optimizer")
-    job = Job(
-        "one", (RankPart(builder.build(), (), (0,)),), (Group("alone", (0,)),), (CollectiveCall("x", 4),)
-    )
+    job = Job("one", (RankPart(builder.build(), (), (0,)),), (Group("alone", (0,)),), (CollectiveCall("x", 4),))
     (found,) = breakdowns(job, [times((0, 10), (10, 44), (10, 30), (0, 70), (70, 74))])
     # The timer, not the collective, was the last to be waited for.
     assert shown(found) == ({"backward": 30, "optimizer": 4}, {}, 0, 40)
@@ -78,9 +76,7 @@ def test_a_gap_is_followed_back_through_what_led_to_it():
     gathered = builder.collective(0, 0, after=[scattered], category="expert")
     builder.compute(10, after=[gathered])
     builder.compute(3, stream=1)
-    job = Job(
-        "one", (RankPart(builder.build(), (), (0,)),), (Group("alone", (0,)),), (CollectiveCall("x", 4),)
-    )
+    job = Job("one", (RankPart(builder.build(), (), (0,)),), (Group("alone", (0,)),), (CollectiveCall("x", 4),))
     (found,) = breakdowns(job, [times((0, 10), (10, 16), (18, 30), (30, 40), (0, 14))])
     # A second stream computes until 14.
     assert shown(found) == ({"": 24}, {"tensor": 2, "expert": 12}, 0, 2)

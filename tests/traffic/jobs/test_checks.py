@@ -41,13 +41,8 @@ def test_sends_and_receives_without_the_other_are_named():
     one.send(0, 10, tag=3)
     two.receive(0, 10, tag=4, name="grad")
     message = refusal(job(one, two))
-    assert (
-        "rank 0, operation 0 (send of 10 B to rank 1, tag 3): no operation of rank 1 receives it" in message
-    )
-    assert (
-        "rank 1, operation 0 'grad' (receive of 10 B from rank 0, tag 4): no operation of rank 0 sends it"
-        in message
-    )
+    assert "rank 0, operation 0 (send of 10 B to rank 1, tag 3): no operation of rank 1 receives it" in message
+    assert "rank 1, operation 0 'grad' (receive of 10 B from rank 0, tag 4): no operation of rank 0 sends it" in message
 
 
 def test_places_are_what_the_reader_of_a_file_says():

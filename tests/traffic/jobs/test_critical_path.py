@@ -27,9 +27,7 @@ def times(*pairs: tuple[int, int]) -> Times:
 
 
 def shown(path):
-    return [
-        (each.kind.value, each.rank, each.begin_ps, each.end_ps, each.category) for each in path.stretches
-    ]
+    return [(each.kind.value, each.rank, each.begin_ps, each.end_ps, each.category) for each in path.stretches]
 
 
 def test_a_message_leads_to_its_sender():
@@ -119,10 +117,7 @@ def test_time_that_nothing_explains_is_a_wait():
 
 
 def test_a_job_of_nothing_has_no_path():
-    assert (
-        critical_path(Job("none", (RankPart(OperationsBuilder().build()),)), [times_of_nothing()]).duration_ps
-        == 0
-    )
+    assert critical_path(Job("none", (RankPart(OperationsBuilder().build()),)), [times_of_nothing()]).duration_ps == 0
 
 
 def times_of_nothing():
@@ -148,9 +143,7 @@ def test_the_path_of_an_ideal_run_is_whole(job):
 
 @pytest.fixture(scope="module")
 def fabric():
-    with Fabric(
-        topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual"
-    ) as running:
+    with Fabric(topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as running:
         yield running
 
 

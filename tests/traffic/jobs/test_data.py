@@ -56,9 +56,7 @@ def job_of_all_collectives(groups=GROUPS):
         builder.receive(1, 100_000)
         peers = (ranks[rank - 1], (rank + 1) % len(ranks))
         parts.append(RankPart(builder.build(), peers, tuple(own)))
-    return Job(
-        "all collectives", tuple(parts), tuple(Group(str(ranks), ranks) for ranks in groups), tuple(calls)
-    )
+    return Job("all collectives", tuple(parts), tuple(Group(str(ranks), ranks) for ranks in groups), tuple(calls))
 
 
 def test_all_collectives_are_exact_in_groups_of_any_size_at_once():
@@ -66,9 +64,7 @@ def test_all_collectives_are_exact_in_groups_of_any_size_at_once():
     assert {call.collective for call in job.calls} == set(COLLECTIVE_KINDS)
     algorithms = {call.algorithm for call in job.calls}
     assert algorithms == {"ring", "tree", "halving-doubling", "direct", "pairwise", "dissemination"}
-    with Fabric(
-        topologies.leaf_spine(planes=2, leaves=3, spines=2, hosts_per_leaf=4), clock="virtual"
-    ) as fabric:
+    with Fabric(topologies.leaf_spine(planes=2, leaves=3, spines=2, hosts_per_leaf=4), clock="virtual") as fabric:
         run = fabric.run_job(job, data="random")
         fabric.packet_conservation()
     assert run.verdict is not None
@@ -79,9 +75,7 @@ def test_all_collectives_are_exact_in_groups_of_any_size_at_once():
 
 def test_data_take_the_time_of_lengths():
     job = job_of_all_collectives(((0, 1, 2), (3, 1)))
-    with Fabric(
-        topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual"
-    ) as fabric:
+    with Fabric(topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as fabric:
         random, lengths = (fabric.run_job(job, data=data) for data in ("random", "lengths"))
     assert random.duration_ps == lengths.duration_ps
     assert lengths.verdict is None
@@ -143,9 +137,7 @@ def test_all_collectives_are_exact_under_the_real_clock():
     """By processes that read their parts from files, over two planes: groups of 2, 3, 7, 8 and 12 at once."""
     job = job_of_all_collectives()
     assert {call.collective for call in job.calls} == set(COLLECTIVE_KINDS)
-    with Fabric(
-        topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=6), clock="real"
-    ) as fabric:
+    with Fabric(topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=6), clock="real") as fabric:
         run = fabric.run_job(job, data="random", timeout_s=120)
     assert run.verdict is not None
     assert run.verdict.ok

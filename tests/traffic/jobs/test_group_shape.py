@@ -32,9 +32,7 @@ def test_shapes(hosts, shape):
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=12))
 def test_a_spec_of_a_shape_knows_who_shares_a_host(hosts):
-    spec = CollectiveSpec(
-        len(hosts), 1024, DataType.INT32, Operation.SUM, (10**9,), **group_shape(hosts)._asdict()
-    )
+    spec = CollectiveSpec(len(hosts), 1024, DataType.INT32, Operation.SUM, (10**9,), **group_shape(hosts)._asdict())
     for rank, host in enumerate(hosts):
         for other, other_host in enumerate(hosts):
             assert spec.share_a_host(rank, other) == (host == other_host)

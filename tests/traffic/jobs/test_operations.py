@@ -80,9 +80,7 @@ def test_a_missing_predecessor_is_named():
         builder.build()
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=30), st.randoms(use_true_random=False)
-)
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 3)), max_size=30), st.randoms(use_true_random=False))
 def test_both_ends_give_a_transfer_the_same_number(transfers, random):
     """Matching is by peer and tag, first with first; the receiver may post in any order."""
     sender, receivers = OperationsBuilder(), defaultdict(OperationsBuilder)

@@ -21,9 +21,7 @@ CALLS = (
 
 @pytest.fixture(scope="module")
 def fabric():
-    with Fabric(
-        topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual"
-    ) as running:
+    with Fabric(topologies.leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=2), clock="virtual") as running:
         yield running
 
 
@@ -57,9 +55,7 @@ def jobs(draw):
             peer = draw(st.integers(0, RANKS - 1).filter(lambda other, rank=rank: other != rank))
             size_bytes = draw(st.sampled_from((0, 1, 5000, 70_000)))
             counts[rank, peer] += 1
-            builders[rank].send(
-                peer - (peer > rank), size_bytes, counts[rank, peer], stream=stream, **edges(rank)
-            )
+            builders[rank].send(peer - (peer > rank), size_bytes, counts[rank, peer], stream=stream, **edges(rank))
             builders[peer].receive(rank - (rank > peer), size_bytes, counts[rank, peer], **edges(peer))
         else:
             group, call = draw(st.integers(0, len(GROUPS) - 1)), draw(st.integers(0, len(CALLS) - 1))
@@ -130,8 +126,6 @@ def check_messages(job, run):
             for operation in operations.of_kind(kind):
                 peer, tag = part.peers[operations.target[operation]], int(operations.tag[operation])
                 ends = (rank, peer, tag) if kind is Kind.SEND else (peer, rank, tag)
-                found[ends] = (
-                    times.started_ps[operation] if kind is Kind.SEND else times.finished_ps[operation]
-                )
+                found[ends] = times.started_ps[operation] if kind is Kind.SEND else times.finished_ps[operation]
     assert sent.keys() == received.keys()
     assert all(received[ends] > start_ps for ends, start_ps in sent.items())

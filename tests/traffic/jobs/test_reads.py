@@ -18,9 +18,7 @@ MEBIBYTE = 1 << 20
 
 
 def leaf(hosts, **given):
-    return topologies.leaf_spine(
-        planes=1, leaves=1, spines=0, hosts_per_leaf=hosts, host_rate_bps=LINK_BPS, **given
-    )
+    return topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=hosts, host_rate_bps=LINK_BPS, **given)
 
 
 def reading_job(reads, ranks):
@@ -54,9 +52,7 @@ def test_a_read_takes_its_request_and_the_bytes_of_its_response():
 def test_large_reads_are_striped_over_planes():
     one, two = (
         duration_ps(
-            topologies.leaf_spine(
-                planes=planes, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=LINK_BPS
-            ),
+            topologies.leaf_spine(planes=planes, leaves=1, spines=0, hosts_per_leaf=2, host_rate_bps=LINK_BPS),
             {0: [(1, 4 * MEBIBYTE)]},
             2,
         )

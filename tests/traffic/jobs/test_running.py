@@ -14,9 +14,7 @@ LINK_BPS = 100 * 10**9
 
 
 def leaf(hosts=HOSTS, **given):
-    return topologies.leaf_spine(
-        planes=1, leaves=1, spines=0, hosts_per_leaf=hosts, host_rate_bps=LINK_BPS, **given
-    )
+    return topologies.leaf_spine(planes=1, leaves=1, spines=0, hosts_per_leaf=hosts, host_rate_bps=LINK_BPS, **given)
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +40,7 @@ def collective_alone(collective, ranks, size_bytes, algorithm=""):
     operations = OperationsBuilder()
     operations.collective(0, 0)
     nothing, one = OperationsBuilder().build(), operations.build()
-    parts = [
-        RankPart(one, (), (0,)) if rank in ranks else RankPart(nothing) for rank in range(max(ranks) + 1)
-    ]
+    parts = [RankPart(one, (), (0,)) if rank in ranks else RankPart(nothing) for rank in range(max(ranks) + 1)]
     return Job(
         collective,
         tuple(parts),
@@ -195,9 +191,7 @@ def test_jobs_run_beside_each_other_each_from_its_start_on(fabric):
     def program(builder):
         builder.collective(0, 0)
 
-    job = job_of(
-        program, program, groups=[Group("both", (0, 1))], calls=[CollectiveCall("allreduce", 500_000)]
-    )
+    job = job_of(program, program, groups=[Group("both", (0, 1))], calls=[CollectiveCall("allreduce", 500_000)])
     first, second = fabric.run_jobs([PlacedJob(job, (0, 1)), PlacedJob(job, (4, 5), start_ps=3_000_000)])
     assert second.started_ps == first.started_ps + 3_000_000
     assert first.duration_ps == second.duration_ps
@@ -295,12 +289,8 @@ def test_a_job_that_does_not_end_in_time_is_an_error_and_leaves_the_fabric_usabl
         builder.collective(0, 0)
         builder.compute(10**10)
 
-    job = job_of(
-        program, program, groups=[Group("both", (0, 1))], calls=[CollectiveCall("allreduce", 1 << 26)]
-    )
-    waits = (
-        r"after 0 of 2 steps.*; rank 0 at operation 0 \(collective allreduce of 67108864 B in group 'both'\)"
-    )
+    job = job_of(program, program, groups=[Group("both", (0, 1))], calls=[CollectiveCall("allreduce", 1 << 26)])
+    waits = r"after 0 of 2 steps.*; rank 0 at operation 0 \(collective allreduce of 67108864 B in group 'both'\)"
     with pytest.raises(CheckFailedError, match=waits):
         fabric.run_job(job, timeout_s=0.001)
     assert fabric.run_job(job_of(lambda builder: builder.compute(5))).duration_ps == 5

@@ -152,9 +152,7 @@ def test_classes_travel_apart_between_processes():
     assert run.verdict.ok
     used = {
         f"{name}:{number}": {
-            each
-            for each, counted in enumerate(port["transmit"]["classes"])
-            if counted["transmitted"]["packets"]
+            each for each, counted in enumerate(port["transmit"]["classes"]) if counted["transmitted"]["packets"]
         }
         for name, switch in switches.items()
         for number, port in switch["ports"].items()

@@ -74,9 +74,7 @@ def job():
 def test_bytes_per_link_equal_the_analytic_traffic_matrix(hosts_per_leaf):
     """Each packet of a message has its headers, the first one the address, the last one the immediate."""
     leaves = RANKS // hosts_per_leaf
-    fabric = topologies.leaf_spine(
-        planes=1, leaves=leaves, spines=int(leaves > 1), hosts_per_leaf=hosts_per_leaf
-    )
+    fabric = topologies.leaf_spine(planes=1, leaves=leaves, spines=int(leaves > 1), hosts_per_leaf=hosts_per_leaf)
     packets, sent_bytes = Counter[str](), Counter[str]()
     for (source, destination), sizes in analytic_matrix().items():
         (path,) = shortest_paths(fabric, f"h{source}", f"h{destination}", 0)
@@ -99,10 +97,7 @@ def test_gradients_that_the_network_sums_cross_each_link_once():
     model = Transformer(layers=2, hidden=64, heads=2, feed_forward=128, vocabulary=512, sequence=64)
     job = training_job(TrainingPlan(model, Parallelism(data=4), algorithms={"data": "in-network"}))
     operations = job.parts[0].operations
-    calls = [
-        job.calls[operations.calls[slot][1]]
-        for slot in operations.target[operations.of_kind(Kind.COLLECTIVE)]
-    ]
+    calls = [job.calls[operations.calls[slot][1]] for slot in operations.target[operations.of_kind(Kind.COLLECTIVE)]]
     data_packets = [-(-call.size_bytes // 256) for call in calls]
     assert sent_bytes(job, 0) == {"data": sum(call.size_bytes for call in calls)}
     fabric = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2)
@@ -110,9 +105,7 @@ def test_gradients_that_the_network_sums_cross_each_link_once():
         running.run_job(job)
         found = transmitted(running)
     assert len(found) == 2 * len(fabric.links)
-    assert {each["packets"] for each in found.values()} == {
-        sum(each + -(-each // 64) for each in data_packets)
-    }
+    assert {each["packets"] for each in found.values()} == {sum(each + -(-each // 64) for each in data_packets)}
 
 
 def transmitted(running):

@@ -72,10 +72,7 @@ class Bmv2Switches:
     @property
     def addresses(self) -> dict[str, tuple[str, int]]:
         """P4Runtime address and device id of each switch, by name."""
-        return {
-            each.switch.name: (f"127.0.0.1:{each.grpc_port}", each.switch.device_id)
-            for each in self._processes
-        }
+        return {each.switch.name: (f"127.0.0.1:{each.grpc_port}", each.switch.device_id) for each in self._processes}
 
     def _set_queues(self, each: _Process) -> None:
         lines = []
@@ -98,9 +95,7 @@ class Bmv2Switches:
         except subprocess.TimeoutExpired:
             raise ChildError(f"simple_switch_CLI for {each.switch.name} did not end within 30 s") from None
         if result.returncode or "Error" in result.stdout:
-            raise ChildError(
-                f"simple_switch_CLI for {each.switch.name}: {result.stdout[-500:]}{result.stderr[-500:]}"
-            )
+            raise ChildError(f"simple_switch_CLI for {each.switch.name}: {result.stdout[-500:]}{result.stderr[-500:]}")
 
     def close(self) -> None:
         """End all of them."""

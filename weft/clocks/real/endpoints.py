@@ -59,8 +59,7 @@ class Endpoints:
             self.lab.own(*(child.process.pid for child in self.children))
             transport, paths = self.lab.options.transport.settings(), self._path_traits()
             settings = [
-                self._settings(host, transport, paths, sockets.of(host.index))
-                for host in self.lab.fabric.hosts
+                self._settings(host, transport, paths, sockets.of(host.index)) for host in self.lab.fabric.hosts
             ]
             endpoints = configured(self.children, settings)
             self.group = EndpointGroup(

@@ -41,9 +41,7 @@ class RealPrograms:
             raise
         left = self._end(programs)
         if left_running:
-            waiting = {
-                f"{programs[host].host} ({programs[host].name})": left[host].awaited for host in left_running
-            }
+            waiting = {f"{programs[host].host} ({programs[host].name})": left[host].awaited for host in left_running}
             raise CheckFailedError(unended_message(waiting, asked.timeout_s))
         return [_outcome(each, left[host]) for host, each in programs.items()]
 

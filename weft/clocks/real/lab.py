@@ -75,9 +75,7 @@ LOOPBACK = "127.0.0.1:0"
 class MininetLab(Lab):
     """A fabric in Mininet. Needs root; one at a time on a machine."""
 
-    def __init__(
-        self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None
-    ) -> None:
+    def __init__(self, fabric: FabricSpec, options: FabricOptions, progress: Progress = lambda _: None) -> None:
         super().__init__(fabric, options, progress)
         self.epoch_ns = new_epoch_ns()
         self.network: FabricNetwork
@@ -184,15 +182,12 @@ class MininetLab(Lab):
         self._state.tenants = {tenant.name: tenant.quotas() for tenant in tenants}
         self._state.grpc = {name: (target.address, target.device_id) for name, target in targets.items()}
         published = {
-            program: self._access.publish(program, number)
-            for number, program in enumerate(self.programs.distinct)
+            program: self._access.publish(program, number) for number, program in enumerate(self.programs.distinct)
         }
         first, *_ = self.programs.distinct
         self._state.p4info, self._state.json = published[first]
         self._state.programs = {
-            name: published[program]
-            for name, program in self.programs.of_switch.items()
-            if program is not first
+            name: published[program] for name, program in self.programs.of_switch.items() if program is not first
         }
         self._access.hand_over()
         self._state.save()
@@ -229,9 +224,7 @@ class MininetLab(Lab):
             EnvironmentLacksError: the switches are BMv2's.
         """
         if self.daemon is None:
-            raise EnvironmentLacksError(
-                "BMv2's switches write logs of their own, if at all", place="--packet-logs"
-            )
+            raise EnvironmentLacksError("BMv2's switches write logs of their own, if at all", place="--packet-logs")
         for switch in self.fabric.switches:
             path = directory / f"{switch.name}.log"
             self.daemon.log_packets(switch.device_id, path)

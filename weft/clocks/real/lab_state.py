@@ -136,18 +136,14 @@ def clean(path: Path | None = None, force: bool = False) -> list[str]:
     try:
         return _remove(state, path, force)
     except PermissionError as error:
-        raise EnvironmentLacksError(
-            f"the lab was made by another user, clean up with sudo: {error}"
-        ) from None
+        raise EnvironmentLacksError(f"the lab was made by another user, clean up with sudo: {error}") from None
 
 
 def _remove(state: LabState, path: Path, force: bool) -> list[str]:
     removed = []
     if state.owner.alive and state.owner.pid != os.getpid():
         if not force:
-            raise EnvironmentLacksError(
-                f"the lab still runs (process {state.owner.pid}); end it there, or use --force"
-            )
+            raise EnvironmentLacksError(f"the lab still runs (process {state.owner.pid}); end it there, or use --force")
         if end(state.owner, patience_s=15.0):
             removed.append(f"process {state.owner.pid} (the lab's owner)")
     for process in state.processes:

@@ -358,6 +358,4 @@ def _ip_batch(command: list[str], lines: list[str]) -> None:
 def _run(command: list[str], text: str | None = None) -> None:
     result = subprocess.run(command, input=text, text=True, capture_output=True, check=False)
     if result.returncode:
-        raise EnvironmentLacksError(
-            f"'{' '.join(command)}' failed: {result.stderr.strip() or result.stdout.strip()}"
-        )
+        raise EnvironmentLacksError(f"'{' '.join(command)}' failed: {result.stderr.strip() or result.stdout.strip()}")

@@ -105,21 +105,14 @@ class NetworkLab(MininetLab):
     def _path(self) -> str:
         """PATH in the hosts. Their scripts, which begin with `#!/usr/bin/env python3`, find a Python that has Scapy."""
         path = os.environ.get("PATH", os.defpath)
-        return (
-            path
-            if _has_scapy(shutil.which("python3", path=path))
-            else f"{_WEFT_PYTHON.parent}{os.pathsep}{path}"
-        )
+        return path if _has_scapy(shutil.which("python3", path=path)) else f"{_WEFT_PYTHON.parent}{os.pathsep}{path}"
 
     def where_to_look(self) -> list[str]:
         """Return where controllers find the switches, and users the files, in words."""
         folder, places = self.source.folder, self._places
         ids = {switch.name: switch.device_id for switch in self.fabric.switches}
         return [
-            *(
-                f"{name}: P4Runtime at {address}, device id {ids[name]}"
-                for name, address in self.addresses.items()
-            ),
+            *(f"{name}: P4Runtime at {address}, device id {ids[name]}" for name, address in self.addresses.items()),
             *(
                 f"{switch.name}: port {port.number} leads to a controller at {port.peer_interface}"
                 for switch in self.fabric.switches
@@ -190,9 +183,7 @@ class NetworkLab(MininetLab):
         path = self.source.folder / p4_utils_graph.FILE_NAME
         of_switch = {name: compiled[program.source] for name, program in self.programs.of_switch.items()}
         if path.exists() and not p4_utils_graph.is_graph_file(path):
-            self._progress(
-                f"{path} is not p4-utils' graph of a network, and stays: controllers find no graph"
-            )
+            self._progress(f"{path} is not p4-utils' graph of a network, and stays: controllers find no graph")
             return
         graph = p4_utils_graph.graph_of(self.source, self.fabric, of_switch)
         write_whole(path, json.dumps(graph).encode())
@@ -274,9 +265,7 @@ class NetworkLab(MininetLab):
                 ended = f"ended with {process.wait(_COMMAND_TIMEOUT_S)}"
             except subprocess.TimeoutExpired:
                 _kill(process)
-                ended = (
-                    f"was stopped after {_COMMAND_TIMEOUT_S} s (a command that goes on needs & at its end)"
-                )
+                ended = f"was stopped after {_COMMAND_TIMEOUT_S} s (a command that goes on needs & at its end)"
             except BaseException:
                 _kill(process)
                 raise
@@ -299,9 +288,7 @@ def _has_scapy(python: str | None) -> bool:
         return False
     look = "import importlib.util, sys; sys.exit(importlib.util.find_spec('scapy') is None)"
     try:
-        found = subprocess.run(
-            [python, "-c", look], timeout=_COMMAND_TIMEOUT_S, capture_output=True, check=False
-        )
+        found = subprocess.run([python, "-c", look], timeout=_COMMAND_TIMEOUT_S, capture_output=True, check=False)
     except (OSError, subprocess.SubprocessError):
         return False
     return found.returncode == 0

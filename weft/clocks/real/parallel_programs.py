@@ -56,8 +56,7 @@ def outputs_of(lab: MininetLab, commands: Mapping[str, Sequence[str]], timeout_s
     with contextlib.ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="weft-")))
         processes = {
-            host: stack.enter_context(_running(lab, host, command, directory))
-            for host, command in commands.items()
+            host: stack.enter_context(_running(lab, host, command, directory)) for host, command in commands.items()
         }
         deadline_s = time.monotonic() + timeout_s
         while any(process.poll() is None for process in processes.values()):
@@ -72,10 +71,7 @@ def outputs_of(lab: MininetLab, commands: Mapping[str, Sequence[str]], timeout_s
         for host, process in processes.items():
             if process.poll():
                 raise CheckFailedError(f"{host}: exit code {process.returncode}{_said(directory, host)}")
-        return {
-            host: (directory / f"{host}.out").read_text(encoding="utf-8", errors="replace")
-            for host in commands
-        }
+        return {host: (directory / f"{host}.out").read_text(encoding="utf-8", errors="replace") for host in commands}
 
 
 def _said(directory: Path, host: str) -> str:
@@ -85,9 +81,7 @@ def _said(directory: Path, host: str) -> str:
 
 
 @contextlib.contextmanager
-def _running(
-    lab: MininetLab, host: str, command: Sequence[str], directory: Path
-) -> Iterator[subprocess.Popen[str]]:
+def _running(lab: MininetLab, host: str, command: Sequence[str], directory: Path) -> Iterator[subprocess.Popen[str]]:
     """Start a command on a host; whatever ends the block, its processes end with it.
 
     They have a space of process ids of their own, which goes with its first process (pid_namespaces(7)).

@@ -87,9 +87,7 @@ class ScriptsBeside:
         found = os.waitid(os.P_PID, running.process.pid, os.WEXITED | os.WNOWAIT)
         if found is None or not found.si_status or self._is_ending:
             return
-        ended = (
-            f"{'ended with' if found.si_code == os.CLD_EXITED else 'was ended by signal'} {found.si_status}"
-        )
+        ended = f"{'ended with' if found.si_code == os.CLD_EXITED else 'was ended by signal'} {found.si_status}"
         said = end_of(running.log)
         self._say(": ".join(filter(None, (f"{running.command!r} {ended}", said))))
         if "thrift" in said.lower():

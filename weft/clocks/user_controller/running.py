@@ -65,8 +65,7 @@ class RunningController:
         self._handoff = Handoff()
         self._user.fabric = controller.fabric
         self._user.switches = {
-            switch.name: ControlledSwitch(switch, controller, self._handoff)
-            for switch in controller.fabric.switches
+            switch.name: ControlledSwitch(switch, controller, self._handoff) for switch in controller.fabric.switches
         }
 
     async def begin(self) -> None:
@@ -137,9 +136,7 @@ class RunningController:
 
     def _put(self, event: FabricEvent | TimerExpired) -> None:
         if self._events.qsize() >= MAX_EVENTS:
-            self._on_failure(
-                ExtensionError(f"{self._name} is too slow: {MAX_EVENTS:,} events wait for its methods")
-            )
+            self._on_failure(ExtensionError(f"{self._name} is too slow: {MAX_EVENTS:,} events wait for its methods"))
             return
         self._events.put_nowait(event)
 
@@ -180,9 +177,7 @@ class RunningController:
     async def _call(self, method: Callable[..., object], *arguments: Any) -> None:
         name = f"{self._name}.{getattr(method, '__name__', type(method).__name__)}"
         if inspect.iscoroutinefunction(inspect.unwrap(method)):
-            raise ExtensionError(
-                f"{name} is 'async def' (valid: 'def'; calls to switches wait for their answers)"
-            )
+            raise ExtensionError(f"{name} is 'async def' (valid: 'def'; calls to switches wait for their answers)")
         raised = await self._handoff.call(lambda: method(*arguments))
         if isinstance(raised, SystemExit):
             raise ExtensionError(f"{name} called sys.exit({raised.code!r}): return in place of it")

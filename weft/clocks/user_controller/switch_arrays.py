@@ -55,9 +55,7 @@ class ArrayMethods(SwitchAccess):
 
         return self._ask(read, f"read {name}")
 
-    def write_meter(
-        self, name: str, index: int | None, *, cir: int, cburst: int, pir: int, pburst: int
-    ) -> None:
+    def write_meter(self, name: str, index: int | None, *, cir: int, cburst: int, pir: int, pburst: int) -> None:
         """Set a meter's rates: committed and peak, per second, and bursts."""
         rates = {"cir": cir, "cburst": cburst, "pir": pir, "pburst": pburst}
         self._write_cell("meter_entries", {"meter": name, "index": index, **rates})

@@ -31,9 +31,7 @@ class ProfileMethods(SwitchAccess):
         """Make a group of some members, or change it; a mapping has their weights."""
         weights = members if isinstance(members, Mapping) else dict.fromkeys(members, 1)
         listed = [{"member_id": number, "weight": weight} for number, weight in weights.items()]
-        self._put(
-            "action_profile_groups", {"action_profile": profile, "group_id": group_id, "members": listed}
-        )
+        self._put("action_profile_groups", {"action_profile": profile, "group_id": group_id, "members": listed})
 
     def delete_member(self, profile: str, member_id: int) -> None:
         """Remove a member that this controller has added; no group or entry may refer to it."""

@@ -154,9 +154,7 @@ class InProcessChannel:
 class InProcessStream:
     """A controller's end of a stream, as `grpc.aio.StreamStreamCall`."""
 
-    def __init__(
-        self, devices: Mapping[int, Device], loop: VirtualTimeLoop, there_ps: int, back_ps: int
-    ) -> None:
+    def __init__(self, devices: Mapping[int, Device], loop: VirtualTimeLoop, there_ps: int, back_ps: int) -> None:
         self._loop = loop
         self._there_ps, self._back_ps = there_ps, back_ps
         # Weakly, because the server's end would keep this one, which keeps that one.

@@ -86,9 +86,7 @@ class DeadlockWatch:
         self._partitions = partitions
         self._switches = {wired.config.name: wired for wired in switches.switches.values()}
         ends = {
-            Endpoint(switch.name, port.number): port.peer
-            for switch in fabric.switches
-            for port in switch.fabric_ports
+            Endpoint(switch.name, port.number): port.peer for switch in fabric.switches for port in switch.fabric_ports
         }
         self._far_ends: dict[Endpoint, Endpoint] = ends
         self._delivered = -1

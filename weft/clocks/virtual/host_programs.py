@@ -54,9 +54,7 @@ class VirtualPrograms:
             stack.callback(self._devices.clear)
             return self._loop.run_here(self._run_all(asked))
 
-    def _open(
-        self, program: HostProgram, names: list[str], asked: ProgramRun, stack: contextlib.ExitStack
-    ) -> Device:
+    def _open(self, program: HostProgram, names: list[str], asked: ProgramRun, stack: contextlib.ExitStack) -> Device:
         host, loop = self._hosts[program.host], self._loop
         verbs = HostVerbs(host, asked.ranks, asked.telemetry, self._ip_version)
         device = Device(
@@ -92,9 +90,7 @@ class VirtualPrograms:
         ):
             tasks = {self._loop.create_task(self._run_one(program)): program for program in asked.programs}
             try:
-                done, left = await asyncio.wait(
-                    tasks, timeout=asked.timeout_s, return_when=asyncio.FIRST_EXCEPTION
-                )
+                done, left = await asyncio.wait(tasks, timeout=asked.timeout_s, return_when=asyncio.FIRST_EXCEPTION)
                 await _raise_cause([task for task in tasks if task in done], left)
                 if left:
                     waiting = {
@@ -138,9 +134,7 @@ async def _raise_cause(done: Sequence[asyncio.Task[Any]], left: set[asyncio.Task
     if not errors:
         return
     if left and all(map(_is_flush, errors)):
-        later, _ = await asyncio.wait(
-            left, timeout=_CAUSE_COMES_WITHIN_S, return_when=asyncio.FIRST_EXCEPTION
-        )
+        later, _ = await asyncio.wait(left, timeout=_CAUSE_COMES_WITHIN_S, return_when=asyncio.FIRST_EXCEPTION)
         errors += [error for task in later if (error := task.exception()) is not None]
     raise next((error for error in errors if not _is_flush(error)), errors[0])
 

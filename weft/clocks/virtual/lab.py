@@ -169,17 +169,13 @@ class VirtualLab(Lab):
         stack.callback(self._close_captures)
         self._circuit_ports = VirtualCircuits(self.fabric, self.switches)
         if self._processes.count > 1:
-            self.partitions.distribute(
-                self._processes.number, self._processes.count, self._processes.exchange
-            )
+            self.partitions.distribute(self._processes.number, self._processes.count, self._processes.exchange)
         self._owners = {name: self.partitions.process_of(engine) for name, engine in self.engines.items()}
 
         self._progress("programming them over P4Runtime")
         self.controller = stack.enter_context(self._connect_controller(stack))
         stack.callback(self._fail_if_unwound)
-        self.operations = Operations(
-            self.controller.controller, self.options.controller.settings(), self._loop
-        )
+        self.operations = Operations(self.controller.controller, self.options.controller.settings(), self._loop)
 
     def _connect_controller(self, stack: contextlib.ExitStack) -> BlockingFabricController:
         devices = self.devices = {}
@@ -453,9 +449,7 @@ class VirtualLab(Lab):
             for name, port in self._transmit_ports().items()
             if self._is_served(name.rpartition(":")[0])
         }
-        of_ports = {
-            name: sent for each in of_all(self._processes, "loads", own) for name, sent in each.items()
-        }
+        of_ports = {name: sent for each in of_all(self._processes, "loads", own) for name, sent in each.items()}
         return {name: of_ports[name] for name in self._transmit_ports()}
 
     def _transmit_ports(self) -> dict[str, TransmitPort]:

@@ -76,9 +76,7 @@ class LinkEnds:
         self._owners = owners
         self._fabric = fabric
         self._switches = switches
-        self._hosts: Mapping[str, Host] = {
-            spec.name: host for spec, host in zip(fabric.hosts, hosts, strict=True)
-        }
+        self._hosts: Mapping[str, Host] = {spec.name: host for spec, host in zip(fabric.hosts, hosts, strict=True)}
 
     def directions(self, link: FabricLink) -> list[Direction]:
         """Return both directions of a link."""
@@ -90,9 +88,7 @@ class LinkEnds:
             leaf = self._fabric.switch(receiver.node)
             uplink = self._switches.switches[leaf.device_id].ports[receiver.port].uplink_link
             assert uplink is not None
-            return self._served(
-                sender, host.transmit_ports()[sender.port], uplink, host.plane(sender.port).mac
-            )
+            return self._served(sender, host.transmit_ports()[sender.port], uplink, host.plane(sender.port).mac)
         wired = self._switches.switches[self._fabric.switch(sender.node).device_id].ports[sender.port]
         return self._served(sender, wired.transmit, wired.link, wired.mac)
 

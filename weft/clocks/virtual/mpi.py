@@ -55,9 +55,7 @@ def processes_here() -> Processes:
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:
-        raise EnvironmentLacksError(
-            f"mpirun started {count} processes, and mpi4py is missing: {_INSTALL}"
-        ) from error
+        raise EnvironmentLacksError(f"mpirun started {count} processes, and mpi4py is missing: {_INSTALL}") from error
     if MPI.COMM_WORLD.Get_size() != count:
         raise EnvironmentLacksError(
             f"mpirun started {count} processes, and mpi4py sees {MPI.COMM_WORLD.Get_size()}: it was built for another "
@@ -117,9 +115,7 @@ class MpiProcesses:
         self._require_no_failure()
         for other in self._others:
             self._send(messages[other], other, _WINDOW_TAG)
-        received = [
-            b"" if each == self.number else self._receive(each, _WINDOW_TAG) for each in range(self.count)
-        ]
+        received = [b"" if each == self.number else self._receive(each, _WINDOW_TAG) for each in range(self.count)]
         self._forget_sent()
         return received
 

@@ -34,9 +34,7 @@ def partition_nodes(fabric: FabricSpec) -> list[list[str]]:
 
 def _hosts_together(fabric: FabricSpec) -> list[list[str]]:
     if fabric.scale_up is not None:
-        return [
-            [fabric.hosts[rank].name for rank in ranks] for ranks in fabric.scale_up.hosts(len(fabric.hosts))
-        ]
+        return [[fabric.hosts[rank].name for rank in ranks] for ranks in fabric.scale_up.hosts(len(fabric.hosts))]
     at_leaves: dict[tuple[str, ...], list[str]] = {}
     for host in fabric.hosts:
         at_leaves.setdefault(tuple(nic.switch for nic in host.nics), []).append(host.name)

@@ -20,9 +20,7 @@ def stats_of_all(
     if processes.count == 1:
         return local
     of_host_ports = {
-        (switch.name, str(port.number)): port.peer.node
-        for switch in fabric.switches
-        for port in switch.host_ports
+        (switch.name, str(port.number)): port.peer.node for switch in fabric.switches for port in switch.host_ports
     }
 
     def served_here() -> Iterator[tuple[tuple[str, ...], Any]]:
@@ -34,9 +32,7 @@ def stats_of_all(
                 port: Mapping[str, Any] = local["switches"][name]["ports"][number]
                 yield (name, number), {part: port[part] for part in _OF_HOST if part in port}
 
-    found = [
-        item for each in of_all(processes, "the switches' counters", list(served_here())) for item in each
-    ]
+    found = [item for each in of_all(processes, "the switches' counters", list(served_here())) for item in each]
     switches: dict[str, Any] = {place[0]: stats for place, stats in found if len(place) == 1}
     for place, parts in found:
         if len(place) > 1:

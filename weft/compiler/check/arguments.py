@@ -50,9 +50,7 @@ def apply_signature(
                 f"'{function.name}' takes {counted(len(function.variables), 'type argument')}, {len(given)} given",
             )
         bindings.update(
-            (variable, type_)
-            for variable, type_ in zip(function.variables, given, strict=True)
-            if type_ is not UNKNOWN
+            (variable, type_) for variable, type_ in zip(function.variables, given, strict=True) if type_ is not UNKNOWN
         )
     good = True
     for parameter, argument in zip(function.parameters, expression.ordered, strict=True):
@@ -63,9 +61,7 @@ def apply_signature(
         if found is STATE or isinstance(found, OverloadType):
             context.error("a method or function must be called here: its name is no value", argument)
             return UNKNOWN
-        if (isinstance(found, BLOCKS) and not isinstance(wanted, BLOCKS)) or isinstance(
-            found, TableType | ActionType
-        ):
+        if (isinstance(found, BLOCKS) and not isinstance(wanted, BLOCKS)) or isinstance(found, TableType | ActionType):
             return context.fail(expression, f"'{found}' cannot be an argument here", argument)
         if not _unify_argument(wanted, found, variables, bindings):
             good = False

@@ -52,9 +52,7 @@ def _block(
                 return
             check_parameters(context, declaration.constructor_parameters, constructor=True)
             check_differing_names(context, declaration)
-            check_no_optional(
-                context, [*declaration.parameters, *declaration.constructor_parameters], f"a {kind}"
-            )
+            check_no_optional(context, [*declaration.parameters, *declaration.constructor_parameters], f"a {kind}")
             here = Enclosing(kind, declaration.name)
             with context.inside(declaration), context.within(here), context.inner_scope():
                 for local in declaration.locals:

@@ -35,9 +35,7 @@ def infer_call(context: CheckContext, expression: ast.Call, expected: types.Type
     if isinstance(type_, types.ActionType):
         expression.kind, expression.target = "action", type_.declaration
         if context.enclosing.kind not in ("control", "action"):
-            return context.fail(
-                expression, f"an action cannot be called in {article(context.enclosing.kind)}"
-            )
+            return context.fail(expression, f"an action cannot be called in {article(context.enclosing.kind)}")
         parameters = parameter_types(type_.declaration.parameters)
         signature = types.FunctionType(type_.name, (), parameters, types.VOID, type_.declaration)
         return apply_signature(context, expression, signature, {}, expected)
@@ -73,20 +71,14 @@ def _block_apply(
         return context.fail(expression, f"a {kind} cannot be applied in {article(context.enclosing.kind)}")
     declaration = type_.declaration
     if by_type and declaration.constructor_parameters:
-        return context.fail(
-            expression, f"'{declaration.name}' has constructor parameters and needs an instance"
-        )
+        return context.fail(expression, f"'{declaration.name}' has constructor parameters and needs an instance")
     expression.kind, expression.target = ("type_apply" if by_type else "apply"), declaration
     variables = tuple(
-        parameter.type
-        for parameter in declaration.type_parameters
-        if isinstance(parameter.type, types.TypeVariable)
+        parameter.type for parameter in declaration.type_parameters if isinstance(parameter.type, types.TypeVariable)
     )
     mapping: dict[types.Type, types.Type] = dict(zip(variables, type_.arguments, strict=False))
     free = () if type_.arguments else variables
-    signature = types.FunctionType(
-        "apply", free, parameter_types(declaration.parameters), types.VOID, declaration
-    )
+    signature = types.FunctionType("apply", free, parameter_types(declaration.parameters), types.VOID, declaration)
     return apply_signature(context, expression, signature, mapping, None)
 
 

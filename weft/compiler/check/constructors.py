@@ -24,9 +24,7 @@ from weft.compiler.types import (
 from weft.compiler.warnings.walk import walk
 
 
-def infer_constructor(
-    context: CheckContext, expression: ast.Call, type_: Type, expected: Type | None
-) -> Type:
+def infer_constructor(context: CheckContext, expression: ast.Call, type_: Type, expected: Type | None) -> Type:
     """`type_(arguments)`; the constructed type with its type arguments."""
     if type_ is UNKNOWN:
         return UNKNOWN
@@ -53,15 +51,11 @@ def infer_constructor(
             message += ": a variable of it is declared without parentheses"
         return context.fail(expression, message)
     variables = tuple(
-        parameter.type
-        for parameter in type_.declaration.type_parameters
-        if isinstance(parameter.type, TypeVariable)
+        parameter.type for parameter in type_.declaration.type_parameters if isinstance(parameter.type, TypeVariable)
     )
     mapping: dict[Type, Type] = dict(zip(variables, type_.arguments, strict=False))
     free = () if type_.arguments else variables
-    named = [
-        FunctionType(entry.name, free, entry.parameters, VOID, entry.declaration) for entry in constructors
-    ]
+    named = [FunctionType(entry.name, free, entry.parameters, VOID, entry.declaration) for entry in constructors]
     chosen = choose(context, expression, named)
     if chosen is None:
         return UNKNOWN

@@ -125,7 +125,5 @@ class CheckContext:
         if not any(declaration is each for each in self.open_declarations):
             return False
         assert isinstance(declaration, ast.Declaration)
-        self.error(f"'{declaration.name}' cannot refer to itself", where).note(
-            "declared here", declaration.span
-        )
+        self.error(f"'{declaration.name}' cannot refer to itself", where).note("declared here", declaration.span)
         return True

@@ -22,19 +22,13 @@ def check_entries(
     kinds = [key.match_kind.name for key in table.keys]
     given = [entry for entry in entries if entry.priority is not None]
     if given and not any(kind in _PRIORITIZED for kind in kinds):
-        context.error(
-            "the entries of a table without ternary, range or optional keys have no priorities", given[0]
-        )
+        context.error("the entries of a table without ternary, range or optional keys have no priorities", given[0])
 
 
-def _entry(
-    context: CheckContext, table: ast.TableDeclaration, entry: ast.TableEntry, key_types: list[Type]
-) -> None:
+def _entry(context: CheckContext, table: ast.TableDeclaration, entry: ast.TableEntry, key_types: list[Type]) -> None:
     check_keyset(context, entry.keyset, key_types, "an entry")
     reference = action_arguments(context, table, entry.action, "an entry")
     if reference is not None and has_note(reference, "defaultonly"):
-        context.error("an entry cannot use a @defaultonly action", entry.action).note(
-            "listed here", reference.span
-        )
+        context.error("an entry cannot use a @defaultonly action", entry.action).note("listed here", reference.span)
     if entry.priority is not None:
         constant(context, entry.priority, "a priority")

@@ -34,9 +34,7 @@ def check_function(context: CheckContext, declaration: ast.FunctionDeclaration) 
             with context.within(Enclosing("function", declaration.name, result)):
                 check_block(context, declaration.body)
             if result is not VOID and not returns(declaration.body):
-                context.error(
-                    f"function '{declaration.name}' may end without returning its '{result}'", declaration
-                )
+                context.error(f"function '{declaration.name}' may end without returning its '{result}'", declaration)
 
 
 def check_extern(context: CheckContext, declaration: ast.ExternDeclaration) -> None:

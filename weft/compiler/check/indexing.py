@@ -31,9 +31,7 @@ def infer_index(context: CheckContext, expression: ast.Index, expected: Type | N
         if position is None:
             return UNKNOWN
         if not 0 <= position < len(base.elements):
-            return context.fail(
-                expression, f"index {position} is out of the range of '{base}'", expression.index
-            )
+            return context.fail(expression, f"index {position} is out of the range of '{base}'", expression.index)
         if isinstance(expression.base.value, list):
             expression.value = expression.base.value[position]
         return base.elements[position]
@@ -42,9 +40,7 @@ def infer_index(context: CheckContext, expression: ast.Index, expected: Type | N
     if isinstance(base, ListType):
         return base.element
     if not isinstance(base, StackType):
-        return context.fail(
-            expression, f"only header stacks and tuples have an index, not '{base}'", expression.base
-        )
+        return context.fail(expression, f"only header stacks and tuples have an index, not '{base}'", expression.base)
     value = expression.index.value
     if value is not None and not 0 <= value < base.size:
         return context.fail(
@@ -75,9 +71,7 @@ def infer_slice(context: CheckContext, expression: ast.Slice, expected: Type | N
     if not isinstance(base, BitsType):
         return context.fail(expression, f"a slice needs a bit or int type, not '{base}'", expression.base)
     if high >= base.width:
-        return context.fail(
-            expression, f"bit {high} is out of the range of '{base}' (valid: 0 to {base.width - 1})"
-        )
+        return context.fail(expression, f"bit {high} is out of the range of '{base}' (valid: 0 to {base.width - 1})")
     if expression.base.value is not None:
         expression.value = fold_slice(expression.base.value, high, low)
     return bits(high - low + 1)
@@ -94,9 +88,7 @@ def _plus_slice(context: CheckContext, expression: ast.Slice, base: Type, width:
     start = expression.high.value
     if start is not None:
         if not 0 <= start <= base.width - width:
-            return context.fail(
-                expression, f"bits {start + width - 1}:{start} are out of the range of '{base}'"
-            )
+            return context.fail(expression, f"bits {start + width - 1}:{start} are out of the range of '{base}'")
         if expression.base.value is not None:
             expression.value = fold_slice(expression.base.value, start + width - 1, start)
     return bits(width)

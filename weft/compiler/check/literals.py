@@ -80,9 +80,7 @@ def infer_list(context: CheckContext, expression: ast.ListExpression, expected: 
     return TupleType(tuple(elements))
 
 
-def infer_struct_literal(
-    context: CheckContext, expression: ast.StructExpression, expected: Type | None
-) -> Type:
+def infer_struct_literal(context: CheckContext, expression: ast.StructExpression, expected: Type | None) -> Type:
     """`{name = a, …}`, with the struct's type in front or known from where it stands, or without a type."""
     target = resolve(context, expression.target) if expression.target is not None else expected
     fields = target.fields if isinstance(target, StructType) else {}

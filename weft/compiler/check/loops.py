@@ -39,9 +39,7 @@ def check_for_in(context: CheckContext, statement: ast.ForIn) -> None:
     with context.inner_scope():
         variable = statement.variable
         wanted = variable.type = resolve(context, variable.node)
-        collection = infer(
-            context, statement.collection, SetType(wanted) if isinstance(wanted, BitsType) else None
-        )
+        collection = infer(context, statement.collection, SetType(wanted) if isinstance(wanted, BitsType) else None)
         element = _element_of(collection)
         if element is None and collection is not UNKNOWN:
             context.error(f"cannot loop over a value of type '{collection}'", statement.collection)

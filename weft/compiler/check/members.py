@@ -118,9 +118,7 @@ def _apply_result(context: CheckContext, expression: ast.Member, base: ApplyResu
         return BOOL
     if name == "action_run":
         return ActionRunType(base.declaration)
-    return context.fail(
-        expression, f"table.apply() has no member '{name}' (valid: 'hit', 'miss', 'action_run')"
-    )
+    return context.fail(expression, f"table.apply() has no member '{name}' (valid: 'hit', 'miss', 'action_run')")
 
 
 def _method(context: CheckContext, expression: ast.Member, base: Type) -> Type:

@@ -18,9 +18,7 @@ def infer_name(context: CheckContext, expression: ast.Name, expected: Type | Non
         if expression.name in context.symbols.match_kinds:
             expression.value = expression.name
             return MATCH_KIND
-        return context.fail(
-            expression, f"'{expression.name}' is not declared{hint(expression.name, scope.visible())}"
-        )
+        return context.fail(expression, f"'{expression.name}' is not declared{hint(expression.name, scope.visible())}")
     expression.declaration = declaration
     if isinstance(declaration, list):
         if len(declaration) == 1 and context.refers_to_itself(declaration[0], expression):
@@ -45,8 +43,6 @@ def infer_name(context: CheckContext, expression: ast.Name, expected: Type | Non
     return UNKNOWN
 
 
-def infer_type_expression(
-    context: CheckContext, expression: ast.TypeExpression, expected: Type | None
-) -> Type:
+def infer_type_expression(context: CheckContext, expression: ast.TypeExpression, expected: Type | None) -> Type:
     """A type where a value is needed; calls and members handle types on their left themselves."""
     return context.fail(expression, "a type cannot stand here as a value")

@@ -164,9 +164,7 @@ def _shift(context: CheckContext, expression: ast.Binary, expected: Type | None)
             expression, f"a shift amount is of type bit<…> or a constant, not '{right}'", expression.right
         )
     if expression.right.value is not None and expression.right.value < 0:
-        return context.fail(
-            expression, f"shift by the negative amount {expression.right.value}", expression.right
-        )
+        return context.fail(expression, f"shift by the negative amount {expression.right.value}", expression.right)
     if left is INTEGER and expression.left.value is not None and expression.right.value is None:
         return context.fail(
             expression, "the width of the shifted constant is not known here; write it as a sized literal",
@@ -199,9 +197,7 @@ def _concatenation(context: CheckContext, expression: ast.Binary) -> Type:
         return context.fail(expression, f"this has {left.width + right.width} bits, more than {WIDTH_BITS}")
     type_ = bits(left.width + right.width, left.signed)
     if expression.left.value is not None and expression.right.value is not None:
-        expression.value = fold_concatenation(
-            expression.left.value, expression.right.value, right.width, type_
-        )
+        expression.value = fold_concatenation(expression.left.value, expression.right.value, right.width, type_)
     return type_
 
 
@@ -219,9 +215,7 @@ def _key_set(context: CheckContext, expression: ast.Binary, expected: Type | Non
             coerce(context, expression.right, hint)
             right = hint
     if not is_number(left) or not is_number(right):
-        return context.fail(
-            expression, f"'{expression.operator}' needs bit or int types, not '{left}', '{right}'"
-        )
+        return context.fail(expression, f"'{expression.operator}' needs bit or int types, not '{left}', '{right}'")
     type_ = _common_type(context, expression, left, right)
     low, high = expression.left.value, expression.right.value
     if expression.operator == ".." and low is not None and high is not None and low > high:
@@ -240,9 +234,7 @@ def _equality(context: CheckContext, expression: ast.Binary) -> Type:
             if _common_type(context, expression, left, right) is UNKNOWN:
                 return UNKNOWN
             left = expression.left.type or left
-        elif INTEGER in (left, right) and isinstance(
-            strip_new(left if right is INTEGER else right), BitsType
-        ):
+        elif INTEGER in (left, right) and isinstance(strip_new(left if right is INTEGER else right), BitsType):
             # One operand is a number without a width, the other a value of a `type`.
             number, left = (expression.right, left) if right is INTEGER else (expression.left, right)
             coerce(context, number, left)

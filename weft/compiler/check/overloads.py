@@ -11,9 +11,7 @@ from weft.compiler.check.unify import unify
 from weft.compiler.types import FunctionType, Type
 
 
-def choose(
-    context: CheckContext, expression: ast.Call, functions: Sequence[FunctionType]
-) -> FunctionType | None:
+def choose(context: CheckContext, expression: ast.Call, functions: Sequence[FunctionType]) -> FunctionType | None:
     """The overload that the arguments' number and names fit; reports when there is none."""
     fitting = [function for function in functions if _fits(expression, function)]
     if len(fitting) == 1:

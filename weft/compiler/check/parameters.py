@@ -10,9 +10,7 @@ from weft.compiler.check.type_nodes import resolve, type_of_declaration
 from weft.compiler.types import UNKNOWN, TypeVariable
 
 
-def check_type_parameters(
-    context: CheckContext, parameters: list[ast.TypeParameter]
-) -> tuple[TypeVariable, ...]:
+def check_type_parameters(context: CheckContext, parameters: list[ast.TypeParameter]) -> tuple[TypeVariable, ...]:
     """Declare type parameters; returns their variables."""
     variables = []
     for parameter in parameters:

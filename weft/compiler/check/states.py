@@ -83,9 +83,7 @@ def _endless(context: CheckContext, declaration: ast.ParserDeclaration) -> None:
         if state is None or state.transition is None:
             continue
         transition = state.transition
-        targets = (
-            [transition] if isinstance(transition, ast.Name) else [case.state for case in transition.cases]
-        )
+        targets = [transition] if isinstance(transition, ast.Name) else [case.state for case in transition.cases]
         for target in targets:
             if target.name not in reached:
                 reached.add(target.name)

@@ -26,9 +26,7 @@ def check_switch(context: CheckContext, statement: ast.Switch) -> None:
             check_block(context, case.body)
     for before, after in zip(statement.cases, statement.cases[1:], strict=False):
         if before.label is None or isinstance(before.label, ast.DefaultExpression):
-            context.error("'default' is the last label of a switch", after).note(
-                "'default' stands here", before.span
-            )
+            context.error("'default' is the last label of a switch", after).note("'default' stands here", before.span)
 
 
 def _action_switch(context: CheckContext, statement: ast.Switch, type_: ActionRunType) -> None:
@@ -41,9 +39,7 @@ def _action_switch(context: CheckContext, statement: ast.Switch, type_: ActionRu
         elif isinstance(case.label, ast.Name | ast.DefaultExpression):
             label = case.label.name if isinstance(case.label, ast.Name) else "default"
             if label not in names and label != "default":
-                context.error(
-                    f"'{label}' is not an action of table '{type_.name}' {choices(names)}", case.label
-                )
+                context.error(f"'{label}' is not an action of table '{type_.name}' {choices(names)}", case.label)
         else:
             context.error("a label of this switch is an action's name", case.label)
             continue

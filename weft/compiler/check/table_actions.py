@@ -53,9 +53,7 @@ def check_action_reference(context: CheckContext, reference: ast.ActionReference
         return
     for argument, parameter in zip(given, directed, strict=True):
         if argument.expression is not None:
-            check_expression(
-                context, argument.expression, parameter.type or UNKNOWN, f"argument '{parameter.name}'"
-            )
+            check_expression(context, argument.expression, parameter.type or UNKNOWN, f"argument '{parameter.name}'")
             if parameter.direction != "in":
                 check_writable(context, argument.expression, f"argument '{parameter.name}'")
 
@@ -66,9 +64,7 @@ def check_repeated_actions(context: CheckContext, table: ast.TableDeclaration) -
     for reference in table.actions:
         name = action_name(reference.call)
         if name in seen:
-            context.error(f"action '{name}' is listed twice", reference).note(
-                "first listed here", seen[name].span
-            )
+            context.error(f"action '{name}' is listed twice", reference).note("first listed here", seen[name].span)
         seen.setdefault(name, reference)
 
 
@@ -83,9 +79,7 @@ def action_arguments(
     reference = next((entry for entry in table.actions if action_name(entry.call) == name.name), None)
     if reference is None:
         names = [action_name(entry.call) for entry in table.actions]
-        context.error(
-            f"{what}: '{name.name}' is not an action of table '{table.name}' {choices(names)}", name
-        )
+        context.error(f"{what}: '{name.name}' is not an action of table '{table.name}' {choices(names)}", name)
         return None
     if reference.declaration is None:
         return None
@@ -136,17 +130,15 @@ def _as_listed(
 ) -> None:
     """Arguments with a direction repeat those in the table's list of actions."""
     listed = reference.call.arguments if isinstance(reference.call, ast.Call) else []
-    directed = [
-        argument for argument, parameter in zip(given, parameters, strict=True) if parameter.direction
-    ]
+    directed = [argument for argument, parameter in zip(given, parameters, strict=True) if parameter.direction]
     for argument, known in zip(directed, listed, strict=False):
         if argument.expression is None or known.expression is None:
             continue
         infer(context, argument.expression)
         if not same_expression(argument.expression, known.expression):
-            context.error(
-                f"this argument of '{name.name}' differs from the one in the list of actions", argument
-            ).note("listed here", known.span)
+            context.error(f"this argument of '{name.name}' differs from the one in the list of actions", argument).note(
+                "listed here", known.span
+            )
 
 
 def depends_on_instance(expression: ast.Expression) -> bool:

@@ -58,9 +58,7 @@ def check_table(context: CheckContext, table: ast.TableDeclaration) -> None:
 
 
 def _size(context: CheckContext, expression: ast.Expression) -> None:
-    if infer(context, expression) is not UNKNOWN and not (
-        expression.value is None and depends_on_instance(expression)
-    ):
+    if infer(context, expression) is not UNKNOWN and not (expression.value is None and depends_on_instance(expression)):
         constant(context, expression, "a table's size")
 
 

@@ -32,9 +32,7 @@ def check_struct(context: CheckContext, declaration: ast.StructDeclaration) -> N
             varbits += isinstance(field.type, VarbitType)
             _field(context, declaration, field)
         if declaration.kind == "header" and varbits > 1:
-            context.error(
-                f"header '{declaration.name}' has {varbits} varbit fields; one is possible", declaration
-            )
+            context.error(f"header '{declaration.name}' has {varbits} varbit fields; one is possible", declaration)
     bounded(context, type_of_declaration(context, declaration), declaration)
     context.declare(declaration)
 
@@ -56,9 +54,7 @@ def check_enum(context: CheckContext, declaration: ast.EnumDeclaration) -> None:
         if isinstance(type_, BitsType):
             underlying = type_
         elif type_ is not UNKNOWN:
-            context.error(
-                f"an enum's underlying type is bit<…> or int<…>, not '{type_}'", declaration.underlying
-            )
+            context.error(f"an enum's underlying type is bit<…> or int<…>, not '{type_}'", declaration.underlying)
     enum = EnumType(declaration, underlying)
     context.symbols.types[id(declaration)] = enum
     for index, member in enumerate(declaration.members):

@@ -93,10 +93,7 @@ def type_of_declaration(context: CheckContext, declaration: ast.Declaration) -> 
 
 def type_parameters(type_: Type) -> list[ast.TypeParameter]:
     """The type parameters of a declared type."""
-    if (
-        isinstance(type_, StructType | ExternType | ControlType | ParserType | PackageType)
-        and not type_.arguments
-    ):
+    if isinstance(type_, StructType | ExternType | ControlType | ParserType | PackageType) and not type_.arguments:
         return type_.declaration.type_parameters
     return []
 
@@ -142,9 +139,7 @@ def _specialized(context: CheckContext, node: ast.SpecializedTypeNode) -> Type:
         return UNKNOWN
     parameters = type_parameters(base)
     if len(parameters) != len(arguments):
-        context.error(
-            f"'{node.base.name}' takes {len(parameters)} type arguments, {len(arguments)} given", node
-        )
+        context.error(f"'{node.base.name}' takes {len(parameters)} type arguments, {len(arguments)} given", node)
         return UNKNOWN
     assert isinstance(base, NominalType)
     type_ = with_arguments(base, arguments)
@@ -193,8 +188,6 @@ def _named(context: CheckContext, node: ast.NamedTypeNode) -> Type:
 def _complete(context: CheckContext, node: ast.NamedTypeNode, type_: Type) -> Type:
     """A generic header or struct needs its arguments; extern, control and parser types may infer them."""
     if isinstance(type_, StructType) and type_.declaration.type_parameters:
-        context.error(f"'{node.name}' needs its type arguments", node).note(
-            "declared here", type_.declaration.span
-        )
+        context.error(f"'{node.name}' needs its type arguments", node).note("declared here", type_.declaration.span)
         return UNKNOWN
     return type_

@@ -47,15 +47,11 @@ def unify(parameter: Type, argument: Type, variables: set[Type], bindings: dict[
     if isinstance(parameter, ListType) and isinstance(argument, ListType):
         return unify(parameter.element, argument.element, variables, bindings)
     if isinstance(parameter, ListType) and isinstance(argument, TupleType):
-        return _every(
-            [unify(parameter.element, element, variables, bindings) for element in argument.elements]
-        )
+        return _every([unify(parameter.element, element, variables, bindings) for element in argument.elements])
     if isinstance(parameter, SetType) and isinstance(argument, SetType):
         return unify(parameter.element, argument.element, variables, bindings)
     if isinstance(parameter, StackType) and isinstance(argument, StackType):
-        return parameter.size == argument.size and unify(
-            parameter.element, argument.element, variables, bindings
-        )
+        return parameter.size == argument.size and unify(parameter.element, argument.element, variables, bindings)
     if isinstance(parameter, StructType):
         return _unify_struct(parameter, argument, variables, bindings)
     if isinstance(parameter, NominalType) and isinstance(argument, NominalType):
@@ -131,9 +127,7 @@ def _every(results: list[bool]) -> bool:
     return all(results)
 
 
-def _unify_struct(
-    parameter: StructType, argument: Type, variables: set[Type], bindings: dict[Type, Type]
-) -> bool:
+def _unify_struct(parameter: StructType, argument: Type, variables: set[Type], bindings: dict[Type, Type]) -> bool:
     if isinstance(argument, StructType) and argument.declaration is parameter.declaration:
         pairs = zip(parameter.arguments, argument.arguments, strict=False)
         return _every([unify(left, right, variables, bindings) for left, right in pairs])
@@ -143,10 +137,7 @@ def _unify_struct(
         return _every([unify(left, right, variables, bindings) for left, right in pairs])
     if isinstance(argument, AnonymousStructType):
         return _every(
-            [
-                name in fields and unify(fields[name], type_, variables, bindings)
-                for name, type_ in argument.fields
-            ]
+            [name in fields and unify(fields[name], type_, variables, bindings) for name, type_ in argument.fields]
         )
     return False
 

@@ -26,10 +26,7 @@ def check_variable(context: CheckContext, declaration: ast.VariableDeclaration) 
 def check_constant(context: CheckContext, declaration: ast.ConstantDeclaration) -> None:
     """A constant; constructor parameters in it are resolved when instantiated."""
     declaration.type = resolve(context, declaration.node)
-    if (
-        check_expression(context, declaration.initial, declaration.type)
-        and declaration.initial.type is not UNKNOWN
-    ):
+    if check_expression(context, declaration.initial, declaration.type) and declaration.initial.type is not UNKNOWN:
         declaration.value = declaration.initial.value
         if declaration.value is None and context.enclosing.kind == "top":
             context.error(

@@ -19,20 +19,14 @@ def check_writable(context: CheckContext, expression: ast.Expression, what: str)
             if isinstance(declaration.type, ExternType):
                 return True
             kind = (
-                f"an '{declaration.direction}' parameter"
-                if declaration.direction
-                else "a parameter without direction"
+                f"an '{declaration.direction}' parameter" if declaration.direction else "a parameter without direction"
             )
             context.error(f"{what} cannot write to '{expression.name}': it is {kind}", expression).note(
                 "declared here", declaration.span
             )
             return False
         if expression.type is not UNKNOWN:
-            kind = (
-                "it is a constant"
-                if isinstance(declaration, ast.ConstantDeclaration)
-                else "it is no variable"
-            )
+            kind = "it is a constant" if isinstance(declaration, ast.ConstantDeclaration) else "it is no variable"
             context.error(f"{what} cannot write to '{expression.name}': {kind}", expression)
         return False
     if isinstance(expression, ast.Member) and not isinstance(expression.base, ast.TypeExpression):

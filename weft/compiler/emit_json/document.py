@@ -87,17 +87,13 @@ def _action(action: ir.Action, index: int) -> Json:
     return {
         "name": action.name,
         "id": index,
-        "runtime_data": [
-            {"name": parameter.name, "bitwidth": parameter.width} for parameter in action.parameters
-        ],
+        "runtime_data": [{"name": parameter.name, "bitwidth": parameter.width} for parameter in action.parameters],
         "primitives": action_primitives(action.body),
     }
 
 
 def _deparser(program: ir.LoweredProgram) -> Json:
-    operations = [
-        statement for statement in program.deparser_operations if isinstance(statement, ir.Primitive)
-    ]
+    operations = [statement for statement in program.deparser_operations if isinstance(statement, ir.Primitive)]
     return {
         "name": "deparser",
         "id": 0,

@@ -20,17 +20,14 @@ def field_json(value: Expr) -> Json:
 def header_sections(program: LoweredProgram) -> Json:
     """The sections of the document about headers, each object with its number."""
     types = {SCALARS: HeaderType(SCALARS, program.scalars), **program.header_types}
-    metadata_types = {SCALARS, "standard_metadata"} | {
-        entry.type_name for entry in program.headers if entry.metadata
-    }
+    metadata_types = {SCALARS, "standard_metadata"} | {entry.type_name for entry in program.headers if entry.metadata}
     instances = [(SCALARS, SCALARS, True), ("standard_metadata", "standard_metadata", True)]
     instances += [(entry.name, entry.type_name, entry.metadata) for entry in program.headers]
     header_ids = {name: index for index, (name, _, _) in enumerate(instances)}
     union_ids = {entry.name: index for index, entry in enumerate(program.unions)}
     return {
         "header_types": [
-            _header_type(entry, index, entry.name in metadata_types)
-            for index, entry in enumerate(types.values())
+            _header_type(entry, index, entry.name in metadata_types) for index, entry in enumerate(types.values())
         ],
         "headers": [
             {"name": name, "id": index, "header_type": type_name, "metadata": metadata, "pi_omit": True}

@@ -35,9 +35,7 @@ def _state(state: ir.ParseState, index: int) -> Json:
         "id": index,
         **source_info(state.span),
         "parser_ops": [_operation(statement) for statement in state.operations],
-        "transitions": [
-            {**source_info(match.span), **_transition(match, bytes_, full)} for match in state.matches
-        ],
+        "transitions": [{**source_info(match.span), **_transition(match, bytes_, full)} for match in state.matches],
         "transition_key": [raw(key) for key in state.keys],
     }
 

@@ -43,15 +43,11 @@ def pipeline_json(
         **source_info(pipeline.span),
         "init_table": first,
         "tables": [_table(table, flow, action_ids, ids) for table in tables],
-        "action_profiles": [
-            _profile(profile, ids) for profile in pipeline.profiles if _profile_used(profile, tables)
-        ],
+        "action_profiles": [_profile(profile, ids) for profile in pipeline.profiles if _profile_used(profile, tables)],
         "conditionals": [],
     }
     for conditional in reversed(flow.conditionals):
-        result["conditionals"].append(
-            {"name": conditional["name"], "id": ids.take("conditionals"), **conditional}
-        )
+        result["conditionals"].append({"name": conditional["name"], "id": ids.take("conditionals"), **conditional})
     return result
 
 

@@ -16,9 +16,7 @@ from weft.compiler.lower.values import ActionValue, TableValue
 from weft.compiler.types import BOOL, BitsType, bits
 
 
-def lower_table_actions(
-    context: Context, table: Table, declaration: ast.TableDeclaration, frame: Frame
-) -> None:
+def lower_table_actions(context: Context, table: Table, declaration: ast.TableDeclaration, frame: Frame) -> None:
     """Lower the actions that a table lists, and find its default action."""
     listed: list[tuple[Action, ast.ActionReference | None]] = []
     for reference in declaration.actions:
@@ -36,9 +34,7 @@ def lower_table_actions(
         table.default_action = no_action
     else:
         table.default_is_const = default.is_const
-        table.default_action, table.default_arguments = chosen_action(
-            context, declaration, listed, default.expression
-        )
+        table.default_action, table.default_arguments = chosen_action(context, declaration, listed, default.expression)
     context.control_plane.table_actions[table.name] = listed
 
 

@@ -16,10 +16,7 @@ def evaluate_list(context: Context, expression: ast.ListExpression) -> P4Value:
     values = evaluate_in_order(context, expression.elements)
     if isinstance(type_, StructType):
         names = list(type_.fields)
-        parts = {
-            name: as_type(context, value, type_.fields[name])
-            for name, value in zip(names, values, strict=False)
-        }
+        parts = {name: as_type(context, value, type_.fields[name]) for name, value in zip(names, values, strict=False)}
         for name in names[len(values) :]:
             parts[name] = default_value(context, type_.fields[name], expression)
         if type_.kind == "header":

@@ -113,15 +113,11 @@ def _copied(context: Context, value: P4Value, span: Span | None) -> P4Value:
     if isinstance(value, ir.Expr):
         return context.snapshot(value, span)
     if isinstance(value, StructValue):
-        return StructValue(
-            value.type, {name: _copied(context, part, span) for name, part in value.fields.items()}
-        )
+        return StructValue(value.type, {name: _copied(context, part, span) for name, part in value.fields.items()})
     if isinstance(value, HeaderLiteral):
         if value.fields is None:
             return value
-        return HeaderLiteral(
-            value.type, {name: _copied(context, part, span) for name, part in value.fields.items()}
-        )
+        return HeaderLiteral(value.type, {name: _copied(context, part, span) for name, part in value.fields.items()})
     assert isinstance(value, HeaderValue | StackValue | UnionValue | HeaderElement)
     type_ = value.stack.type.element if isinstance(value, HeaderElement) else value.type
     copy = context.temporary(type_)
@@ -189,9 +185,7 @@ def _assign_element(context: Context, target: HeaderElement, value: P4Value, spa
         _when_index(context, target, index, code, span)
 
 
-def _when_index(
-    context: Context, element: HeaderElement, index: int, code: list[ir.Stmt], span: Span | None
-) -> None:
+def _when_index(context: Context, element: HeaderElement, index: int, code: list[ir.Stmt], span: Span | None) -> None:
     if code:
         here = build.binary("==", element.index, build.constant(index, element.index.type))
         context.emit(ir.If(here, code, [], span))
@@ -226,9 +220,7 @@ def _assign_union(context: Context, target: UnionValue, value: P4Value, span: Sp
         read_cursor(context, value, span)
 
 
-def _copy_instance(
-    context: Context, name: str, target: str, source: str, kind: str, span: Span | None
-) -> None:
+def _copy_instance(context: Context, name: str, target: str, source: str, kind: str, span: Span | None) -> None:
     context.emit(ir.Primitive(name, [ir.Reference(kind, target), ir.Reference(kind, source)], span))
 
 

@@ -86,9 +86,7 @@ def _call_action(context: Context, expression: ast.Call) -> None:
     if not context.calls.in_action and not context.calls.action_depth:
         context.control_plane.called_actions.append(value)
     frame = Frame(value.frame, value.frame.path)
-    copy_out = bind_arguments(
-        context, declaration.parameters, expression.ordered, frame, writes_anything, expression
-    )
+    copy_out = bind_arguments(context, declaration.parameters, expression.ordered, frame, writes_anything, expression)
     context.calls.action_depth += 1
     try:
         with deeper(context, expression), copying(context, copy_out):

@@ -52,9 +52,7 @@ def _checksum_block(context: Context, role: str, statements: list[ast.Node], con
         elif isinstance(statement, ast.CallStatement) and isinstance(statement.call, ast.Call):
             _checksum_call(context, role, statement.call, condition)
         elif not isinstance(statement, ast.Empty):
-            context.refuse(
-                f"only calls of {' and '.join(_CHECKSUMS[role])} are possible here on BMv2", statement
-            )
+            context.refuse(f"only calls of {' and '.join(_CHECKSUMS[role])} are possible here on BMv2", statement)
 
 
 def _checksum_call(context: Context, role: str, call: ast.Call, condition: Expr) -> None:
@@ -66,17 +64,13 @@ def _checksum_call(context: Context, role: str, call: ast.Call, condition: Expr)
         context.refuse(f"only calls of {' and '.join(_CHECKSUMS[role])} are possible here on BMv2", call)
     context.control_plane.extern_functions.add(name)
     when = build.both(condition, evaluate_scalar(context, call.ordered[0]))
-    inputs = calculation_inputs(
-        context, evaluate(context, call.ordered[1]), call.ordered[1], simple_only=True
-    )
+    inputs = calculation_inputs(context, evaluate(context, call.ordered[1]), call.ordered[1], simple_only=True)
     target = evaluate(context, call.ordered[2])
     if not isinstance(target, FieldRef):
         context.refuse("BMv2 takes a field as the checksum", call.ordered[2])
     algorithm = enum_member(context, call.ordered[3])
     calculation = declare_calculation(context, algorithm, inputs, name.endswith("_with_payload"), call)
-    checksum = Checksum(
-        context.storage.unique("cksum"), target, calculation, role == "verify", when, call.span
-    )
+    checksum = Checksum(context.storage.unique("cksum"), target, calculation, role == "verify", when, call.span)
     context.program.checksums.append(checksum)
 
 

@@ -47,13 +47,9 @@ def default_value(context: Context, type_: Type, where: ast.Node) -> P4Value:
     if isinstance(type_, StructType):
         if type_.kind != "struct":
             return HeaderLiteral(type_, None)
-        return StructValue(
-            type_, {name: default_value(context, inner, where) for name, inner in type_.fields.items()}
-        )
+        return StructValue(type_, {name: default_value(context, inner, where) for name, inner in type_.fields.items()})
     if isinstance(type_, TupleType):
-        parts = {
-            str(index): default_value(context, inner, where) for index, inner in enumerate(type_.elements)
-        }
+        parts = {str(index): default_value(context, inner, where) for index, inner in enumerate(type_.elements)}
         return StructValue(type_, parts)
     assert isinstance(type_, StackType)
     element = default_value(context, type_.element, where)

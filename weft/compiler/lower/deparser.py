@@ -45,6 +45,4 @@ def _lower_if(context: Context, statement: ast.If) -> None:
     emitted = context.program.deparser_order[before:]
     known = isinstance(condition, Valid) and emitted == [condition.header]
     if not known or code or statement.otherwise is not None:
-        context.refuse(
-            "BMv2's deparser has no branches (but `if (h.isValid()) packet.emit(h);` is emit)", statement
-        )
+        context.refuse("BMv2's deparser has no branches (but `if (h.isValid()) packet.emit(h);` is emit)", statement)

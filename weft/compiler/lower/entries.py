@@ -44,12 +44,8 @@ def _check_entry_key(
         form = keysets.form(value)
         if form not in keysets.FORMS.get(key.match_kind, keysets.FORM_NAMES):
             name = keysets.FORM_NAMES[form]
-            context.diagnostics.error(
-                f"a key that is matched as {key.match_kind} takes no {name}", element.span
-            )
-        elif key.match_kind == "lpm" and not keysets.is_prefix(
-            keysets.value_and_mask(value, key.width)[1], key.width
-        ):
+            context.diagnostics.error(f"a key that is matched as {key.match_kind} takes no {name}", element.span)
+        elif key.match_kind == "lpm" and not keysets.is_prefix(keysets.value_and_mask(value, key.width)[1], key.width):
             context.diagnostics.error(f"the mask is no prefix of the key's {key.width} bits", element.span)
         elif key.match_kind == "range" and keysets.crosses_zero(value):
             context.diagnostics.error(

@@ -100,6 +100,4 @@ def validity(context: Context, value: P4Value, where: ast.Node) -> Expr:
     if isinstance(value, StackCursor) and value.which == "last":
         position = LastIndex(value.stack.name, bits(32))
         return build.binary("<", position, build.constant(len(value.stack.elements), bits(32)))
-    context.refuse(
-        "BMv2 does not know the validity of 'next' of a stack, and of headers in 'last' of unions", where
-    )
+    context.refuse("BMv2 does not know the validity of 'next' of a stack, and of headers in 'last' of unions", where)

@@ -36,9 +36,7 @@ def declare_instance(context: Context, declaration: ast.InstanceDeclaration) -> 
     context.frame.bind(declaration, value)
 
 
-def instantiate(
-    context: Context, call: ast.Call, name: str, declaration: ast.InstanceDeclaration | None
-) -> P4Value:
+def instantiate(context: Context, call: ast.Call, name: str, declaration: ast.InstanceDeclaration | None) -> P4Value:
     """An instance of an extern, control or parser."""
     context.inlined.take(1, call.span)
     type_ = context.frame.type(call.type)
@@ -62,17 +60,13 @@ def instantiate(
     context.refuse(f"'{type_}' cannot be instantiated here", call)
 
 
-def _constructor_arguments(
-    context: Context, parameters: Sequence[ast.Parameter], call: ast.Call
-) -> dict[str, P4Value]:
+def _constructor_arguments(context: Context, parameters: Sequence[ast.Parameter], call: ast.Call) -> dict[str, P4Value]:
     arguments: dict[str, P4Value] = {}
     for parameter, expression in zip(parameters, call.ordered, strict=True):
         if expression is None:
             continue
         if isinstance(expression, ast.Call) and expression.kind == "constructor":
-            arguments[parameter.name] = instantiate(
-                context, expression, context.frame.qualify(parameter.name), None
-            )
+            arguments[parameter.name] = instantiate(context, expression, context.frame.qualify(parameter.name), None)
         else:
             arguments[parameter.name] = evaluate(context, expression)
     return arguments
@@ -168,9 +162,7 @@ def _declare_direct_meter(context: Context, value: ExternValue, table: Table | N
     result = value.result
     if table is None:
         if result is not None:
-            context.diagnostics.error(
-                f"direct meter '{value.name}' is read but no table has it in 'meters'", span
-            )
+            context.diagnostics.error(f"direct meter '{value.name}' is read but no table has it in 'meters'", span)
         return
     if result is None:
         context.diagnostics.warning(f"direct meter '{value.name}' is never read", span, Kind.UNUSED)

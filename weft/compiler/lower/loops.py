@@ -75,9 +75,7 @@ def _counters(context: Context, statement: ast.For) -> list[ast.VariableDeclarat
     return [
         entry
         for entry in statement.initialisers
-        if isinstance(entry, ast.VariableDeclaration)
-        and entry.initial is not None
-        and entry.name not in changed
+        if isinstance(entry, ast.VariableDeclaration) and entry.initial is not None and entry.name not in changed
     ]
 
 

@@ -80,8 +80,5 @@ def same_value(left: values.P4Value, right: values.P4Value) -> bool:
         )
     named = values.HeaderValue | values.StackValue | values.UnionValue
     return (
-        isinstance(left, named)
-        and isinstance(right, named)
-        and type(left) is type(right)
-        and left.name == right.name
+        isinstance(left, named) and isinstance(right, named) and type(left) is type(right) and left.name == right.name
     )

@@ -13,9 +13,7 @@ from weft.compiler.lower.targets import evaluate_target
 from weft.compiler.types import BOOL, BitsType, StructType, Type, bits, width_of
 
 
-def call_packet_method(
-    context: Context, expression: ast.Call, packet: values.PacketValue
-) -> values.P4Value | None:
+def call_packet_method(context: Context, expression: ast.Call, packet: values.PacketValue) -> values.P4Value | None:
     """Emit a method of a packet and return its result."""
     name = expression.target.name
     if name == "extract":

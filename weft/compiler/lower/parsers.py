@@ -63,9 +63,7 @@ def _value_set(context: Context, local: ast.ValueSetDeclaration, frame: Frame) -
     width = width_of(element)
     size = evaluate(context, local.size)
     if width is None:
-        context.refuse(
-            f"a value set cannot hold values of type '{element}', which has no fixed width", local.node
-        )
+        context.refuse(f"a value set cannot hold values of type '{element}', which has no fixed width", local.node)
     members = control_plane_size(context, size, f"the size of value set '{name}'", local.size)
     if not any(known.name == name for known in context.program.value_sets):
         context.program.value_sets.append(ValueSet(name, width, members))

@@ -67,10 +67,7 @@ def _numbered(declaration: ast.TableDeclaration, largest_wins: bool, diagnostics
 
 def _ranked(values: list[int], largest_wins: bool) -> list[Priority]:
     mirror = max(values) + 1
-    return [
-        Priority(mirror - value, value) if largest_wins else Priority(value, mirror - value)
-        for value in values
-    ]
+    return [Priority(mirror - value, value) if largest_wins else Priority(value, mirror - value) for value in values]
 
 
 def _annotated(entry: ast.TableEntry) -> int | None:

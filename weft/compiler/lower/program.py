@@ -151,9 +151,7 @@ def _check_block(context: Context, role: str, block: P4Value, where: ast.Express
         if len(declared.parameters) == count and (extern is None or str(first) == extern):
             return
     behind = f", the first a '{extern}'" if extern else ""
-    context.refuse(
-        f"the {role} block of v1model.p4's '{PACKAGE}' is a {kind} of {count} parameters{behind}", where
-    )
+    context.refuse(f"the {role} block of v1model.p4's '{PACKAGE}' is a {kind} of {count} parameters{behind}", where)
 
 
 def _allocate(context: Context, symbols: Symbols, blocks: dict[str, BlockValue]) -> _Arguments:

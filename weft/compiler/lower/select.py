@@ -84,9 +84,7 @@ def _case(
             flat.append(keyset_value(context, element))
     count = combination_count(flat, widths)
     if count > SELECT_ALTERNATIVES:
-        context.refuse(
-            f"the ranges of this case need {count} transitions, more than {SELECT_ALTERNATIVES}", case
-        )
+        context.refuse(f"the ranges of this case need {count} transitions, more than {SELECT_ALTERNATIVES}", case)
     return [ir.KeysetMatch(value, mask, None, target, case.span) for value, mask in combine(flat, widths)]
 
 

@@ -40,9 +40,7 @@ def control_plane_size(
     assert isinstance(value, Const)
     if 0 <= value.value <= limit:
         return int(value.value)
-    context.diagnostics.error(
-        f"{what} is {value.value}, which is out of range (valid: 0 to {limit})", where.span
-    )
+    context.diagnostics.error(f"{what} is {value.value}, which is out of range (valid: 0 to {limit})", where.span)
     return 1
 
 

@@ -42,10 +42,7 @@ def _both(context: Context, left: ast.Expression, right: ast.Expression) -> tupl
 
 def _has_call(expression: ast.Expression) -> bool:
     """Whether evaluating it may change something."""
-    return any(
-        isinstance(each, ast.Call) and each.kind not in ("builtin", "constructor")
-        for each in walk(expression)
-    )
+    return any(isinstance(each, ast.Call) and each.kind not in ("builtin", "constructor") for each in walk(expression))
 
 
 def _combined(context: Context, statement: ast.Assignment, combined: ast.Expression) -> None:
@@ -57,9 +54,7 @@ def _combined(context: Context, statement: ast.Assignment, combined: ast.Express
     if before and isinstance(left, Expr):
         left = context.snapshot(left)
     context.out += before
-    assign(
-        context, target, combine_operands(context, statement.operator, left, right, combined), statement.span
-    )
+    assign(context, target, combine_operands(context, statement.operator, left, right, combined), statement.span)
 
 
 def lower_call(context: Context, statement: ast.CallStatement) -> None:

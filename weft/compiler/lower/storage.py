@@ -161,9 +161,7 @@ class Storage:
 
     def _header(self, type_: StructType, name: str) -> HeaderValue:
         self.program.headers.append(ir.HeaderInstance(name, self.header_type(type_), False))
-        return HeaderValue(
-            name, type_, fields_of(type_, lambda path, scalar: ir.FieldRef(name, path, scalar))
-        )
+        return HeaderValue(name, type_, fields_of(type_, lambda path, scalar: ir.FieldRef(name, path, scalar)))
 
     def _union(self, type_: StructType, name: str) -> UnionValue:
         union = UnionValue(name, type_)
@@ -244,9 +242,7 @@ def flat_fields(type_: StructType, prefix: str = "") -> list[tuple[str, Type]]:
     return fields
 
 
-def fields_of(
-    type_: StructType, leaf: Callable[[str, Type], P4Value], prefix: str = ""
-) -> dict[str, P4Value]:
+def fields_of(type_: StructType, leaf: Callable[[str, Type], P4Value], prefix: str = "") -> dict[str, P4Value]:
     """A header's fields by name, structs within as StructValues; `leaf` makes a scalar of its path and IR type."""
     fields: dict[str, P4Value] = {}
     for name, inner in type_.fields.items():

@@ -63,9 +63,7 @@ def _lower_properties(context: Context, table: Table, declaration: ast.TableDecl
     properties = declaration.properties
     if "size" in properties:
         given = properties["size"].expression
-        size = control_plane_size(
-            context, evaluate(context, given), f"the size of table '{table.name}'", given
-        )
+        size = control_plane_size(context, evaluate(context, given), f"the size of table '{table.name}'", given)
         table.size = size or DEFAULT_TABLE_SIZE
     if "support_timeout" in properties:
         flag = evaluate(context, properties["support_timeout"].expression)
@@ -87,9 +85,7 @@ def _property_instance(
 ) -> ExternValue:
     expression = entry.expression
     if isinstance(expression, ast.Call) and expression.kind == "constructor":
-        name = next(
-            (text for note in entry.annotations if note.name == "name" for text in note.strings()), None
-        )
+        name = next((text for note in entry.annotations if note.name == "name" for text in note.strings()), None)
         value: P4Value = instantiate(context, expression, name or default_name, None)
         if isinstance(value, ExternValue):
             value.annotations = entry.annotations
@@ -115,9 +111,7 @@ def _implementation(
     context: Context, table: Table, declaration: ast.TableDeclaration, entry: ast.TableProperty
 ) -> None:
     kinds = ("action_profile", "action_selector")
-    value = _property_instance(
-        context, entry, kinds, f"action_profile_{len(context.control_plane.table_sources)}"
-    )
+    value = _property_instance(context, entry, kinds, f"action_profile_{len(context.control_plane.table_sources)}")
     profile = value.profile
     assert profile is not None
     assert context.tables.pipeline is not None

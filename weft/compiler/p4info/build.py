@@ -64,9 +64,7 @@ def _assign_ids(context: InfoContext) -> None:
     context.ids.assign()
 
 
-def _announce(
-    context: InfoContext, prefix: Prefix, name: str, annotations: ast.Annotations, span: Span | None
-) -> None:
+def _announce(context: InfoContext, prefix: Prefix, name: str, annotations: ast.Annotations, span: Span | None) -> None:
     try:
         context.ids.add(prefix, name, wanted_id(annotations))
     except IdConflict as conflict:

@@ -33,9 +33,7 @@ def _import_messages() -> Any:
     if finsy is None or not finsy.submodule_search_locations:
         raise ModuleNotFoundError("the P4 compiler needs finsy for P4Info's messages", name="finsy")
     spec = ModuleSpec(_PACKAGE, None, is_package=True)
-    spec.submodule_search_locations = [
-        f"{folder}/proto/p4/config/v1" for folder in finsy.submodule_search_locations
-    ]
+    spec.submodule_search_locations = [f"{folder}/proto/p4/config/v1" for folder in finsy.submodule_search_locations]
     sys.modules[_PACKAGE] = module_from_spec(spec)
     return importlib.import_module(f"{_PACKAGE}.p4info_pb2")
 
@@ -64,18 +62,14 @@ def is_hidden(annotations: ast.Annotations) -> bool:
 class InfoContext:
     """Given to every function that adds to the message: the message, its ids, and what lowering found."""
 
-    def __init__(
-        self, program: LoweredProgram, control_plane: ControlPlane, diagnostics: Diagnostics
-    ) -> None:
+    def __init__(self, program: LoweredProgram, control_plane: ControlPlane, diagnostics: Diagnostics) -> None:
         self.program = program
         self.control_plane = control_plane
         self.diagnostics = diagnostics
         self.ids = IdAllocator()
         self.info = p4info_pb2.P4Info()
         self.types = TypeSpecs(self.info.type_info, program.errors)
-        self.tables = [
-            table for pipeline in program.pipelines for table in pipeline.tables if not table.hidden
-        ]
+        self.tables = [table for pipeline in program.pipelines for table in pipeline.tables if not table.hidden]
         self.actions = self._collect_actions()
         self.controller_headers = [
             declaration

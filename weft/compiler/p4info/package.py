@@ -40,10 +40,6 @@ def _package_field(context: InfoContext, annotation: str, target: Any, name: Tok
         return
     kind, wanted = ("text", "a string") if field.type == field.TYPE_STRING else ("integer", "an integer")
     if value.kind != kind:
-        context.diagnostics.error(
-            f"'{name.text}' of @{annotation} is {wanted}, which '{value.text}' is not", value
-        )
+        context.diagnostics.error(f"'{name.text}' of @{annotation} is {wanted}, which '{value.text}' is not", value)
         return
-    setattr(
-        target, name.text, ast.unquote(value.text) if kind == "text" else ast.parse_integer(value.text)[0]
-    )
+    setattr(target, name.text, ast.unquote(value.text) if kind == "text" else ast.parse_integer(value.text)[0])

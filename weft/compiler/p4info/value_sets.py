@@ -52,8 +52,7 @@ def _struct_matches(context: InfoContext, message: Any, element: StructType) -> 
             continue
         if not isinstance(strip_new(element.fields[field.name]), BitsType):
             context.diagnostics.error(
-                "P4Runtime knows bit<…> fields only in a value set's struct, not "
-                f"'{element.fields[field.name]}'",
+                f"P4Runtime knows bit<…> fields only in a value set's struct, not '{element.fields[field.name]}'",
                 field.span,
             )
         match.match_type = MATCH_TYPES[kind]

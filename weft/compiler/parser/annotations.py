@@ -41,9 +41,7 @@ def _structured(stream: TokenStream, first: Token, name: Token) -> ast.Annotatio
         if elements and (elements[0].name is None) != (key is None):
             raise stream.unexpected("'key=value' throughout or nowhere", "in this annotation")
         expression = parse_expression(stream)
-        elements.append(
-            ast.AnnotationElement(stream.span(start), key.text if key is not None else None, expression)
-        )
+        elements.append(ast.AnnotationElement(stream.span(start), key.text if key is not None else None, expression))
         if not stream.accept(","):
             break
     stream.expect("]", "after the annotation")

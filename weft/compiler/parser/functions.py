@@ -142,9 +142,7 @@ def _prototype_in_scope(stream: TokenStream, annotations: ast.Annotations) -> as
     stream.scopes[-2].setdefault(name.text, VALUE)
     type_parameters = parse_type_parameters(stream)
     parameters = parse_parameters(stream)
-    return ast.FunctionDeclaration(
-        Span(name, name), name.text, annotations, result, type_parameters, parameters, None
-    )
+    return ast.FunctionDeclaration(Span(name, name), name.text, annotations, result, type_parameters, parameters, None)
 
 
 def _prototype_name(stream: TokenStream) -> int | None:

@@ -127,9 +127,9 @@ def _report_unclosed(stream: TokenStream, opening: Token) -> None:
     if stream.unclosed_before == stream.index:
         return  # the inner block has reported it
     stream.unclosed_before = stream.index
-    stream.diagnostics.error(
-        f"expected '}}' before '{stream.token.text}', which no block can hold", stream.token
-    ).note("this block is not closed", opening)
+    stream.diagnostics.error(f"expected '}}' before '{stream.token.text}', which no block can hold", stream.token).note(
+        "this block is not closed", opening
+    )
 
 
 def _statement(stream: TokenStream) -> ast.Node:

@@ -38,9 +38,7 @@ def _property(stream: TokenStream, table: ast.TableDeclaration, seen: dict[str, 
     name = stream.expect("id", "of a table property")
     word = name.text
     if word in seen:
-        stream.diagnostics.error(f"property '{word}' is given twice", name).note(
-            "first given here", seen[word]
-        )
+        stream.diagnostics.error(f"property '{word}' is given twice", name).note("first given here", seen[word])
     seen[word] = Span(name, name)
     table.given.add(word)
     stream.expect("=", f"after '{word}'")

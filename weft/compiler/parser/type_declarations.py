@@ -28,9 +28,7 @@ def parse_struct(stream: TokenStream, annotations: ast.Annotations) -> ast.Struc
                 if not stream.accept(";") and stream.kind != "}":
                     raise
         stream.expect("}", f"of {first.kind} '{name.text}'")
-    return ast.StructDeclaration(
-        Span(first, name), name.text, annotations, first.kind, type_parameters, fields
-    )
+    return ast.StructDeclaration(Span(first, name), name.text, annotations, first.kind, type_parameters, fields)
 
 
 def _field(stream: TokenStream) -> ast.Field:

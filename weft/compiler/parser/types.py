@@ -16,9 +16,7 @@ def at_type(stream: TokenStream) -> bool:
     """Whether a type begins here."""
     kind = stream.kind
     if kind == "id":
-        return stream.is_type_name(stream.token.text) or (
-            stream.token.text == "list" and stream.peek().kind == "<"
-        )
+        return stream.is_type_name(stream.token.text) or (stream.token.text == "list" and stream.peek().kind == "<")
     if kind == ".":
         return stream.peek().kind == "id" and stream.scopes[0].get(stream.peek().text) == TYPE
     return kind in _TYPE_STARTERS

@@ -37,9 +37,7 @@ def parse_variable_or_instance(stream: TokenStream, annotations: ast.Annotations
     return ast.VariableDeclaration(stream.span(first), name.text, annotations, node, initial)
 
 
-def parse_instance(
-    stream: TokenStream, annotations: ast.Annotations, node: ast.TypeNode
-) -> ast.InstanceDeclaration:
+def parse_instance(stream: TokenStream, annotations: ast.Annotations, node: ast.TypeNode) -> ast.InstanceDeclaration:
     """The rest of an instantiation after its type."""
     arguments = parse_arguments(stream)
     name = stream.expect("id", "for the instance")

@@ -43,9 +43,7 @@ def _shift(node: ast.Binary, reporter: WarningReporter) -> None:
 def _negative(node: ast.Unary, reporter: WarningReporter) -> None:
     type_ = strip_new(node.type) if node.type is not None else None
     if isinstance(type_, BitsType) and not type_.signed and node.operand.value:
-        reporter.warn(
-            Kind.MISMATCH, f"a negative number of the unsigned '{type_}': this is {node.value}", node.span
-        )
+        reporter.warn(Kind.MISMATCH, f"a negative number of the unsigned '{type_}': this is {node.value}", node.span)
 
 
 def _size(table: ast.TableDeclaration, reporter: WarningReporter) -> None:
@@ -53,9 +51,7 @@ def _size(table: ast.TableDeclaration, reporter: WarningReporter) -> None:
     if not table.keys and size.expression.value != 1:
         reporter.warn(Kind.MISMATCH, f"table '{table.name}' has a size above 1, but no key", size.span)
     elif table.entries is not None and table.entries_const:
-        reporter.warn(
-            Kind.MISMATCH, f"table '{table.name}' has a size, but its entries are constant", size.span
-        )
+        reporter.warn(Kind.MISMATCH, f"table '{table.name}' has a size, but its entries are constant", size.span)
 
 
 def _order(node: ast.Binary, reporter: WarningReporter) -> None:
@@ -65,11 +61,7 @@ def _order(node: ast.Binary, reporter: WarningReporter) -> None:
         (node.right, node.left, _MIRRORED[node.operator]),
     ):
         type_ = strip_new(operand.type) if operand.type is not None else None
-        if (
-            operand.value is not None
-            or not isinstance(type_, BitsType)
-            or not isinstance(constant.value, int)
-        ):
+        if operand.value is not None or not isinstance(type_, BitsType) or not isinstance(constant.value, int):
             continue
         high = (1 << (type_.width - type_.signed)) - 1
         low = -(high + 1) if type_.signed else 0

@@ -141,9 +141,7 @@ class _Block:
             return self._sequence(statement.statements, state)
         if isinstance(statement, ast.Assignment):
             if statement.operator:
-                return self._expressions.write(
-                    statement.target, self._expressions.read(statement.combined, state)
-                )
+                return self._expressions.write(statement.target, self._expressions.read(statement.combined, state))
             return self._expressions.assign(statement.target, statement.expression, state)
         if isinstance(statement, ast.CallStatement):
             return self._expressions.read(statement.call, state)
@@ -227,9 +225,7 @@ class _Block:
         self._breaks, self._continues = outer_breaks, outer_continues
         return after
 
-    def _loop_round(
-        self, statement: ast.For | ast.ForIn, before: State | None
-    ) -> tuple[State | None, State | None]:
+    def _loop_round(self, statement: ast.For | ast.ForIn, before: State | None) -> tuple[State | None, State | None]:
         """The states at the end of the body and after the loop."""
         self._breaks, self._continues = [], []
         entry = before.copy() if before is not None else None

@@ -157,9 +157,7 @@ class FlowExpressions:
         return state
 
     def _require_written(self, expression: ast.Expression, path: Path, state: State) -> None:
-        amiss = [
-            place for place in state.below(path) if place[-1] != VALIDITY and state.bits[place] & UNWRITTEN
-        ]
+        amiss = [place for place in state.below(path) if place[-1] != VALIDITY and state.bits[place] & UNWRITTEN]
         if not amiss or self._in_invalid_header(path, state):
             return
         text = expression.span.fragment()
@@ -196,23 +194,17 @@ class FlowExpressions:
             )
 
     def _in_invalid_header(self, path: Path, state: State) -> bool:
-        return any(
-            state.get((*path[:size], VALIDITY)) & (INVALID | TESTED_INVALID) for size in range(1, len(path))
-        )
+        return any(state.get((*path[:size], VALIDITY)) & (INVALID | TESTED_INVALID) for size in range(1, len(path)))
 
     def _warn(self, kind: Kind, message: str, where: ast.Node, path: Path) -> None:
         if self.quiet:
             return
         declaration = self._names[path[0]]  # type: ignore[index]
-        self._reporter.warn(kind, message, where.span).note(
-            f"'{declaration.name}' is declared here", declaration.span
-        )
+        self._reporter.warn(kind, message, where.span).note(f"'{declaration.name}' is declared here", declaration.span)
 
     # ---- writing
 
-    def write(
-        self, target: ast.Expression | None, state: State | None, *, whole: bool = True
-    ) -> State | None:
+    def write(self, target: ast.Expression | None, state: State | None, *, whole: bool = True) -> State | None:
         """Give `target` a value from elsewhere; with `whole` False, only a part of it."""
         if target is None or state is None:
             return state
@@ -238,12 +230,7 @@ class FlowExpressions:
         """`target = source`, where copies of structs and headers keep what is known of each field."""
         from_path, to_path = self.path(source), self.path(target)
         type_ = _type(source)
-        if (
-            state is not None
-            and from_path is not None
-            and to_path is not None
-            and isinstance(type_, StructType)
-        ):
+        if state is not None and from_path is not None and to_path is not None and isinstance(type_, StructType):
             self._require_valid(source, state, "read")
             state.copy_from(to_path, from_path)
             if _is_header(target):
@@ -319,9 +306,7 @@ class FlowExpressions:
             self._arguments_out(call, parameters, state)
         return state
 
-    def _arguments_in(
-        self, call: ast.Call, parameters: list[ast.Parameter], state: State | None
-    ) -> State | None:
+    def _arguments_in(self, call: ast.Call, parameters: list[ast.Parameter], state: State | None) -> State | None:
         self._overlaps(call, parameters)
         for argument, parameter in _bound(call, parameters):
             if parameter.direction != "out":

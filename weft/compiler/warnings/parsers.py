@@ -44,9 +44,7 @@ def _check(
         if name not in reached:
             reporter.warn(Kind.UNREACHABLE, f"no transition leads to state '{name}'", state.span)
         elif state.transition is None:
-            reporter.warn(
-                Kind.PARSER_TRANSITION, f"state '{name}' has no transition, so it rejects", state.span
-            )
+            reporter.warn(Kind.PARSER_TRANSITION, f"state '{name}' has no transition, so it rejects", state.span)
         elif name not in accepting and _ACCEPT in reached and "reject" not in next_states[name]:
             reporter.warn(Kind.PARSER_TRANSITION, f"no path leads from state '{name}' to accept", state.span)
         if isinstance(state.transition, ast.Select):
@@ -72,16 +70,12 @@ def _check_select(select: ast.Select, reporter: WarningReporter) -> None:
                 "after this one", case.span
             )
         elif index == 0:
-            reporter.warn(
-                Kind.PARSER_TRANSITION, "the transition does not depend on what is selected", select.span
-            )
+            reporter.warn(Kind.PARSER_TRANSITION, "the transition does not depend on what is selected", select.span)
         return
     if select.cases and {case.state.name for case in select.cases} == {"reject"}:
         reporter.warn(Kind.PARSER_TRANSITION, "every case of this select rejects", select.span)
     elif not _is_complete(select):
-        reporter.warn(
-            Kind.PARSER_TRANSITION, "there is no default case: what no case matches is rejected", select.span
-        )
+        reporter.warn(Kind.PARSER_TRANSITION, "there is no default case: what no case matches is rejected", select.span)
 
 
 def _is_complete(select: ast.Select) -> bool:

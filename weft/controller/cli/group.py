@@ -71,16 +71,12 @@ def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option(
-    "--address", help="P4Runtime server of a switch, HOST:PORT or unix:PATH, instead of the running lab."
-)
+@click.option("--address", help="P4Runtime server of a switch, HOST:PORT or unix:PATH, instead of the running lab.")
 @click.option("--device-id", type=click.IntRange(min=0), help="Device id at --address (default 0).")
 @click.option("--p4info", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="P4Info file.")
 @click.pass_context
 @reports_errors
-def controller(
-    context: click.Context, address: str | None, device_id: int | None, p4info: Path | None
-) -> None:
+def controller(context: click.Context, address: str | None, device_id: int | None, p4info: Path | None) -> None:
     """Show routes, tables, counters, ECN, INT, aggregation jobs, tenants and health of a running lab's switches."""
     if device_id is not None and address is None:
         raise click.UsageError("--device-id needs --address")

@@ -103,9 +103,7 @@ def _add_job_view(view: JobView) -> None:
     def show(find: Find, as_json: bool) -> None:
         lab = find()
         if lab.fabric is None:
-            raise click.UsageError(
-                f"{view.command} needs a running lab: --address names one switch of a fabric"
-            )
+            raise click.UsageError(f"{view.command} needs a running lab: --address names one switch of a fabric")
         print_rows(view.rows(read_fabric_jobs(lab, lab.fabric)), as_json, view.title)
 
 

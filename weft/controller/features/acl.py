@@ -51,9 +51,7 @@ class AclSettings:
 def acl_entities(rules: Iterable[AclRule]) -> list[finsy.P4TableEntry]:
     """Return the entries of `acl`."""
     return [
-        finsy.P4TableEntry(
-            TABLE, match=_match(rule), action=finsy.P4TableAction(rule.action), priority=rule.priority
-        )
+        finsy.P4TableEntry(TABLE, match=_match(rule), action=finsy.P4TableAction(rule.action), priority=rule.priority)
         for rule in rules
     ]
 

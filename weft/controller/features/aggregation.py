@@ -69,9 +69,7 @@ def _node_entities(
         # Only workers need meters: a switch sends no more than its children, and workers are metered at their leaf.
         entities.append(member if is_switch else replace(member, meter_config=meter))
         below = workers[child.name]
-        entities.append(
-            entry(CHILD_TABLE, match, "leads_to", first_worker=below.start, last_worker=below.stop - 1)
-        )
+        entities.append(entry(CHILD_TABLE, match, "leads_to", first_worker=below.start, last_worker=below.stop - 1))
     if node.parent:
         match = {"job_id": job.job_id, "port": node.parent.port}
         entities.append(entry("aggregation_member", match, "parent"))
@@ -108,9 +106,7 @@ async def tree_rows(session: SwitchSession, spec: SwitchSpec | None, _lab: Lab) 
     for found in entries:
         arguments = exact_arguments(found.action)
         if found.table_id == "aggregation_member" and "child_rank" in arguments:
-            children.setdefault(int(found["job_id"]), []).append(
-                (arguments["child_rank"], int(found["port"]))
-            )
+            children.setdefault(int(found["job_id"]), []).append((arguments["child_rank"], int(found["port"])))
     rows = []
     for found in entries:
         if found.table_id != JOB_TABLE:

@@ -42,9 +42,7 @@ class AgeHistogram:
     def __add__(self, other: AgeHistogram) -> AgeHistogram:
         """Return the sum of two histograms."""
         ages = self.choices.keys() | other.choices.keys()
-        return AgeHistogram(
-            {age: self.choices.get(age, 0) + other.choices.get(age, 0) for age in sorted(ages)}
-        )
+        return AgeHistogram({age: self.choices.get(age, 0) + other.choices.get(age, 0) for age in sorted(ages)})
 
 
 @dataclass(frozen=True)

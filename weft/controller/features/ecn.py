@@ -139,8 +139,7 @@ def thresholds(profile: EcnProfile, target: TargetFacts) -> EcnThresholds:
     if kmax > MOST_DEPTH_UNITS:
         raise SettingError(
             f"kmax_bytes={profile.kmax_bytes} is {kmax} {target.depth_unit} of {target.depth_unit_bytes} B",
-            valid="at "
-            f"most {MOST_DEPTH_UNITS} {target.depth_unit}, {MOST_DEPTH_UNITS * target.depth_unit_bytes} bytes",
+            valid=f"at most {MOST_DEPTH_UNITS} {target.depth_unit}, {MOST_DEPTH_UNITS * target.depth_unit_bytes} bytes",
         )
     if kmax == kmin:
         return EcnThresholds(kmin, kmax, 0)
@@ -250,9 +249,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     kind = ROUTING_KINDS.named(settings.routing)
     lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
     data = settings.of(TrafficClassSettings).data
-    return lambda switch: ecn_entities(
-        switch, settings.target, chosen.profiles, chosen.at, lanes[switch.plane], data
-    )
+    return lambda switch: ecn_entities(switch, settings.target, chosen.profiles, chosen.at, lanes[switch.plane], data)
 
 
 KIND = Feature(

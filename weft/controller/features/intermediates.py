@@ -51,9 +51,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     return lambda switch: _of_ports(switch, planes[switch.plane], places[switch.name], arguments)
 
 
-def _of_ports(
-    switch: SwitchSpec, intermediates: Intermediates, place: int, ugal: dict[str, int]
-) -> list[Entity]:
+def _of_ports(switch: SwitchSpec, intermediates: Intermediates, place: int, ugal: dict[str, int]) -> list[Entity]:
     if not intermediates.are_enough:
         return []
     choice = {"own_intermediate": intermediates.of_switches[place], "last": intermediates.count - 3}

@@ -52,9 +52,7 @@ def int_entities(
 
 
 @lru_cache(maxsize=1 << 13)
-def _port_entity(
-    port: int, code: int, ns_per_time_unit: int, cells_per_depth_unit: int
-) -> finsy.P4TableEntry:
+def _port_entity(port: int, code: int, ns_per_time_unit: int, cells_per_depth_unit: int) -> finsy.P4TableEntry:
     """Return a port's entry; all switches share equal entries."""
     return entry(
         TABLE,

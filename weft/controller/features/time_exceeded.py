@@ -21,12 +21,8 @@ BURST_REPORTS = 100
 @cache
 def time_exceeded_entities() -> tuple[finsy.P4TableEntry, ...]:
     """Return every switch's entries of `time_exceeded`."""
-    rate = finsy.P4MeterConfig(
-        cir=REPORTS_PER_S, cburst=BURST_REPORTS, pir=REPORTS_PER_S, pburst=BURST_REPORTS
-    )
-    return tuple(
-        replace(entry(TABLE, {"ip_version": version}, "report"), meter_config=rate) for version in (4, 6)
-    )
+    rate = finsy.P4MeterConfig(cir=REPORTS_PER_S, cburst=BURST_REPORTS, pir=REPORTS_PER_S, pburst=BURST_REPORTS)
+    return tuple(replace(entry(TABLE, {"ip_version": version}, "report"), meter_config=rate) for version in (4, 6))
 
 
 def _entities(_fabric: FabricSpec, _settings: Settings) -> OfSwitch:

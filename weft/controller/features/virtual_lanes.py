@@ -90,9 +90,7 @@ def lane_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
     for classes in _moved(lanes):
         for number in classes[1:]:
             for table in ("class_map", "class_map_ipv6"):
-                entities.append(
-                    entry(table, {"dscp": DSCP_OF_CLASS[number]}, "set_class", **{"class": number})
-                )
+                entities.append(entry(table, {"dscp": DSCP_OF_CLASS[number]}, "set_class", **{"class": number}))
         rules = lanes.rules.get(switch.name, ())
         for place, rule in enumerate(rules):
             # The first matching rule decides, so earlier rules get higher priorities.
@@ -122,9 +120,7 @@ def _layer_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
     """Return the entries that move hosts' packets to the layers of their destinations."""
     if not switch.host_ports:
         return []
-    entities: list[Entity] = [
-        entry("host_ports", {"port": port.number}, "from_host") for port in switch.host_ports
-    ]
+    entities: list[Entity] = [entry("host_ports", {"port": port.number}, "from_host") for port in switch.host_ports]
     for classes in _moved(lanes):
         for layer in range(1, lanes.count):
             match = {"layer": layer, "class": classes[0]}

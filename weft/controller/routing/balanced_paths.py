@@ -102,9 +102,7 @@ class BalancedPaths:
             if near and kept and kept[place] != NO_LINK:
                 tree[place] = kept[place]
             elif near:
-                ways = [
-                    link for link in links.of[place] if hops.get(end[link]) == near - 1 and link not in down
-                ]
+                ways = [link for link in links.of[place] if hops.get(end[link]) == near - 1 and link not in down]
                 tree[place] = self._choose(tree, place, ways, accepts)
                 if self._hosts[place]:
                     self._send(self.path(tree, place), self._hosts[place] * self._hosts[destination])
@@ -120,9 +118,7 @@ class BalancedPaths:
             if hosts:
                 self._send(self.path(tree, place), -hosts * self._hosts[destination])
 
-    def _choose(
-        self, tree: Tree, place: int, ways: list[int], accepts: Callable[[int, list[int]], bool] | None
-    ) -> int:
+    def _choose(self, tree: Tree, place: int, ways: list[int], accepts: Callable[[int, list[int]], bool] | None) -> int:
         """Return the link from a switch with the least load on the path to the destination."""
         if len(ways) == 1 and accepts is None:
             return ways[0]

@@ -88,16 +88,11 @@ class _Graph:
             [
                 _Out(port.number, bits, place[port.peer.node], port.peer.port)
                 for port in switch.fabric_ports
-                if (
-                    bits := destinations.get(switch.name, {}).get(port.number, 0)
-                    & ~(1 << number | self._own[number])
-                )
+                if (bits := destinations.get(switch.name, {}).get(port.number, 0) & ~(1 << number | self._own[number]))
             ]
             for number, switch in enumerate(switches)
         ]
-        self._named = [
-            {rule.ingress_port for rule in lanes.rules.get(switch.name, ())} for switch in switches
-        ]
+        self._named = [{rule.ingress_port for rule in lanes.rules.get(switch.name, ())} for switch in switches]
         self._firsts: list[int] = []
         count = 0
         for outs in self._outs:
@@ -105,10 +100,7 @@ class _Graph:
             count += len(outs) * lanes.count
         self._flows = [0] * count
         self._ends = [
-            (number, out, lane)
-            for number, outs in enumerate(self._outs)
-            for out in outs
-            for lane in range(lanes.count)
+            (number, out, lane) for number, outs in enumerate(self._outs) for out in outs for lane in range(lanes.count)
         ]
         self._propagate()
 

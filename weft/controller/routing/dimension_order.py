@@ -34,9 +34,7 @@ class DimensionOrder(ShortestPaths):
         if not self._live:
             return set(range(len(live)))
         changed = [place for place, ports in enumerate(live) if ports != self._live[place]]
-        return {
-            other for place in changed for row in self._grid.rows_of(place) for other in row.places
-        } | set(changed)
+        return {other for place in changed for row in self._grid.rows_of(place) for other in row.places} | set(changed)
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
         """Return the next hops towards all switches, in the first dimension in which coordinates differ."""

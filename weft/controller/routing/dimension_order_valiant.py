@@ -14,9 +14,7 @@ from weft.controller.routing.through_intermediates import VALIANT_TABLES, Throug
 from weft.topologies import FabricSpec
 
 
-def through_switches(
-    fabric: FabricSpec, plane: int, *, compares_queues: bool = False
-) -> ThroughIntermediates:
+def through_switches(fabric: FabricSpec, plane: int, *, compares_queues: bool = False) -> ThroughIntermediates:
     """Return the routes of a plane, in dimension order and through other switches."""
     intermediates = switches_of(fabric, plane, compares_queues=compares_queues)
     return ThroughIntermediates(DimensionOrder(fabric, plane), intermediates, lanes_of_phases(fabric, plane))

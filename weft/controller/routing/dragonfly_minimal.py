@@ -110,8 +110,7 @@ class DragonflyMinimal(ShortestPaths):
         return tuple(
             hop
             for peer, hop in self._live[place]
-            if self._group[peer] == self._group[place]
-            and any(distance.get(peer) == least - 1 for distance in ways)
+            if self._group[peer] == self._group[place] and any(distance.get(peer) == least - 1 for distance in ways)
         )
 
     def _distances_within(self, target: int) -> dict[int, int]:
@@ -153,9 +152,7 @@ def objection_to_groups(fabric: FabricSpec) -> str:
         if without is not None:
             return f"{without} is in no group (valid: dragonflies)"
         joined = {
-            (switch.group, fabric.switch(port.peer.node).group)
-            for switch in switches
-            for port in switch.fabric_ports
+            (switch.group, fabric.switch(port.peer.node).group) for switch in switches for port in switch.fabric_ports
         }
         groups = sorted({_group_of(switch) for switch in switches})
         for group in groups:

@@ -54,9 +54,7 @@ class Grid:
 
     def rows_of(self, place: int) -> list[Row]:
         """Return the rows that a switch is in, one for each dimension."""
-        return [
-            self._row(dimension, self._switches[place].coordinates) for dimension in range(len(self.shape))
-        ]
+        return [self._row(dimension, self._switches[place].coordinates) for dimension in range(len(self.shape))]
 
     def _row(self, dimension: int, coordinates: Coordinates) -> Row:
         key = dimension, (*coordinates[:dimension], *coordinates[dimension + 1 :])
@@ -68,12 +66,9 @@ class Grid:
     def _find_row(self, dimension: int, coordinates: Coordinates) -> Row:
         length = self.shape[dimension]
         places = tuple(
-            self._places[(*coordinates[:dimension], each, *coordinates[dimension + 1 :])]
-            for each in range(length)
+            self._places[(*coordinates[:dimension], each, *coordinates[dimension + 1 :])] for each in range(length)
         )
-        peers = [
-            {self._of_name[port.peer.node] for port in self._switches[place].fabric_ports} for place in places
-        ]
+        peers = [{self._of_name[port.peer.node] for port in self._switches[place].fabric_ports} for place in places]
         is_ring = length > 2 and places[0] in peers[-1]
         is_complete = length > 3 and all(
             {*places} - {place} <= linked for place, linked in zip(places, peers, strict=True)
@@ -107,9 +102,7 @@ def objection_to_grid(switches: Sequence[SwitchSpec]) -> str:
         for port in switch.fabric_ports:
             peer = of_name[port.peer.node]
             differing = [
-                dimension
-                for dimension, (a, b) in enumerate(zip(switch.coordinates, peer, strict=True))
-                if a != b
+                dimension for dimension, (a, b) in enumerate(zip(switch.coordinates, peer, strict=True)) if a != b
             ]
             if len(differing) != 1:
                 return f"{switch.name} and {port.peer.node} are linked but differ in {len(differing)} coordinates"

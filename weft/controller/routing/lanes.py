@@ -26,9 +26,7 @@ class LaneRule:
     def matches(self, ingress_port: int, egress_port: int, lane: int) -> bool:
         """Return whether the rule applies to a packet between two ports in a lane."""
         return (
-            self.lane == lane
-            and self.ingress_port in (None, ingress_port)
-            and self.egress_port in (None, egress_port)
+            self.lane == lane and self.ingress_port in (None, ingress_port) and self.egress_port in (None, egress_port)
         )
 
 

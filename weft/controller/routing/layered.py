@@ -52,9 +52,7 @@ class Layered(ShortestPaths):
 
     def plan(self, failures: Failures) -> dict[str, Entities]:
         """Return every switch's routes, and the layers of its hosts' packets."""
-        return {
-            switch: self._with_layers(switch, routes) for switch, routes in super().plan(failures).items()
-        }
+        return {switch: self._with_layers(switch, routes) for switch, routes in super().plan(failures).items()}
 
     def update(self, failures: Failures) -> frozenset[str]:
         """Adapt the routes to the failures and return the switches with changed routes."""
@@ -85,9 +83,7 @@ class Layered(ShortestPaths):
         if was_up_down or not before:
             return everything
         return {
-            place
-            for place in everything
-            if live[place] != self._live[place] or self._towards[place] != before[place]
+            place for place in everything if live[place] != self._live[place] or self._towards[place] != before[place]
         }
 
     def next_hops_of(self, place: int) -> dict[NextHops, int]:
@@ -132,11 +128,7 @@ class Layered(ShortestPaths):
 
     def _entities_of_layers(self, layers: dict[int, int]) -> list[Entity]:
         entries = one_by_one(layers, self._behind) if self._tree is None else summarised(self._tree, layers)
-        return [
-            self._layer_entry(lpm.prefix, layer)
-            for destinations, layer in entries
-            for lpm in destinations.entries
-        ]
+        return [self._layer_entry(lpm.prefix, layer) for destinations, layer in entries for lpm in destinations.entries]
 
     def _layer_entry(self, prefix: Prefix, layer: int) -> Entity:
         found = self._layer_entries.get((prefix, layer))

@@ -114,14 +114,11 @@ class SubnetManager:
         for destination, tree in self.intact.trees.items():
             if cut := self._cut(tree, down):
                 kept = [NO_LINK if place in cut else link for place, link in enumerate(tree)]
-                trees[destination], found, unfit = self._fitted(
-                    destination, balance, dependencies, down, kept
-                )
+                trees[destination], found, unfit = self._fitted(destination, balance, dependencies, down, kept)
                 if unfit:
                     return None
                 layers[destination] = [
-                    found.get(place, 0 if place in cut else layer)
-                    for place, layer in enumerate(layers[destination])
+                    found.get(place, 0 if place in cut else layer) for place, layer in enumerate(layers[destination])
                 ]
         return LayeredPaths(trees, layers)
 

@@ -92,9 +92,7 @@ class SwitchRoutes:
         return tuple(entities)
 
 
-def one_by_one(
-    towards: Mapping[_Way, int], behind: Sequence[Destinations]
-) -> list[tuple[Destinations, _Way]]:
+def one_by_one(towards: Mapping[_Way, int], behind: Sequence[Destinations]) -> list[tuple[Destinations, _Way]]:
     """Return each switch's prefixes with the next hops towards it; `behind` has the prefixes by place in the plane."""
     return [(behind[place], way) for way, switches in towards.items() for place in bits_of(switches)]
 

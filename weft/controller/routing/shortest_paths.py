@@ -122,8 +122,7 @@ class ShortestPaths(PlaneRouting):
         moved = {
             place
             for place in range(len(live))
-            if [ring[place] for ring in rings if ring[place]]
-            != [ring[place] for ring in self._rings if ring[place]]
+            if [ring[place] for ring in rings if ring[place]] != [ring[place] for ring in self._rings if ring[place]]
         }
         return {
             place
@@ -141,9 +140,7 @@ class ShortestPaths(PlaneRouting):
         return towards
 
 
-def add_next_hops(
-    towards: dict[NextHops, int], destinations: int, links: Iterable[tuple[NextHop, int]]
-) -> None:
+def add_next_hops(towards: dict[NextHops, int], destinations: int, links: Iterable[tuple[NextHop, int]]) -> None:
     """Add next hops for some destinations to a switch's next hops; all links that lead to a destination share its load.
 
     `links` are the switch's links, each with the switches that it leads to.
@@ -171,9 +168,7 @@ def _over_ports(towards: dict[NextHops, int]) -> dict[int, int]:
     return ports
 
 
-def _fabric_ports(
-    fabric: FabricSpec, switch: SwitchSpec, place: dict[str, int]
-) -> list[tuple[int, NextHop, PortSpec]]:
+def _fabric_ports(fabric: FabricSpec, switch: SwitchSpec, place: dict[str, int]) -> list[tuple[int, NextHop, PortSpec]]:
     return [
         (place[port.peer.node], _next_hop(switch, port, fabric.switch(port.peer.node).mac), port)
         for port in switch.fabric_ports

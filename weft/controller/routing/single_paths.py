@@ -31,9 +31,7 @@ def single_paths(switch: str, entities: Iterable[Entity], seed: int) -> tuple[En
     A hash of seed, switch and prefix chooses it, so that prefixes are spread and switches choose differently.
     """
     routes = list(entities)
-    actions = {
-        each.member_id: each.action for each in routes if isinstance(each, finsy.P4ActionProfileMember)
-    }
+    actions = {each.member_id: each.action for each in routes if isinstance(each, finsy.P4ActionProfileMember)}
     groups = {
         each.group_id: sorted(member.member_id for member in each.members or ())
         for each in routes

@@ -126,8 +126,7 @@ class ThroughIntermediates(PlaneRouting):
     def _count_hops(self) -> _Hops:
         place_of = {switch.name: place for place, switch in enumerate(self._routes.switches)}
         peers = [
-            {port.number: place_of[port.peer.node] for port in switch.fabric_ports}
-            for switch in self._routes.switches
+            {port.number: place_of[port.peer.node] for port in switch.fabric_ports} for switch in self._routes.switches
         ]
         of_switches = self._intermediates.of_switches
         to_switches = hop_counts(
@@ -165,9 +164,7 @@ class _Hops:
         return min(self.to_intermediates[place].get(number, 0) + self.onward, _MOST_HOPS)
 
 
-def hop_counts(
-    heads: Sequence[_Heads], peers: Sequence[Mapping[int, int]], own: Sequence[int]
-) -> list[dict[int, int]]:
+def hop_counts(heads: Sequence[_Heads], peers: Sequence[Mapping[int, int]], own: Sequence[int]) -> list[dict[int, int]]:
     """Return the hops of the routes from each switch, by the number of the destination.
 
     Args:

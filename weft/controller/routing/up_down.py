@@ -95,9 +95,7 @@ class UpDown(ShortestPaths):
             wanted = reached[place][hops] & (self._far if hops > 1 else ~0)
             going_down = wanted & _at(down[place], hops)
             add_next_hops(towards, going_down, ((hop, _at(down[peer], hops - 1)) for peer, hop in below))
-            add_next_hops(
-                towards, wanted & ~going_down, ((hop, _at(reached[peer], hops - 1)) for peer, hop in above)
-            )
+            add_next_hops(towards, wanted & ~going_down, ((hop, _at(reached[peer], hops - 1)) for peer, hop in above))
         return towards
 
 

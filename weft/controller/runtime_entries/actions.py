@@ -26,9 +26,7 @@ def action_of(action: ActionNames, arguments: Any) -> finsy.P4TableAction:
     """Return an action with arguments given by name. Raises SettingError."""
     arguments = {} if arguments is None else arguments
     if not isinstance(arguments, Mapping):
-        raise SettingError(
-            f"must be a mapping of parameters to values, is {shown(arguments)}", place="action_params"
-        )
+        raise SettingError(f"must be a mapping of parameters to values, is {shown(arguments)}", place="action_params")
     values = {}
     for name, value in arguments.items():
         info = action.parameters.named(name, action.name)

@@ -56,9 +56,7 @@ def meter_cell(entry: Any, program: ProgramNames) -> finsy.P4MeterEntry:
     entry = mapping(entry, _METER_KEYS, "a meter's cell")
     meter = program.meters.named(needed(entry, "meter"))
     rates = {key: value for key, value in entry.items() if key not in ("meter", "index")}
-    return finsy.P4MeterEntry(
-        meter.preamble.name, index=_index(entry, meter), config=meter_config(rates, meter)
-    )
+    return finsy.P4MeterEntry(meter.preamble.name, index=_index(entry, meter), config=meter_config(rates, meter))
 
 
 def meter_config(config: Any, meter: p4i.Meter | p4i.DirectMeter) -> finsy.P4MeterConfig:
@@ -80,9 +78,7 @@ def counter_cell(entry: Any, program: ProgramNames) -> finsy.P4CounterEntry:
     entry = mapping(entry, _COUNTER_KEYS, "a counter's cell")
     counter = program.counters.named(needed(entry, "counter"))
     counts = {key: number_at(entry, key, _COUNT_BITS, 0) for key in ("packet_count", "byte_count")}
-    return finsy.P4CounterEntry(
-        counter.preamble.name, index=_index(entry, counter), data=finsy.P4CounterData(**counts)
-    )
+    return finsy.P4CounterEntry(counter.preamble.name, index=_index(entry, counter), data=finsy.P4CounterData(**counts))
 
 
 def value_set(entry: Any, program: ProgramNames) -> finsy.P4ValueSetEntry:
@@ -105,9 +101,7 @@ def _member(value: Any, fields: ByName[p4i.MatchField], info: p4i.ValueSet) -> P
     for name, each in value.items():
         field = fields.named(name, info.preamble.name)
         found[field.name] = at(str(name), match_value, field, each)
-    missing = [
-        name for name, field in fields.items() if field.match_type == field.EXACT and name not in found
-    ]
+    missing = [name for name, field in fields.items() if field.match_type == field.EXACT and name not in found]
     if missing:
         raise SettingError(f"needs {', '.join(missing)}, too")
     return P4ValueSetMember(found)

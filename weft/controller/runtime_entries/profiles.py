@@ -43,9 +43,7 @@ def profile_group(entry: Any, program: ProgramNames) -> finsy.P4ActionProfileGro
     for place, each in entries_of(entry, "members"):
         member = at(place, _in_group, each)
         if member.member_id in members:
-            raise SettingError(
-                f"member {member.member_id} is there twice", place=place, valid="a larger weight"
-            )
+            raise SettingError(f"member {member.member_id} is there twice", place=place, valid="a larger weight")
         members[member.member_id] = member
     size = number_at(entry, "max_size", WEIGHT_BITS, profile.max_group_size)
     if 0 < profile.max_group_size < size:

@@ -23,9 +23,7 @@ _REPLICA_KEYS = ("egress_port", "instance")
 def multicast_group(entry: Any) -> finsy.P4MulticastGroupEntry:
     """Return a multicast group. Raises SettingError."""
     entry = mapping(entry, _GROUP_KEYS, "a multicast group")
-    return finsy.P4MulticastGroupEntry(
-        id_at(entry, "multicast_group_id", _GROUP_BITS), replicas=_replicas(entry)
-    )
+    return finsy.P4MulticastGroupEntry(id_at(entry, "multicast_group_id", _GROUP_BITS), replicas=_replicas(entry))
 
 
 def clone_session(entry: Any) -> finsy.P4CloneSessionEntry:

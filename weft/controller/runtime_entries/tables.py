@@ -74,9 +74,7 @@ def _match(match: Any, table: TableNames, is_default: bool) -> dict[str, Any]:
     for name, value in match.items():
         info = table.fields.named(name, table.name)
         values[info.name] = at(f"match.{name}", match_value, info, value)
-    missing = [
-        name for name, info in table.fields.items() if info.match_type == info.EXACT and name not in values
-    ]
+    missing = [name for name, info in table.fields.items() if info.match_type == info.EXACT and name not in values]
     if missing and not is_default:
         raise SettingError(f"match: table {table.name} needs {', '.join(missing)}, which it matches exactly")
     return values

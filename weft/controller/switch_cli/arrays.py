@@ -95,9 +95,7 @@ def _table_of(session: CommandSession, table_id: int) -> p4i.Table:
     return next(each for each in tables if each.preamble.id == table_id)
 
 
-async def _cell(
-    session: CommandSession, counter: str, index: str
-) -> p4r.CounterEntry | p4r.DirectCounterEntry:
+async def _cell(session: CommandSession, counter: str, index: str) -> p4r.CounterEntry | p4r.DirectCounterEntry:
     """Return the entity of a counter's cell, or of a direct counter's entry with a handle."""
     found = _counter(session, counter)
     if isinstance(found, p4i.DirectCounter):
@@ -124,8 +122,7 @@ async def counter_read(session: CommandSession, words: Sequence[str]) -> str:
 async def counter_write(session: CommandSession, words: Sequence[str]) -> str:
     """Set a cell of a counter, or a direct counter's value for the entry with a handle."""
     packets, octets = (
-        parse_whole(word, 0, _MOST_COUNT, what)
-        for word, what in zip(words[2:], ("packets", "bytes"), strict=True)
+        parse_whole(word, 0, _MOST_COUNT, what) for word, what in zip(words[2:], ("packets", "bytes"), strict=True)
     )
     cell = await _cell(session, *words[:2])
     cell.data.CopyFrom(p4r.CounterData(packet_count=packets, byte_count=octets))
@@ -160,9 +157,7 @@ def _meter(session: CommandSession, name: str) -> p4i.Meter | p4i.DirectMeter:
 def meter_config(words: Sequence[str]) -> p4r.MeterConfig:
     """Return the configuration of `rate:burst rate:burst`, committed then peak. Raises CommandError."""
     if len(words) != 2:
-        raise CommandError(
-            f"has {len(words)} rates", valid="two, committed and peak, each RATE_PER_MICROSECOND:BURST"
-        )
+        raise CommandError(f"has {len(words)} rates", valid="two, committed and peak, each RATE_PER_MICROSECOND:BURST")
     numbers = []
     for word in words:
         match = _RATE.match(word)
@@ -174,9 +169,7 @@ def meter_config(words: Sequence[str]) -> p4r.MeterConfig:
         numbers.append((rate, burst))
     (cir, cburst), (pir, pburst) = numbers
     if pir < cir:
-        raise CommandError(
-            f"the peak rate {words[1]} is below the committed rate {words[0]}", valid="at least that"
-        )
+        raise CommandError(f"the peak rate {words[1]} is below the committed rate {words[0]}", valid="at least that")
     return p4r.MeterConfig(cir=cir, cburst=cburst, pir=pir, pburst=pburst)
 
 

@@ -47,9 +47,7 @@ async def mirroring_add_mc(session: CommandSession, words: Sequence[str]) -> str
 
 async def _set(session: CommandSession, session_id: int, replicas: Sequence[p4r.Replica]) -> None:
     is_known = await _ports(session, session_id) is not None
-    await write_clone_session(
-        session, p4r.Update.MODIFY if is_known else p4r.Update.INSERT, session_id, replicas
-    )
+    await write_clone_session(session, p4r.Update.MODIFY if is_known else p4r.Update.INSERT, session_id, replicas)
 
 
 @command("mirroring_delete", "<session>")
@@ -78,6 +76,4 @@ async def _ports(session: CommandSession, session_id: int) -> list[int] | None:
     query = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
     found = await session.read(packet_replication_engine_entry=query)
     sessions = [each.packet_replication_engine_entry.clone_session_entry for each in found]
-    return next(
-        (list(map(port_of, clone.replicas)) for clone in sessions if clone.session_id == session_id), None
-    )
+    return next((list(map(port_of, clone.replicas)) for clone in sessions if clone.session_id == session_id), None)

@@ -23,9 +23,7 @@ def profile_named(session: CommandSession, name: str) -> p4i.ActionProfile:
     return find(profiles, name, "action profile")
 
 
-async def members_of(
-    session: CommandSession, profile: p4i.ActionProfile
-) -> dict[int, p4r.ActionProfileMember]:
+async def members_of(session: CommandSession, profile: p4i.ActionProfile) -> dict[int, p4r.ActionProfileMember]:
     """Return a profile's members by handle."""
     query = p4r.ActionProfileMember(action_profile_id=profile.preamble.id)
     found = (each.action_profile_member for each in await session.read(action_profile_member=query))
@@ -51,9 +49,7 @@ def _lowest_free(taken: Iterable[int]) -> int:
     return next(number for number in range(len(handles) + 1) if number not in handles)
 
 
-def _action(
-    session: CommandSession, profile: p4i.ActionProfile, name: str, words: Sequence[str]
-) -> p4r.Action:
+def _action(session: CommandSession, profile: p4i.ActionProfile, name: str, words: Sequence[str]) -> p4r.Action:
     ids = {
         reference.id
         for table in session.info.tables

@@ -60,10 +60,7 @@ async def table_info(session: CommandSession, words: Sequence[str]) -> str:
 @command("show_ports")
 async def show_ports(session: CommandSession, words: Sequence[str]) -> str:
     """List the ports with their interfaces, if the switch belongs to a running lab."""
-    return (
-        "\n".join(session.ports)
-        or "P4Runtime does not list ports: they are known of a running lab's switches only"
-    )
+    return "\n".join(session.ports) or "P4Runtime does not list ports: they are known of a running lab's switches only"
 
 
 @command("switch_info")

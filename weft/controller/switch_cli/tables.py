@@ -62,9 +62,7 @@ def with_parameters(info: p4i.Action, words: Sequence[str]) -> p4r.Action:
     for parameter, word in zip(info.params, words, strict=True):
         what = f"parameter {parameter.name} of {info.preamble.name}"
         if parameter.bitwidth == 0:
-            raise CommandError(
-                "its type is translated to text, which simple_switch_CLI does not support", place=what
-            )
+            raise CommandError("its type is translated to text, which simple_switch_CLI does not support", place=what)
         value = parse_value(word, parameter.bitwidth, what)
         action.params.add(param_id=parameter.id, value=encoded(value))
     return action
@@ -86,9 +84,7 @@ def key_and_rest(table: p4i.Table, words: Sequence[str]) -> tuple[p4r.TableEntry
         key, rest = words, []
     fields = table.match_fields
     if len(key) != len(fields):
-        wanted = ", ".join(
-            f"{each.name} ({p4i.MatchField.MatchType.Name(each.match_type).lower()})" for each in fields
-        )
+        wanted = ", ".join(f"{each.name} ({p4i.MatchField.MatchType.Name(each.match_type).lower()})" for each in fields)
         raise CommandError(
             f"table {table.preamble.name} has {len(fields)} key fields, {len(key)} are given before =>",
             valid=f"{wanted or 'none'}",
@@ -103,9 +99,7 @@ def key_and_rest(table: p4i.Table, words: Sequence[str]) -> tuple[p4r.TableEntry
 def direct_only(table: p4i.Table) -> None:
     """Raise CommandError if a table's entries refer to members of a profile."""
     if table.implementation_id:
-        raise CommandError(
-            f"entries of {table.preamble.name} refer to a profile's members", valid="table_indirect_…"
-        )
+        raise CommandError(f"entries of {table.preamble.name} refer to a profile's members", valid="table_indirect_…")
 
 
 @command("table_add", "<table> <action> …")

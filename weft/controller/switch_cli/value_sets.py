@@ -42,16 +42,10 @@ def _member(value_set: p4i.ValueSet, word: str) -> p4r.ValueSetMember:
 
 async def _members(session: CommandSession, value_set: p4i.ValueSet) -> list[p4r.ValueSetMember]:
     query = p4r.ValueSetEntry(value_set_id=value_set.preamble.id)
-    return [
-        member
-        for each in await session.read(value_set_entry=query)
-        for member in each.value_set_entry.members
-    ]
+    return [member for each in await session.read(value_set_entry=query) for member in each.value_set_entry.members]
 
 
-async def _write(
-    session: CommandSession, value_set: p4i.ValueSet, members: Sequence[p4r.ValueSetMember]
-) -> None:
+async def _write(session: CommandSession, value_set: p4i.ValueSet, members: Sequence[p4r.ValueSetMember]) -> None:
     entry = p4r.ValueSetEntry(value_set_id=value_set.preamble.id, members=members)
     await session.write(p4r.Update.MODIFY, value_set_entry=entry)
 

@@ -40,11 +40,7 @@ def _number(text: str, width_bits: int) -> int | None:
         if width_bits == 32 and "." in text:
             return int(IPv4Address(text))
         if width_bits == 48 and ":" in text:
-            return (
-                int("".join(f"{int(octet, 16):02x}" for octet in text.split(":")), 16)
-                if _MAC.match(text)
-                else None
-            )
+            return int("".join(f"{int(octet, 16):02x}" for octet in text.split(":")), 16) if _MAC.match(text) else None
         if width_bits == 128 and ":" in text:
             return int(IPv6Address(text))
     except AddressValueError:
@@ -81,9 +77,7 @@ def parse_match(field: p4i.MatchField, text: str) -> p4r.FieldMatch | None:
 
 def _require_bits(field: p4i.MatchField, what: str) -> None:
     if field.bitwidth == 0:
-        raise CommandError(
-            "its type is translated to text, which simple_switch_CLI does not support", place=what
-        )
+        raise CommandError("its type is translated to text, which simple_switch_CLI does not support", place=what)
 
 
 def _exact(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch:
@@ -114,9 +108,7 @@ def _ternary(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | No
     value, mask = _masked(field, text, what)
     if mask == 0:
         return None
-    return p4r.FieldMatch(
-        field_id=field.id, ternary=p4r.FieldMatch.Ternary(value=encoded(value), mask=encoded(mask))
-    )
+    return p4r.FieldMatch(field_id=field.id, ternary=p4r.FieldMatch.Ternary(value=encoded(value), mask=encoded(mask)))
 
 
 def _range(field: p4i.MatchField, text: str, what: str) -> p4r.FieldMatch | None:

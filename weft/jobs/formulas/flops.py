@@ -35,9 +35,7 @@ class LayerFlops:
         return self.attention + self.scores + self.feed_forward + self.experts
 
 
-def layer_flops(
-    model: Transformer, layer: int, *, causal: bool = True, sequence: int | None = None
-) -> LayerFlops:
+def layer_flops(model: Transformer, layer: int, *, causal: bool = True, sequence: int | None = None) -> LayerFlops:
     """Return the operations per token of a layer's forward pass: two for each weight, and the scores.
 
     With `causal`, half the scores count: a token attends to earlier tokens, and kernels skip the others (Dao 2023,

@@ -75,9 +75,7 @@ def layer_read(model: Transformer, layer: int, tokens: int, tensor: int) -> floa
 
 def decode_read(model: Transformer, sequences: int, tensor: int) -> float:
     """Return the parameters that a rank reads in an iteration of `sequences`, without the embedding."""
-    layers = sum(
-        layer_read(model, layer, sequences, tensor) * count for layer, count in alike_layers(model).items()
-    )
+    layers = sum(layer_read(model, layer, sequences, tensor) * count for layer, count in alike_layers(model).items())
     return layers + output_read(model, tensor)
 
 

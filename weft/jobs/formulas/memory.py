@@ -24,9 +24,7 @@ class Memory:
     activations: int = 0
 
     def __add__(self, other: Memory) -> Memory:
-        return Memory(
-            *(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True))
-        )
+        return Memory(*(mine + its for mine, its in zip(vars(self).values(), vars(other).values(), strict=True)))
 
     @property
     def total(self) -> int:
@@ -34,9 +32,7 @@ class Memory:
         return sum(vars(self).values())
 
 
-def model_state(
-    parameters: int, replicas: int, zero: int, weight_bytes: int = 2, gradient_bytes: int = 2
-) -> Memory:
+def model_state(parameters: int, replicas: int, zero: int, weight_bytes: int = 2, gradient_bytes: int = 2) -> Memory:
     """Return the memory of parameters on each of their replicas (Rajbhandari et al. 2020, figure 1).
 
     Args:

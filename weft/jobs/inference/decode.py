@@ -112,9 +112,7 @@ class _Instance:
         batch = len(self._left)
         took_ps = self._times.iterations_ps(batch, self._context_tokens, min(self._left.values()))
         if now_ps + float(np.sum(took_ps, dtype=np.float64)) > 2 * LONGEST_PS:
-            raise PlanError(
-                "decode", f"outputs take longer than {format_time(LONGEST_PS)}", valid="up to that"
-            )
+            raise PlanError("decode", f"outputs take longer than {format_time(LONGEST_PS)}", valid="up to that")
         ends = now_ps + np.cumsum(took_ps)
         count = len(ends)
         if self._has_room():

@@ -8,9 +8,7 @@ from weft.jobs.inference.instances import DecodeInstances, PrefillInstances
 from weft.jobs.training_plan import PlanError
 
 
-def default_ranks(
-    prefill: PrefillInstances, decode: DecodeInstances, hosts: Sequence[int]
-) -> tuple[int, ...]:
+def default_ranks(prefill: PrefillInstances, decode: DecodeInstances, hosts: Sequence[int]) -> tuple[int, ...]:
     """Return the fabric rank of each rank of the job, given the host of each fabric rank.
 
     Instances fill hosts in order; the first decode instance starts a new host. Raises PlanError if the instances do not
@@ -36,9 +34,7 @@ def default_ranks(
     return (*in_order[: prefill.rank_count], *in_order[first_decode:needed])
 
 
-def check_hosts(
-    prefill: PrefillInstances, decode: DecodeInstances, ranks: Sequence[int], hosts: Sequence[int]
-) -> None:
+def check_hosts(prefill: PrefillInstances, decode: DecodeInstances, ranks: Sequence[int], hosts: Sequence[int]) -> None:
     """Raise PlanError for the first instance with ranks on several hosts; `ranks` are the fabric ranks of the job."""
     for name, own in _instances(prefill, decode):
         found = {hosts[ranks[rank]] for rank in own}

@@ -57,9 +57,7 @@ class InferencePlan:
             self._check_tensor(key, instances.tensor)
             if self.precision not in instances.accelerator.peak_tflops:
                 valid = ", ".join(instances.accelerator.peak_tflops)
-                raise PlanError(
-                    "precision", f"{self.precision}, which the accelerator of {key} lacks", valid=valid
-                )
+                raise PlanError("precision", f"{self.precision}, which the accelerator of {key} lacks", valid=valid)
         for key, name in (
             ("prefill_assignment", self.prefill_assignment),
             ("decode_assignment", self.decode_assignment),

@@ -39,9 +39,7 @@ class TokenCounts(Section):
     @model_validator(mode="after")
     def _check(self) -> TokenCounts:
         if not self.least <= self.median <= self.most:
-            raise InvalidValueError(
-                f"median: {self.median}", valid=f"`least` to `most`, {self.least} to {self.most}"
-            )
+            raise InvalidValueError(f"median: {self.median}", valid=f"`least` to `most`, {self.least} to {self.most}")
         return self
 
     def draw(self, generator: np.random.Generator, count: int) -> Integers:
@@ -70,9 +68,7 @@ class Requests:
         """Raise ValueError for columns of unequal lengths, no or too many requests, and values out of range."""
         count = len(self.arrival_ps)
         if {len(self.prompt_tokens), len(self.output_tokens)} != {count}:
-            raise ValueError(
-                f"columns of {count}, {len(self.prompt_tokens)} and {len(self.output_tokens)} rows"
-            )
+            raise ValueError(f"columns of {count}, {len(self.prompt_tokens)} and {len(self.output_tokens)} rows")
         if not 1 <= count <= MAX_REQUESTS:
             raise InvalidValueError(f"{count} requests", valid=f"1 to {MAX_REQUESTS:,}")
         if self.arrival_ps[0] < 0 or (np.diff(self.arrival_ps) < 0).any():
@@ -84,9 +80,7 @@ class Requests:
         for name in ("prompt_tokens", "output_tokens"):
             values = getattr(self, name)
             if values.min() < 1 or values.max() > MAX_TOKENS:
-                raise InvalidValueError(
-                    f"{name} of {values.min()} to {values.max()}", valid=f"1 to {MAX_TOKENS}"
-                )
+                raise InvalidValueError(f"{name} of {values.min()} to {values.max()}", valid=f"1 to {MAX_TOKENS}")
 
     def __len__(self) -> int:
         """Return the number of requests."""
@@ -97,9 +91,7 @@ class Requests:
         return Requests(self.arrival_ps[:count], self.prompt_tokens[:count], self.output_tokens[:count])
 
 
-def poisson_requests(
-    rate_per_s: float, count: int, prompt: TokenCounts, output: TokenCounts, seed: int
-) -> Requests:
+def poisson_requests(rate_per_s: float, count: int, prompt: TokenCounts, output: TokenCounts, seed: int) -> Requests:
     """Return requests of a Poisson process; the first arrives after one interval."""
     generator = np.random.default_rng([seed, 0])
     intervals_s = portable_math.exponential(generator, count) / rate_per_s
@@ -107,9 +99,7 @@ def poisson_requests(
     return requests_at(arrival_ps.astype(np.int64), prompt, output, seed)
 
 
-def requests_at(
-    arrival_ps: Sequence[int] | Integers, prompt: TokenCounts, output: TokenCounts, seed: int
-) -> Requests:
+def requests_at(arrival_ps: Sequence[int] | Integers, prompt: TokenCounts, output: TokenCounts, seed: int) -> Requests:
     """Return requests that arrive at given times, in any order. Raises ValueError as `Requests` does."""
     arrivals = np.sort(np.asarray(arrival_ps, np.int64))
     prompts = prompt.draw(np.random.default_rng([seed, 1]), len(arrivals))

@@ -76,9 +76,7 @@ def _check_messages(plan: InferencePlan, schedule: PrefillSchedule) -> None:
         )
 
 
-def request_times(
-    plan: InferencePlan, schedule: PrefillSchedule, job: Job, times: Sequence[RankTimes]
-) -> RequestTimes:
+def request_times(plan: InferencePlan, schedule: PrefillSchedule, job: Job, times: Sequence[RankTimes]) -> RequestTimes:
     """Return each request's times in a run of the job; a cache has arrived when all its parts have."""
     count = len(plan.requests)
     starts = np.full(count, np.iinfo(np.int64).max)
@@ -129,9 +127,7 @@ def _prefill_operations(
     return builder.build(), tuple(slots)
 
 
-def _decode_part(
-    plan: InferencePlan, schedule: PrefillSchedule, requests: Sequence[int], destination: int
-) -> RankPart:
+def _decode_part(plan: InferencePlan, schedule: PrefillSchedule, requests: Sequence[int], destination: int) -> RankPart:
     builder, slots = OperationsBuilder(), dict[int, int]()
     shares = [share for share in plan.shares if share.destination == destination]
     for request in requests:

@@ -93,9 +93,7 @@ class _Maker:
         self._ranks = [_Rank() for _ in range(plan.rank_count)]
         shape = (plan.workers, plan.steps, plan.servers)
         self._computed = np.zeros(shape[:2], np.int64)
-        self._pushed, self._updated, self._answered, self._pulled = (
-            np.zeros(shape, np.int64) for _ in range(4)
-        )
+        self._pushed, self._updated, self._answered, self._pulled = (np.zeros(shape, np.int64) for _ in range(4))
         self._applied = np.zeros(shape[1:], np.int64)
 
     def made(self) -> ParameterServerJob:
@@ -181,9 +179,7 @@ class _Maker:
             return alone, alone
         # A pair's messages match in the order of their operations; a rank that both works and serves needs two tags.
         tag = 0 if category == "push" else 1
-        sent = sender.operations.send(
-            sender.slot(destination), size_bytes, tag, after=followed, category=category
-        )
+        sent = sender.operations.send(sender.slot(destination), size_bytes, tag, after=followed, category=category)
         arrived = receiver.operations.receive(receiver.slot(source), size_bytes, tag, category=category)
         return sent, arrived
 

@@ -65,9 +65,7 @@ class ParameterServerPlan:
     def __post_init__(self) -> None:
         """Check values against each other."""
         if self.parameter_bytes % PARAMETER_BYTES:
-            raise PlanError(
-                "parameters", f"{self.parameter_bytes} B", valid=f"a multiple of {PARAMETER_BYTES}"
-            )
+            raise PlanError("parameters", f"{self.parameter_bytes} B", valid=f"a multiple of {PARAMETER_BYTES}")
         if not 1 <= self.servers <= self.parameter_bytes // PARAMETER_BYTES:
             raise PlanError(
                 "parameter_server",
@@ -77,9 +75,7 @@ class ParameterServerPlan:
         if self.mode == "all-reduce" and self.workers < 2:
             raise PlanError("workers", f"{self.workers} for an all-reduce", valid="2 or more")
         if self.staleness is not None and self.mode != "asynchronous":
-            raise PlanError(
-                "staleness", f"{self.staleness} of mode {self.mode}", valid="none, or mode asynchronous"
-            )
+            raise PlanError("staleness", f"{self.staleness} of mode {self.mode}", valid="none, or mode asynchronous")
         for worker in self.stragglers:
             if not 0 <= worker < self.workers:
                 raise PlanError("stragglers", f"worker {worker}", valid=f"0 to {self.workers - 1}")

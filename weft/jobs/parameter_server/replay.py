@@ -64,9 +64,7 @@ def replay(
 
 
 @replay.register
-def _(
-    times: ServerTimes, plan: ParameterServerPlan, objective: Objective, learning_rate: float
-) -> Iterator[Moment]:
+def _(times: ServerTimes, plan: ParameterServerPlan, objective: Objective, learning_rate: float) -> Iterator[Moment]:
     state = _State(plan, objective, np.float32(learning_rate / plan.workers))
     yield Moment(0, 0, state.weights)
     changes, per_step = 0, plan.servers * (1 if times.applied_ps is not None else plan.workers)
@@ -78,9 +76,7 @@ def _(
 
 
 @replay.register
-def _(
-    times: AllReduceTimes, plan: ParameterServerPlan, objective: Objective, learning_rate: float
-) -> Iterator[Moment]:
+def _(times: AllReduceTimes, plan: ParameterServerPlan, objective: Objective, learning_rate: float) -> Iterator[Moment]:
     weights, rate = objective.initial.copy(), np.float32(learning_rate / plan.workers)
     yield Moment(0, 0, weights)
     for step, time_ps in enumerate(times.changed_ps.max(axis=0).tolist()):

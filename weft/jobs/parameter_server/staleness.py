@@ -42,9 +42,7 @@ def update_staleness(times: ServerTimes) -> Counter[int]:
     found = Counter[int]()
     for server in range(servers):
         # The first step is computed with the initial weights.
-        read_ps = np.concatenate(
-            [np.full((workers, 1), -1, np.int64), times.answered_ps[:, :-1, server]], axis=1
-        )
+        read_ps = np.concatenate([np.full((workers, 1), -1, np.int64), times.answered_ps[:, :-1, server]], axis=1)
         if times.applied_ps is not None:
             changes_ps = times.applied_ps[:, server]
             place = np.broadcast_to(np.arange(steps), (workers, steps))

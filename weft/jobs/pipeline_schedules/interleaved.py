@@ -17,9 +17,7 @@ class Interleaved(PipelineSchedule):
     def steps(self, stage: int, stages: int, micro_batches: int, parts: int) -> Sequence[Step]:
         """Return a stage's passes in order."""
         groups = range(0, micro_batches, stages)
-        forward = [
-            (first + each, part) for first in groups for part in range(parts) for each in range(stages)
-        ]
+        forward = [(first + each, part) for first in groups for part in range(parts) for each in range(stages)]
         backward = [(micro_batch, parts - 1 - part) for micro_batch, part in forward]
         in_advance = (stages - 1 - stage) * 2 + (parts - 1) * stages
         return alternating(in_advance, forward, backward)

@@ -163,9 +163,7 @@ class StorageWriter:
             category="response",
         )
         data = own.receive(node, block.size_bytes, tag + _DATA_TAG, after_start=[first], category="read")
-        response = own.receive(
-            node, RESPONSE_BYTES, tag + _RESPONSE_TAG, after_start=[first], category="response"
-        )
+        response = own.receive(node, RESPONSE_BYTES, tag + _RESPONSE_TAG, after_start=[first], category="response")
         copy, ends = _NONE, (data, response)
         if self.nodes.host_copy is not None:
             copy = self._copy(own, self.nodes.host_copy, block.size_bytes, _Waits(ends))
@@ -189,9 +187,7 @@ class StorageWriter:
         transfer = self._transfer(there, device, block.size_bytes, [got], reads=False)
         access = self._access(there, device, number, [transfer], reads=False)
         there.send(client, RESPONSE_BYTES, tag + _RESPONSE_TAG, after=[access], category="response")
-        response = own.receive(
-            node, RESPONSE_BYTES, tag + _RESPONSE_TAG, after_start=[command], category="response"
-        )
+        response = own.receive(node, RESPONSE_BYTES, tag + _RESPONSE_TAG, after_start=[command], category="response")
         first = command if copy == _NONE else copy
         self._note(client, node, block, first, (response, response), copy, access, transfer)
         return (response,)
@@ -202,9 +198,7 @@ class StorageWriter:
         streams = own.read.channels + own.write.channels + 2
         return device * streams + (0 if reads else own.read.channels + 1)
 
-    def _access(
-        self, there: OperationsBuilder, device: int, number: int, after: Sequence[int], *, reads: bool
-    ) -> int:
+    def _access(self, there: OperationsBuilder, device: int, number: int, after: Sequence[int], *, reads: bool) -> int:
         accesses = self.nodes.device.accesses(reads=reads)
         stream = self._stream(device, reads=reads) + 1 + number % accesses.channels
         return there.compute(accesses.latency, stream=stream, after=after, category="device access")
@@ -218,9 +212,7 @@ class StorageWriter:
 
     @staticmethod
     def _copy(own: OperationsBuilder, copy: HostCopy, size_bytes: int, waits: _Waits) -> int:
-        return own.compute(
-            copy.duration_ps(size_bytes), stream=_COPY_STREAM, **vars(waits), category="host copy"
-        )
+        return own.compute(copy.duration_ps(size_bytes), stream=_COPY_STREAM, **vars(waits), category="host copy")
 
     def _note(
         self,

@@ -90,11 +90,7 @@ def access_loads(access: Access, clients: int, block_bytes: int, seed: int) -> I
         if access.order == "random":
             numbers = generator.integers(0, _ADDRESSES, access.blocks).tolist()
         yield ClientLoad(
-            [
-                Batch(
-                    [Block(*each) for each in zip(numbers, [block_bytes] * access.blocks, reads, strict=True)]
-                )
-            ]
+            [Batch([Block(*each) for each in zip(numbers, [block_bytes] * access.blocks, reads, strict=True)])]
         )
 
 
@@ -106,9 +102,7 @@ def loading_loads(loading: Loading, clients: int, block_bytes: int, seed: int) -
         batches = []
         for _ in range(loading.steps):
             firsts = generator.integers(0, _ADDRESSES, loading.samples).tolist()
-            blocks = [
-                Block(first + place, size, True) for first in firsts for place, size in enumerate(sizes)
-            ]
+            blocks = [Block(first + place, size, True) for first in firsts for place, size in enumerate(sizes)]
             batches.append(Batch(blocks, loading.compute))
         yield ClientLoad(batches, loading.prefetch)
 

@@ -40,9 +40,7 @@ def command_times(job: Job, commands: Commands, times: Sequence[RankTimes]) -> C
     """Return the times of a job's commands in a run."""
     columns = _Columns(job, times)
     issued = columns.of(columns.ready, commands.client, commands.first)
-    ends = [
-        columns.of(columns.finished, commands.client, each) for each in (commands.end, commands.other_end)
-    ]
+    ends = [columns.of(columns.finished, commands.client, each) for each in (commands.end, commands.other_end)]
     ended = np.maximum(*ends)
     latency = ended - issued
     device, queue = np.zeros(len(commands), np.int64), np.zeros(len(commands), np.int64)
@@ -53,9 +51,7 @@ def command_times(job: Job, commands: Commands, times: Sequence[RankTimes]) -> C
     copied = commands.copy != _NONE
     copy = np.zeros(len(commands), np.int64)
     client, operation = commands.client[copied], commands.copy[copied]
-    copy[copied] = columns.of(columns.finished, client, operation) - columns.of(
-        columns.ready, client, operation
-    )
+    copy[copied] = columns.of(columns.finished, client, operation) - columns.of(columns.ready, client, operation)
     return CommandTimes(latency, device, queue, copy, latency - device - queue - copy, int(ended.max()))
 
 

@@ -47,9 +47,7 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
         _check_options(path, chosen, options)
         trace = chosen.read(path, options)
     except OSError as error:
-        reason = (
-            f"{error.filename or path} cannot be read: {error.strerror}" if error.strerror else str(error)
-        )
+        reason = f"{error.filename or path} cannot be read: {error.strerror}" if error.strerror else str(error)
         raise TraceError(reason) from None
     if trace.job is not None:
         try:

@@ -42,6 +42,4 @@ def roofline_of(accelerator: str | Accelerator, precision: str) -> Roofline:
     for known in get_args(Precision):
         if known == precision and known in accelerator.peak_tflops:
             return Roofline(accelerator.flops_per_s(known), accelerator.memory_bytes_per_s)
-    raise TraceError(
-        f"precision {precision!r} (valid for this accelerator: {', '.join(accelerator.peak_tflops)})"
-    )
+    raise TraceError(f"precision {precision!r} (valid for this accelerator: {', '.join(accelerator.peak_tflops)})")

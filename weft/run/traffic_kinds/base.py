@@ -149,9 +149,7 @@ def items_of(scenario: Scenario) -> tuple[TrafficItem, ...]:
 def require_one(values: Sequence[object], key: str) -> None:
     """Check that a list in an item of `together` has one element, so that the item is one run. Raises KeyProblem."""
     if len(values) != 1:
-        raise KeyProblem(
-            key, f"together with other items there must be one, there are {len(values) or 'none'}"
-        )
+        raise KeyProblem(key, f"together with other items there must be one, there are {len(values) or 'none'}")
 
 
 def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: str) -> None:
@@ -169,9 +167,7 @@ def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: 
 def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
     """Check that each queue pair of a flow has a byte to write. Raises KeyProblem below `key`, the item's key."""
     if queue_pairs > size_bytes:
-        raise KeyProblem(
-            f"{key}.queue_pairs", f"{queue_pairs} for flows of {size_bytes} B", valid=f"1 to {size_bytes}"
-        )
+        raise KeyProblem(f"{key}.queue_pairs", f"{queue_pairs} for flows of {size_bytes} B", valid=f"1 to {size_bytes}")
 
 
 class FlowItem(TrafficItem):

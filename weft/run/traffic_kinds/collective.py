@@ -126,9 +126,7 @@ class CollectiveTraffic(JoinableItem):
         if objection := collective.objection_to_operation(operation, DataType(self.dtype)):
             raise KeyProblem(f"{key}.operation", objection)
         if self.ranks is None:
-            check_algorithms(
-                collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation
-            )
+            check_algorithms(collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation)
 
     def _count(self, ranks_of_fabric: int) -> int:
         """Return how many ranks take part."""

@@ -43,18 +43,14 @@ class IncastTraffic(FlowsBesideOthers):
         check_queue_pairs(self.queue_pairs, self.bytes_per_sender, key)
         hosts = fabric.host_names
         if self.incast not in hosts:
-            raise KeyProblem(
-                f"{key}.incast", f"no host {shown(self.incast)}; {did_you_mean(self.incast, hosts)}"
-            )
+            raise KeyProblem(f"{key}.incast", f"no host {shown(self.incast)}; {did_you_mean(self.incast, hosts)}")
         if self.plane >= fabric.nics_per_host:
             raise KeyProblem(f"{key}.plane", f"{self.plane} is not one of 0 to {fabric.nics_per_host - 1}")
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run the incast."""
         progress(f"incast on {self.incast}")
-        fabric.incast(
-            self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs
-        )
+        fabric.incast(self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
         """Return the incast as a task."""

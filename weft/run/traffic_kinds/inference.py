@@ -73,9 +73,7 @@ class RequestsSection(Section):
         """Return the requests. Raises PlanError for an invalid key, BadInputError for an invalid file."""
         ways = [name for name in ("rate", "arrivals", "file") if getattr(self, name) is not None]
         if len(ways) != 1:
-            raise PlanError(
-                "requests", f"has {' and '.join(ways) or 'none'}", valid="one of rate, arrivals, file"
-            )
+            raise PlanError("requests", f"has {' and '.join(ways) or 'none'}", valid="one of rate, arrivals, file")
         if self.file is not None:
             for key in ("prompt", "output"):
                 if getattr(self, key) is not None:
@@ -83,9 +81,7 @@ class RequestsSection(Section):
             return read_requests(self.file, self.count)
         if self.prompt is None or self.output is None:
             key = "output" if self.prompt else "prompt"
-            raise PlanError(
-                f"requests.{key}", "is missing", valid="{median: TOKENS}, or requests from a file"
-            )
+            raise PlanError(f"requests.{key}", "is missing", valid="{median: TOKENS}, or requests from a file")
         try:
             if self.arrivals is not None:
                 return requests_at(self.arrivals, self.prompt, self.output, seed).first(self.count)

@@ -67,16 +67,12 @@ class TrainingJobTraffic(JobItem):
     """Which activations the backward pass recomputes: none, attention's scores (`selective`), or all (`full`)."""
     routing: Routing = Routing()
     """How tokens choose experts."""
-    stragglers: dict[Annotated[int, whole(0, 1 << 20)], Annotated[float, number(0.1, 1000)]] = Field(
-        default={}
-    )
+    stragglers: dict[Annotated[int, whole(0, 1 << 20)], Annotated[float, number(0.1, 1000)]] = Field(default={})
     """By rank, the factor that lengthens all its computations."""
     jitter: Annotated[float, number(0, 2)] = 0.0
     """Standard deviation of the logarithm of each computation's factor, which the seed draws from a log-normal
     distribution with median 1."""
-    algorithms: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], AlgorithmName] = Field(
-        default={}
-    )
+    algorithms: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], AlgorithmName] = Field(default={})
     """Algorithm of collectives by kind of traffic; other kinds use the first host-based algorithm that suits them."""
     tenant: str = ""
     """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""

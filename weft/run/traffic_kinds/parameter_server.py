@@ -59,9 +59,7 @@ class ParameterServerTraffic(JobItem):
     """Steps of each worker."""
     compute: PositiveTime
     """How long a worker computes in a step."""
-    stragglers: dict[Annotated[int, whole(0, 1 << 16)], Annotated[float, number(0.1, 1000)]] = Field(
-        default={}
-    )
+    stragglers: dict[Annotated[int, whole(0, 1 << 16)], Annotated[float, number(0.1, 1000)]] = Field(default={})
     """By worker, the factor that lengthens all its computations."""
     jitter: Annotated[float, number(0, 2)] = 0.0
     """Standard deviation of the logarithm of each computation's factor, which the seed draws from a log-normal
@@ -109,9 +107,7 @@ class ParameterServerTraffic(JobItem):
             what = "neither" if self.mlp is None else "both"
             raise KeyProblem(key, f"has {what} of parameters and mlp", valid="one of them")
         if self.mlp is not None and self.workers > IMAGES:
-            raise KeyProblem(
-                f"{key}.workers", f"{self.workers} share {IMAGES} images", valid=f"up to {IMAGES}"
-            )
+            raise KeyProblem(f"{key}.workers", f"{self.workers} share {IMAGES} images", valid=f"up to {IMAGES}")
         try:
             plan = self.plan(seed=1)
         except PlanError as problem:

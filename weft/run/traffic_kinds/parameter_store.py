@@ -56,9 +56,7 @@ class ParameterStoreTraffic(TrafficItem):
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check ranks, blocks, and the number of requests."""
-        clients = check_service_ranks(
-            fabric, [self.parameter_store], self.clients, None, key, "parameter_store"
-        )
+        clients = check_service_ranks(fabric, [self.parameter_store], self.clients, None, key, "parameter_store")
         if self.outstanding.bit_count() != 1:
             raise KeyProblem(f"{key}.outstanding", f"{self.outstanding}", valid="a power of two")
         if self.cached > self.blocks:

@@ -43,9 +43,7 @@ class RdmaTraffic(TrafficItem):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the fabric has no spares, as programs belong to hosts and not to ranks."""
         if fabric.spares:
-            raise KeyProblem(
-                "fabric.spares", f"{fabric.spares}: {key} has programs of hosts, not of ranks", valid="0"
-            )
+            raise KeyProblem("fabric.spares", f"{fabric.spares}: {key} has programs of hosts, not of ranks", valid="0")
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the hosts."""

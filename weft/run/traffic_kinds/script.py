@@ -64,7 +64,4 @@ class ScriptTraffic(PlainItem):
         return script_task(fabric, self._specs(), self.duration)
 
     def _specs(self) -> dict[str, ClassSpec]:
-        return {
-            host: ClassSpec(reference, self.parameters.get(host, {}))
-            for host, reference in self.script.items()
-        }
+        return {host: ClassSpec(reference, self.parameters.get(host, {})) for host, reference in self.script.items()}

@@ -50,9 +50,7 @@ class Checkpoint(Section):
     def plan(self) -> TrainingPlan:
         """The plan of the training step. Raises PlanError."""
         # A pipeline schedule may need as many micro-batches as stages.
-        return TrainingPlan(
-            self.model, self.parallel, micro_batches=self.parallel.pipeline, precisions=self.precisions
-        )
+        return TrainingPlan(self.model, self.parallel, micro_batches=self.parallel.pipeline, precisions=self.precisions)
 
 
 class StorageTraffic(JobItem):
@@ -102,9 +100,7 @@ class StorageTraffic(JobItem):
                 f"{self.devices} devices with {streams} channels and interfaces",
                 valid=f"{MAX_STREAMS} of a node",
             )
-        clients = check_service_ranks(
-            fabric, self.storage, self.clients, self._client_count(key), key, "storage"
-        )
+        clients = check_service_ranks(fabric, self.storage, self.clients, self._client_count(key), key, "storage")
         if (commands := self._command_count(clients)) > loads.MAX_COMMANDS:
             load = "access" if self.access else "checkpoint" if self.checkpoint else "loading"
             raise KeyProblem(
@@ -139,9 +135,7 @@ class StorageTraffic(JobItem):
     def _check_load(self, key: str) -> None:
         given = [name for name in ("access", "checkpoint", "loading") if getattr(self, name) is not None]
         if len(given) != 1:
-            raise KeyProblem(
-                key, f"needs exactly one of access, checkpoint, loading; has {', '.join(given) or 'none'}"
-            )
+            raise KeyProblem(key, f"needs exactly one of access, checkpoint, loading; has {', '.join(given) or 'none'}")
 
     def _client_count(self, key: str) -> int | None:
         """Return the required number of clients, None for any."""
@@ -164,9 +158,7 @@ class StorageTraffic(JobItem):
 
     @property
     def _nodes(self) -> StorageNodes:
-        return StorageNodes(
-            len(self.storage), self.devices, self.device, self.in_capsule_data, self.host_copy
-        )
+        return StorageNodes(len(self.storage), self.devices, self.device, self.in_capsule_data, self.host_copy)
 
     @property
     def title(self) -> str:
@@ -223,7 +215,5 @@ class StorageTraffic(JobItem):
     def _task(self, fabric: Fabric) -> Task[StorageResult]:
         ranks = self._ranks(fabric.topology)
         made = self.made(fabric.topology, fabric.options.seed)
-        result: Callable[[JobRun], StorageResult] = partial(
-            storage_result, made, self._nodes, self.queue_depth, fabric
-        )
+        result: Callable[[JobRun], StorageResult] = partial(storage_result, made, self._nodes, self.queue_depth, fabric)
         return fabric.tasks.job(self.with_classes(made.job), ranks).noted(STORAGE, result)

@@ -86,8 +86,7 @@ class TogetherTraffic(TrafficItem):
             tasks = [make(fabric).at(at_ps) for make, at_ps in made]
             progress(f"together: {', '.join(task.name for task in tasks)}")
             limits_s = [
-                item.time_limit_s(fabric) + item.at / PS_PER_S * fabric.options.dilation
-                for item in self._items
+                item.time_limit_s(fabric) + item.at / PS_PER_S * fabric.options.dilation for item in self._items
             ]
             fabric.run_together(tasks, max(limits_s))
 

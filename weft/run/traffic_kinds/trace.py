@@ -102,9 +102,7 @@ class TraceTraffic(JobItem):
                     f"{did_you_mean(name, sorted(names))}",
                 )
         if count > fabric.rank_count:
-            raise KeyProblem(
-                f"{key}.trace", f"{count} ranks (valid on this fabric: up to {fabric.rank_count})"
-            )
+            raise KeyProblem(f"{key}.trace", f"{count} ranks (valid on this fabric: up to {fabric.rank_count})")
         if self.ranks is not None:
             check_ranks(self.ranks, count, fabric, f"{key}.ranks")
 
@@ -129,9 +127,7 @@ class TraceTraffic(JobItem):
         return self._task
 
     def _task(self, fabric: Fabric) -> Task[JobTraceResult]:
-        return fabric.tasks.job(self._job, self.ranks).noted(
-            JOB_TRACES, partial(self._result, fabric.topology)
-        )
+        return fabric.tasks.job(self._job, self.ranks).noted(JOB_TRACES, partial(self._result, fabric.topology))
 
     def _result(self, topology: FabricSpec, ran: JobRun) -> JobTraceResult:
         sent_bytes = sum(bytes_by_category(part.operations, Kind.SEND).total() for part in ran.job.parts)

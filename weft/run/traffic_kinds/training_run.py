@@ -55,9 +55,7 @@ class TrainingRunTraffic(TrafficItem):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that each rank has images, and the algorithms."""
         if fabric.rank_count > IMAGES:
-            raise KeyProblem(
-                key, f"{fabric.rank_count} ranks share {IMAGES} images", valid=f"up to {IMAGES} ranks"
-            )
+            raise KeyProblem(key, f"{fabric.rank_count} ranks share {IMAGES} images", valid=f"up to {IMAGES} ranks")
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:

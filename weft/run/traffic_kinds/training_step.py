@@ -77,9 +77,7 @@ class TrainingStepTraffic(JoinableItem):
                     f"{key}.layers[{number}].gradients",
                     f"{layer.gradients} B is not a multiple of {self._element_bytes}, the size of {self.dtype}",
                 )
-        compute_ps = self.optimizer + sum(
-            layer.count * (layer.forward + layer.backward) for layer in self.layers
-        )
+        compute_ps = self.optimizer + sum(layer.count * (layer.forward + layer.backward) for layer in self.layers)
         if not TIME.holds(compute_ps):
             raise KeyProblem(
                 f"{key}.layers",
@@ -130,9 +128,7 @@ class TrainingStepTraffic(JoinableItem):
         gradients = self._gradients(step, fabric.topology.rank_count, fabric.options.seed)
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
-            progress(
-                f"training step of {step.gradient_count * self._element_bytes} B of gradients, {algorithm}"
-            )
+            progress(f"training step of {step.gradient_count * self._element_bytes} B of gradients, {algorithm}")
             fabric.training_step(step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:

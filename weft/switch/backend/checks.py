@@ -159,9 +159,7 @@ def _check_match(what: str, field: KeyField, match: Match) -> None:
         check_value(what, match.low, width_bits)
         check_value(what, match.high, width_bits)
         if match.low > match.high:
-            raise InvalidRequestError(
-                f"range starts at {match.low:#x}, above its end {match.high:#x}", place=what
-            )
+            raise InvalidRequestError(f"range starts at {match.low:#x}, above its end {match.high:#x}", place=what)
         return
     check_value(what, match.value, width_bits)
     mask = (1 << width_bits) - 1
@@ -183,13 +181,10 @@ def check_call(what: str, actions: Iterable[Action], call: ActionCall) -> Action
     action = named({each.name: each for each in actions}, call.action, f"action of {what}")
     if len(call.arguments) != len(action.parameters):
         raise InvalidRequestError(
-            f"{what}, action {action.name!r}: expected {len(action.parameters)} arguments,"
-            f" got {len(call.arguments)}"
+            f"{what}, action {action.name!r}: expected {len(action.parameters)} arguments, got {len(call.arguments)}"
         )
     for parameter, value in zip(action.parameters, call.arguments, strict=True):
-        check_value(
-            f"{what}, action {action.name!r}, parameter {parameter.name!r}", value, parameter.width_bits
-        )
+        check_value(f"{what}, action {action.name!r}, parameter {parameter.name!r}", value, parameter.width_bits)
     return action
 
 
@@ -201,9 +196,7 @@ def check_table_action(table: Table, action: TableAction) -> None:
     what = f"table {table.name!r}"
     if isinstance(action, ActionCall):
         if table.type is not TableType.SIMPLE:
-            raise InvalidRequestError(
-                f"its entries refer to action profile {table.action_profile!r}", place=what
-            )
+            raise InvalidRequestError(f"its entries refer to action profile {table.action_profile!r}", place=what)
         check_call(what, table.actions, action)
     elif table.type is TableType.SIMPLE:
         raise InvalidRequestError("it has no action profile, so its entries call an action", place=what)

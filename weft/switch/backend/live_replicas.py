@@ -27,9 +27,7 @@ class Failover:
         self.ports_down: set[int] = set()
         self._settings: dict[object, tuple[Sequence[Replica], Callable[[Sequence[Replica]], None]]] = {}
 
-    def apply(
-        self, key: object, replicas: Sequence[Replica], setting: Callable[[Sequence[Replica]], None]
-    ) -> None:
+    def apply(self, key: object, replicas: Sequence[Replica], setting: Callable[[Sequence[Replica]], None]) -> None:
         """Call `setting` with the live replicas, now and at each change; `key` names the group or session."""
         setting(live_replicas(replicas, self.ports_down))
         self._settings.pop(key, None)

@@ -143,9 +143,7 @@ class SwitchBackend(Protocol):
     def direct_counter_read(self, table: str, key: TableKey | None, priority: int) -> CounterValue:
         """The counter of an entry (key None: of the default action). EntryNotFoundError."""
 
-    def direct_counter_write(
-        self, table: str, key: TableKey | None, priority: int, value: CounterValue
-    ) -> None:
+    def direct_counter_write(self, table: str, key: TableKey | None, priority: int, value: CounterValue) -> None:
         """Set the counter of an entry (key None: of the default action). EntryNotFoundError."""
 
     def meter_read(self, meter: str, index: int) -> MeterState:
@@ -160,14 +158,10 @@ class SwitchBackend(Protocol):
     def direct_meter_read(self, table: str, key: TableKey | None, priority: int) -> MeterState:
         """The meter of an entry (key None: of the default action). EntryNotFoundError."""
 
-    def direct_meter_write(
-        self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
-    ) -> None:
+    def direct_meter_write(self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None) -> None:
         """Configure the meter of an entry (key None: of the default action). EntryNotFoundError."""
 
-    def direct_meter_restore(
-        self, table: str, key: TableKey | None, priority: int, state: MeterState
-    ) -> None:
+    def direct_meter_restore(self, table: str, key: TableKey | None, priority: int, state: MeterState) -> None:
         """Restore an entry's meter to the state that `direct_meter_read` returned. EntryNotFoundError."""
 
     def register_read(self, register: str, index: int) -> int:

@@ -235,13 +235,7 @@ class ParametersVector:
 
 
 Argument: TypeAlias = (
-    Expression
-    | CalculationRef
-    | MeterArrayRef
-    | CounterArrayRef
-    | RegisterArrayRef
-    | StringLiteral
-    | ParametersVector
+    Expression | CalculationRef | MeterArrayRef | CounterArrayRef | RegisterArrayRef | StringLiteral | ParametersVector
 )
 """An argument of a primitive."""
 

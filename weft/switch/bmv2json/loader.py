@@ -99,9 +99,7 @@ def _read_program(document: Node, content_hash: str) -> Program:
         enums=enums,
         parsers=read_named(document.array("parsers"), "parser", lambda node: read_parser(scope, node)),
         value_sets=scope.value_sets,
-        deparsers=read_named(
-            document.array("deparsers"), "deparser", lambda node: read_deparser(scope, node)
-        ),
+        deparsers=read_named(document.array("deparsers"), "deparser", lambda node: read_deparser(scope, node)),
         counter_arrays=scope.counter_arrays,
         meter_arrays=scope.meter_arrays,
         register_arrays=scope.register_arrays,

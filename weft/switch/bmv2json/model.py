@@ -135,9 +135,7 @@ class Program:
     def action_profiles(self) -> dict[str, ActionProfile]:
         """All action profiles of all pipelines by name."""
         return {
-            name: profile
-            for pipeline in self.pipelines.values()
-            for name, profile in pipeline.action_profiles.items()
+            name: profile for pipeline in self.pipelines.values() for name, profile in pipeline.action_profiles.items()
         }
 
     def intrinsic(self, name: str) -> FieldRef | None:

@@ -62,9 +62,7 @@ _ALL_OPERATORS = (*OPERATORS, *_SAME_KIND, *_STACK_OPERATORS, "?", "access_field
 class ExpressionReader:
     """Reads expressions; `parameters` belong to the enclosing action; a parser state may look ahead."""
 
-    def __init__(
-        self, scope: Scope, parameters: Sequence[ActionParameter] = (), in_parser: bool = False
-    ) -> None:
+    def __init__(self, scope: Scope, parameters: Sequence[ActionParameter] = (), in_parser: bool = False) -> None:
         self._scope = scope
         self._parameters = parameters
         self._in_parser = in_parser
@@ -147,9 +145,7 @@ class ExpressionReader:
         stack = stacks[stack_node.name_in(stacks, "header union stack")]
         member = member_node.name_in(dict(stack.type.members), "union member")
         header_type = dict(stack.type.members)[member]
-        return UnionStackField(
-            stack.name, member, field_node.string(), type_field(header_type, field_node).width_bits
-        )
+        return UnionStackField(stack.name, member, field_node.string(), type_field(header_type, field_node).width_bits)
 
     def _register(self, value: Node, depth: int) -> RegisterRef:
         array_node, index_node = value.items(2)
@@ -224,8 +220,7 @@ def read_primitive(scope: Scope, node: Node, reader: ExpressionReader, count: in
     if len(arguments) != len(signature) and not (name == "mark_to_drop" and not arguments):
         node.fail(f"primitive {name!r} takes {len(signature)} parameters, got {len(arguments)}")
     read = tuple(
-        _argument(scope, argument, parameter, reader)
-        for argument, parameter in zip(arguments, signature, strict=False)
+        _argument(scope, argument, parameter, reader) for argument, parameter in zip(arguments, signature, strict=False)
     )
     if Parameter.JUMP in signature:
         _check_jump(arguments[-1], read[-1], count)
@@ -270,9 +265,7 @@ def _argument(scope: Scope, node: Node, parameter: Parameter, reader: Expression
         node["type"].one_of(("parameters_vector",))
         if node["value"].value == {}:  # as p4c writes an empty one
             return ParametersVector(())
-        return ParametersVector(
-            tuple(reader.read_kind(element, Kind.DATA) for element in node["value"].items())
-        )
+        return ParametersVector(tuple(reader.read_kind(element, Kind.DATA) for element in node["value"].items()))
     expression = reader.read(node)
     if parameter is Parameter.BOOL and expression.kind is Kind.DATA:  # as p4c writes a condition: b2d(…)
         return Operation("d2b", (expression,), Kind.BOOL)

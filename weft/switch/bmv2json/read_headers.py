@@ -24,15 +24,11 @@ def read_headers(scope: Scope, document: Node) -> None:
     """Fill the scope from the header sections of the document."""
     scope.header_types = read_named(document.array("header_types"), "header type", _header_type)
     scope.headers = read_named(document.array("headers"), "header", lambda node: _header(scope, node))
-    scope.header_stacks = read_named(
-        document.array("header_stacks"), "header stack", lambda node: _stack(scope, node)
-    )
+    scope.header_stacks = read_named(document.array("header_stacks"), "header stack", lambda node: _stack(scope, node))
     scope.union_types = read_named(
         document.array("header_union_types"), "header union type", lambda node: _union_type(scope, node)
     )
-    scope.header_unions = read_named(
-        document.array("header_unions"), "header union", lambda node: _union(scope, node)
-    )
+    scope.header_unions = read_named(document.array("header_unions"), "header union", lambda node: _union(scope, node))
     scope.header_union_stacks = read_named(
         document.array("header_union_stacks"), "header union stack", lambda node: _union_stack(scope, node)
     )

@@ -61,9 +61,7 @@ def _transition(scope: Scope, node: Node, names: set[str], key_width_bits: int) 
     value_node = node.optional("value")
     type_node = node.optional("type")
     if type_node is not None:
-        kind = model_parsers.TransitionKind(
-            type_node.one_of([each.value for each in model_parsers.TransitionKind])
-        )
+        kind = model_parsers.TransitionKind(type_node.one_of([each.value for each in model_parsers.TransitionKind]))
     else:  # before format 2.8 the default transition had the value "default"
         is_default = value_node is None or value_node.value == "default"
         kind = model_parsers.TransitionKind.DEFAULT if is_default else model_parsers.TransitionKind.VALUE
@@ -114,9 +112,7 @@ def _operation(scope: Scope, node: Node, reader: ExpressionReader) -> model_pars
     return model_parsers.ParserPrimitive(read_primitive(scope, call, reader, None))
 
 
-def _extract(
-    scope: Scope, parameters: Node, reader: ExpressionReader, variable: bool
-) -> model_parsers.Extract:
+def _extract(scope: Scope, parameters: Node, reader: ExpressionReader, variable: bool) -> model_parsers.Extract:
     nodes = parameters.items(2 if variable else 1)
     type_name = nodes[0]["type"].one_of(("regular", "stack", "union_stack"))
     value = nodes[0]["value"]

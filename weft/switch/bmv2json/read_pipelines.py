@@ -38,19 +38,13 @@ _STRENGTH = {
 
 def read_pipeline(scope: Scope, node: Node) -> Pipeline:
     """Read one of `pipelines` and check that its graph has no cycle."""
-    profiles = read_named(
-        node.array("action_profiles"), "action profile", lambda each: _action_profile(scope, each)
-    )
+    profiles = read_named(node.array("action_profiles"), "action profile", lambda each: _action_profile(scope, each))
     sections = ("tables", "conditionals", "action_calls")
     names = {each["name"].string() for section in sections for each in node.array(section)}
     nodes: dict[str, PipelineNode] = {}
     tables = read_named(node.array("tables"), "table", lambda each: _table(scope, each, names, profiles))
-    conditionals = read_named(
-        node.array("conditionals"), "conditional", lambda each: _conditional(scope, each, names)
-    )
-    calls = read_named(
-        node.array("action_calls"), "action call", lambda each: _action_call(scope, each, names)
-    )
+    conditionals = read_named(node.array("conditionals"), "conditional", lambda each: _conditional(scope, each, names))
+    calls = read_named(node.array("action_calls"), "action call", lambda each: _action_call(scope, each, names))
     for group in (tables, conditionals, calls):
         for name in group:
             if name in nodes:
@@ -132,9 +126,7 @@ def _action_call(scope: Scope, node: Node, names: set[str]) -> ActionCallNode:
     action = by_id(node["action_id"], scope.actions, "action")
     if action.parameters:
         node["action_id"].fail(f"action {action.name!r} has parameters, so only a table can call it")
-    return ActionCallNode(
-        node["name"].string(), node["id"].integer(), action, _next(node, "next_node", names)
-    )
+    return ActionCallNode(node["name"].string(), node["id"].integer(), action, _next(node, "next_node", names))
 
 
 def _table(scope: Scope, node: Node, names: set[str], profiles: Mapping[str, ActionProfile]) -> Table:

@@ -28,9 +28,7 @@ class Declarations(Protocol):
         """Header union stacks by name."""
 
 
-def header_type_of(
-    declarations: Declarations, expression: expressions.Expression
-) -> model_headers.HeaderType:
+def header_type_of(declarations: Declarations, expression: expressions.Expression) -> model_headers.HeaderType:
     """The type of an expression of kind HEADER."""
     match expression:
         case expressions.HeaderRef(name):
@@ -44,9 +42,7 @@ def header_type_of(
     raise TypeError(f"not a header expression: {expression}")
 
 
-def stack_header_type(
-    declarations: Declarations, expression: expressions.Expression
-) -> model_headers.HeaderType:
+def stack_header_type(declarations: Declarations, expression: expressions.Expression) -> model_headers.HeaderType:
     """The type of the headers in an expression of kind STACK."""
     match expression:
         case expressions.StackRef(name):
@@ -56,9 +52,7 @@ def stack_header_type(
     raise TypeError(f"not a header stack expression: {expression}")
 
 
-def union_type_of(
-    declarations: Declarations, expression: expressions.Expression
-) -> model_headers.HeaderUnionType:
+def union_type_of(declarations: Declarations, expression: expressions.Expression) -> model_headers.HeaderUnionType:
     """The type of an expression of kind UNION, or of the unions in one of kind UNION_STACK."""
     match expression:
         case expressions.UnionRef(name):

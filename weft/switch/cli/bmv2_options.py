@@ -67,9 +67,7 @@ GENERAL = (
     _ignored("thrift-port", "there is no Thrift server; P4Runtime reads and writes everything"),
     _ignored("nanolog", "there are no nanomsg events; -L trace logs every packet"),
     _ignored("notifications-addr", "there is no nanomsg; digests and timeouts come over P4Runtime"),
-    _refused(
-        "use-files", "packets come from interfaces only; `weft trace --packet FILE.pcap` runs a capture"
-    ),
+    _refused("use-files", "packets come from interfaces only; `weft trace --packet FILE.pcap` runs a capture"),
     _refused("packet-in", "packets come from interfaces only, not from a nanomsg socket"),
     _refused("restore-state", "a switch's state cannot be saved or restored; write it over P4Runtime"),
     _refused("debugger", "there is no debugger; `weft trace` shows what a packet meets", argument=False),

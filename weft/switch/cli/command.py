@@ -36,9 +36,7 @@ class InterfaceType(click.ParamType[tuple[int, str]]):
 
     name = "PORT@INTERFACE"
 
-    def convert(
-        self, value: object, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[int, str]:
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> tuple[int, str]:
         """Split the port number from the interface."""
         number, separator, interface = str(value).partition("@")
         if not separator or not number.isdecimal() or not interface:
@@ -128,9 +126,7 @@ def _with_values(arguments: list[str]) -> Iterator[str]:
 
 @click.command(cls=SwitchCommand, context_settings={"help_option_names": ["-h", "--help"]})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[JSON] [-- TARGET OPTIONS]")
-@click.option(
-    "-i", "--interface", "interfaces", type=InterfaceType(), multiple=True, help="Attach an interface."
-)
+@click.option("-i", "--interface", "interfaces", type=InterfaceType(), multiple=True, help="Attach an interface.")
 @click.option("--device-id", type=click.IntRange(0, 2**64 - 1), default=DEFAULT_DEVICE_ID, show_default=True)
 @click.option("--no-p4", is_flag=True, help="Start without a program; P4Runtime brings it.")
 @click.option("--p4info", type=click.Path(path_type=Path), help="P4Info text of JSON, to serve it at once.")
@@ -160,16 +156,10 @@ def _with_values(arguments: list[str]) -> Iterator[str]:
 @click.option("--log-flush", is_flag=True, help="Accepted; the log is always flushed.")
 @click.option("--log-file-max-size", type=click.IntRange(1), default=5 * 1024 * 1024, show_default=True)
 @click.option("--log-file-max-files", type=click.IntRange(0), default=3, show_default=True)
-@click.option(
-    "--dump-packet-data", type=click.IntRange(0), default=0, help="Log so many bytes of every packet."
-)
-@click.option(
-    "--max-port-count", type=click.IntRange(0), default=512, show_default=True, help="Most interfaces."
-)
+@click.option("--dump-packet-data", type=click.IntRange(0), default=0, help="Log so many bytes of every packet.")
+@click.option("--max-port-count", type=click.IntRange(0), default=512, show_default=True, help="Most interfaces.")
 @click.option("--rate-bps", type=click.IntRange(0), default=0, help="Rate of every port; 0 is unpaced.")
-@click.option(
-    "--queue-capacity-bytes", type=click.IntRange(1), default=DEFAULT_QUEUE_CAPACITY_BYTES, show_default=True
-)
+@click.option("--queue-capacity-bytes", type=click.IntRange(1), default=DEFAULT_QUEUE_CAPACITY_BYTES, show_default=True)
 @click.option("--depth-unit", type=click.Choice(["cells", "packets"]), default="packets", show_default=True)
 @click.option("--time-unit", type=click.Choice(["ns", "us"]), default="us", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -190,16 +180,12 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
     if program is None and not options["no_p4"]:
         raise click.UsageError("a program is missing (or --no-p4)")
     if program is not None and program.suffix == ".p4":
-        raise click.UsageError(
-            f"{program} must be compiled first: weft compile {program} -o {program.stem}.json"
-        )
+        raise click.UsageError(f"{program} must be compiled first: weft compile {program} -o {program.stem}.json")
     given, program = program, None if options["no_p4"] else program
     if options["p4info"] is not None and program is None:
         raise click.UsageError("--p4info describes a program, which is missing")
     if len(interfaces) > options["max_port_count"]:
-        raise click.UsageError(
-            f"{len(interfaces)} interfaces, but --max-port-count {options['max_port_count']}"
-        )
+        raise click.UsageError(f"{len(interfaces)} interfaces, but --max-port-count {options['max_port_count']}")
     log = _log_options(options)
     run = Options(
         program,
@@ -251,9 +237,7 @@ _TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]
 switch.params.extend([*(option.parameter() for option in bmv2_options.GENERAL), *TARGET_OPTIONS])
 
 
-def _config(
-    interfaces: tuple[tuple[int, str], ...], options: dict[str, Any], target: dict[str, Any]
-) -> DaemonConfig:
+def _config(interfaces: tuple[tuple[int, str], ...], options: dict[str, Any], target: dict[str, Any]) -> DaemonConfig:
     ports = tuple(
         PortConfig(
             port=number,

@@ -73,9 +73,7 @@ def require_complete() -> None:
     """Raise OSError, with the file's name, if the log is incomplete (a full disk)."""
     for handler in logging.getLogger().handlers:
         if isinstance(handler, _FailureKeeping) and handler.failure is not None:
-            raise OSError(
-                handler.failure.errno, f"the log is incomplete: {handler.failure.strerror}", handler.target
-            )
+            raise OSError(handler.failure.errno, f"the log is incomplete: {handler.failure.strerror}", handler.target)
 
 
 def set_up(options: LogOptions) -> None:
@@ -85,9 +83,7 @@ def set_up(options: LogOptions) -> None:
     if options.console:
         handlers.append(_Console(sys.stdout))
     if options.file is not None:
-        file = _File(
-            options.file, maxBytes=options.max_file_bytes, backupCount=options.max_files, encoding="utf-8"
-        )
+        file = _File(options.file, maxBytes=options.max_file_bytes, backupCount=options.max_files, encoding="utf-8")
         file.target = str(options.file)
         handlers.append(file)
     level = options.level if options.asked_for else max(options.level, logging.INFO)

@@ -56,9 +56,7 @@ class PacketLog:
             if isinstance(event, Received | Sent):
                 direction = "in by" if isinstance(event, Received) else "out by"
                 data = event.data[: self._dump_bytes].hex(" ")
-                _LOGGER.info(
-                    "[%d] %s port %d, %d bytes: %s", number, direction, event.port, len(event.data), data
-                )
+                _LOGGER.info("[%d] %s port %d, %d bytes: %s", number, direction, event.port, len(event.data), data)
             elif isinstance(event, Copied):
                 self._dump(number, event.copy)
 

@@ -19,9 +19,7 @@ PARAMETERS: tuple[click.Option, ...] = (
     _file("--grpc-server-cacert", "Certificate authority that clients' certificates must come from."),
     _file("--grpc-server-cert", "The server's certificate."),
     _file("--grpc-server-key", "The server's private key."),
-    click.Option(
-        ["--grpc-server-with-client-auth"], is_flag=True, help="Every client must show a certificate."
-    ),
+    click.Option(["--grpc-server-with-client-auth"], is_flag=True, help="Every client must show a certificate."),
 )
 
 

@@ -128,7 +128,5 @@ def _switch(table: Table, counts: Counted) -> Choice:
 def _entries(table: Table, counts: Counted, hits: Counter[str]) -> Choice:
     widths, names = [key.field.width_bits for key in table.key], [key.name for key in table.key]
     texts = (key_text(entry.key, widths, names) for entry in constant_table_entries(table))
-    cases = [
-        (text, entry.source, hits[text]) for text, entry in zip(texts, table.constant_entries, strict=True)
-    ]
+    cases = [(text, entry.source, hits[text]) for text, entry in zip(texts, table.constant_entries, strict=True)]
     return _choice("entries", table.source, [*cases, ("no entry matches", None, lookups(table, counts)[0])])

@@ -166,9 +166,7 @@ def _branches(program: Program, counts: Counted) -> Iterator[tuple[str, Branch]]
 
 def _actions(program: Program, counts: Counted) -> dict[str, int]:
     found: dict[str, int] = {}
-    by_id = {
-        place.action_id: outcomes[0] for place, outcomes in counts.items() if isinstance(place, ActionRun)
-    }
+    by_id = {place.action_id: outcomes[0] for place, outcomes in counts.items() if isinstance(place, ActionRun)}
     for action in _shown_actions(program):
         found[action.name] = found.get(action.name, 0) + by_id[action.id]
     return found

@@ -12,9 +12,7 @@ def totals(coverage: ProgramCoverage) -> dict[str, tuple[int, int]]:
     """Return (reached, all) by kind. A condition has two branches."""
     return {
         "lines": _reached(count for lines in coverage.lines.values() for count in lines.values()),
-        "branches": _reached(
-            count for branch in coverage.branches.values() for count in (branch.false, branch.true)
-        ),
+        "branches": _reached(count for branch in coverage.branches.values() for count in (branch.false, branch.true)),
         "cases": _reached(case.count for _, choice in _choices(coverage) for case in choice.cases),
         "actions": _reached(coverage.actions.values()),
         "parser states": _reached(coverage.states.values()),

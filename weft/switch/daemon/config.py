@@ -39,9 +39,7 @@ class BufferConfig(_Frozen):
     reserved_bytes: tuple[Annotated[int, Field(ge=0)], ...] = Field(
         (0,) * CLASSES, min_length=CLASSES, max_length=CLASSES
     )
-    alpha: tuple[Annotated[float, Field(gt=0)], ...] = Field(
-        (1.0,) * CLASSES, min_length=CLASSES, max_length=CLASSES
-    )
+    alpha: tuple[Annotated[float, Field(gt=0)], ...] = Field((1.0,) * CLASSES, min_length=CLASSES, max_length=CLASSES)
 
 
 class PfcConfig(_Frozen):
@@ -149,9 +147,7 @@ class SwitchConfig(_Frozen):
         for port in self.ports:
             flow_control = [name for name in ("pfc", "credits") if getattr(port, name) is not None]
             if len(flow_control) > 1:
-                raise ValueError(
-                    f"port {port.port} of switch {self.name!r} has PFC and credits: a port has one"
-                )
+                raise ValueError(f"port {port.port} of switch {self.name!r} has PFC and credits: a port has one")
             if flow_control and self.buffer is None:
                 raise ValueError(
                     f"port {port.port} of switch {self.name!r} has {flow_control[0]}, so the switch needs a buffer"
@@ -202,9 +198,7 @@ class DaemonConfig(_Frozen):
         for device, number in ends:
             port = by_id[device].port(number) if device in by_id else None
             if port is None:
-                raise ValueError(
-                    f"an internal link ends at port {number} of device {device}, which is not there"
-                )
+                raise ValueError(f"an internal link ends at port {number} of device {device}, which is not there")
             if port.interface is not None:
                 raise ValueError(f"port {number} of device {device} has an interface and an internal link")
             if ends.count((device, number)) > 1:

@@ -63,9 +63,7 @@ def handler(switches: Mapping[int, NativeSwitch]) -> grpc.GenericRpcHandler:
     return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
 
 
-def _watch(
-    switch: NativeSwitch, request: WatchRequest, context: grpc.ServicerContext
-) -> Iterator[WatchedPacket]:
+def _watch(switch: NativeSwitch, request: WatchRequest, context: grpc.ServicerContext) -> Iterator[WatchedPacket]:
     program = switch.program
     news = threading.Event()
     condition = _condition(request.when, program, context)

@@ -305,10 +305,7 @@ class WiredSwitches:
     def incomplete_captures(self) -> dict[str, int]:
         """Return the capture files that could not be written completely, each with its errno."""
         writers = (
-            writer
-            for wired in self.switches.values()
-            for port in wired.ports.values()
-            for writer in port.captures
+            writer for wired in self.switches.values() for port in wired.ports.values() for writer in port.captures
         )
         return {writer.path: writer.error for writer in writers if writer.error}
 
@@ -351,9 +348,7 @@ def _make_mac(wired: WiredSwitch, port: WiredPort) -> PortMac | None:
     native = wired.switch.native
     mac = PortMac(wired.switch.engine, port.transmit, native, port.config.port)
     if switching is not None:
-        mac.set_switching(
-            latency_ps=switching.latency_ps, cut_through=switching.cut_through, parsed_by=native
-        )
+        mac.set_switching(latency_ps=switching.latency_ps, cut_through=switching.cut_through, parsed_by=native)
     if port.config.interface is not None and wired.config.class_of_dscp:
         mac.classify_by_dscp(wired.config.class_of_dscp)
     if pfc is not None:

@@ -70,9 +70,7 @@ class Wiring(WiredSwitches):
             # once cores are busy: at a dilation of 1,000 a whole round trip.
             self.engine.start(realtime_priority=realtime_priority)
         except PermissionError as error:
-            _LOGGER.warning(
-                "the engine runs without a realtime priority, so it is late more often: %s", error
-            )
+            _LOGGER.warning("the engine runs without a realtime priority, so it is late more often: %s", error)
             self.engine.start()
         self._flusher.start()
         self._port_monitor = PortMonitor(
@@ -135,11 +133,7 @@ class Wiring(WiredSwitches):
         finally:
             ports = [port for wired in self.switches.values() for port in wired.ports.values()]
             with _waiting_threads() as threads:
-                list(
-                    threads.map(
-                        PacketSocket.close, [port.socket for port in ports if port.socket is not None]
-                    )
-                )
+                list(threads.map(PacketSocket.close, [port.socket for port in ports if port.socket is not None]))
 
 
 def _local_day_us() -> int:

@@ -200,9 +200,7 @@ class _Parser:
         left = self._operand()
         if self._next.text not in COMPARISONS:
             if left.width_bits != 1:
-                self._fail(
-                    f"{first.quoted} is to be compared with something (valid: {', '.join(COMPARISONS)})"
-                )
+                self._fail(f"{first.quoted} is to be compared with something (valid: {', '.join(COMPARISONS)})")
             return self._atom(Compared("==", left, Number(Literal(1))))
         sign = self._take().text
         second = self._next

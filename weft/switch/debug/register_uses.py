@@ -30,9 +30,7 @@ class RegisterUse:
     def text(self) -> str:
         """The use as a line of a trace."""
         before = number(self.before, self.width_bits)
-        held = (
-            f"{before} (read)" if self.after is None else f"{before} → {number(self.after, self.width_bits)}"
-        )
+        held = f"{before} (read)" if self.after is None else f"{before} → {number(self.after, self.width_bits)}"
         return f"{self.name}: {held}"
 
 

@@ -65,15 +65,11 @@ class StateReader:
             self._table(switch, program, table, state)
         for name, register in program.register_arrays.items():
             cells = enumerate(switch.register_read_all(name))
-            self._keep(
-                state.registers, register.name, ((str(index), value) for index, value in cells if value)
-            )
+            self._keep(state.registers, register.name, ((str(index), value) for index, value in cells if value))
         for name, counter in program.counter_arrays.items():
             if counter.table is None:
                 counted = enumerate(switch.counter_read_all(name))
-                cells_of = (
-                    (str(index), _count(each.packets, each.bytes)) for index, each in counted if each.packets
-                )
+                cells_of = ((str(index), _count(each.packets, each.bytes)) for index, each in counted if each.packets)
                 self._keep(state.counters, name, cells_of)
         for kind, found in groups.items():
             self._keep(state.groups, kind, iter(found.items()))
@@ -86,8 +82,7 @@ class StateReader:
         self._keep(state.entries, table.name, actions)
         if table.with_counters:
             counts = (
-                (text, switch.direct_counter_read(table.name, entry.key, entry.priority))
-                for text, entry in texts
+                (text, switch.direct_counter_read(table.name, entry.key, entry.priority)) for text, entry in texts
             )
             self._keep(
                 state.counters,

@@ -75,9 +75,7 @@ class BoundsChecks:
         """Emit a check that `offset + size` is at most `limit`."""
         emit = self._emit
         text = emit.shared.constant_bytes(where.encode() + b"\0")
-        emit.call_runtime(
-            "weft_check_bounds", ir.VoidType(), _value(offset), _value(size), _value(limit), text
-        )
+        emit.call_runtime("weft_check_bounds", ir.VoidType(), _value(offset), _value(size), _value(limit), text)
 
     def _sum(self, one: int | Value, other: int | Value) -> int | Value:
         if isinstance(one, int) and isinstance(other, int):

@@ -87,9 +87,7 @@ def hash_of(
     if algorithm == RANDOM:
         return emit.call_runtime("weft_random_between", I64, emit.context, I64(0), I64(2**64 - 1))
     if algorithm not in ALGORITHMS:
-        raise UnsupportedError(
-            f"hash algorithm '{algorithm}'", place=where, valid=sorted((*ALGORITHMS, RANDOM))
-        )
+        raise UnsupportedError(f"hash algorithm '{algorithm}'", place=where, valid=sorted((*ALGORITHMS, RANDOM)))
     items = list(items)
     with_payload = any(isinstance(item, Payload) for item in items)
     runs = _runs(emit, items)
@@ -100,11 +98,7 @@ def hash_of(
         return _internet_checksum(emit, runs)
     capacity = sum(_max_bytes(emit, run) for run in runs) + 8
     buffer = emit.local(capacity)
-    size = (
-        _append_bytes(emit, runs, buffer)
-        if _whole_bytes(runs)
-        else _append_bits(emit, runs, buffer, capacity)
-    )
+    size = _append_bytes(emit, runs, buffer) if _whole_bytes(runs) else _append_bits(emit, runs, buffer, capacity)
     emit.check(buffer, size)
     if with_payload:
         function = emit.shared.runtime_function(name, I64, [POINTER, I64])
@@ -152,11 +146,7 @@ def _pieces(
 
 def _add_piece(run: _Run, piece: _Bits | _Variable | FieldRef | Constant) -> None:
     last = run.pieces[-1] if run.pieces else None
-    if (
-        isinstance(piece, _Bits)
-        and isinstance(last, _Bits)
-        and last.bit_offset + last.width_bits == piece.bit_offset
-    ):
+    if isinstance(piece, _Bits) and isinstance(last, _Bits) and last.bit_offset + last.width_bits == piece.bit_offset:
         run.pieces[-1] = _Bits(last.bit_offset, last.width_bits + piece.width_bits)
         return
     run.pieces.append(piece)

@@ -72,9 +72,7 @@ class ModuleContext:
     def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
         """A declaration of a function of the C++ runtime (switch/runtime.cpp) or of the C library."""
         known = self.module.globals.get(name)
-        return (
-            known if known is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
-        )
+        return known if known is not None else ir.Function(self.module, ir.FunctionType(result, arguments), name)
 
     def constant_bytes(self, data: bytes) -> Value:
         """The address of a private constant."""
@@ -185,9 +183,7 @@ class Emitter:
         if self._bounds is None:
             return address
         self._bounds.check(address, size_bytes)
-        return self.extent(
-            self.builder.gep(address, [I64(0)], inbounds=True, source_etype=I8), size_bytes, name
-        )
+        return self.extent(self.builder.gep(address, [I64(0)], inbounds=True, source_etype=I8), size_bytes, name)
 
     def check(self, address: Value, size_bytes: int | Value) -> None:
         """Check an access other than by `load`, `store`, `copy` and `clear`."""

@@ -56,9 +56,7 @@ def lower(emit: Emitter, expression: Expression, width_bits: int) -> Value:
             return emit.resize(_runtime_data(emit, index), width_bits)
         case StackField() | UnionStackField() | FieldAccess():
             place = lvalue(emit, expression)
-            return emit.resize(
-                load_field(emit, place), width_bits, place.slot is not None and place.slot.signed
-            )
+            return emit.resize(load_field(emit, place), width_bits, place.slot is not None and place.slot.signed)
         case Lookahead(offset, width):
             return emit.resize(_lookahead(emit, offset, width), width_bits)
         case RegisterRef(array, index):
@@ -267,9 +265,7 @@ def _divide(emit: Emitter, operator: str, left: Expression, right: Expression, w
 
 def _saturate(emit: Emitter, operator: str, operand: Expression, to_bits: int, width: int) -> Value:
     value_range = emit.shared.ranges.of(operand)
-    low, high = (
-        (0, (1 << to_bits) - 1) if operator == "usat_cast" else (-(1 << to_bits - 1), (1 << to_bits - 1) - 1)
-    )
+    low, high = (0, (1 << to_bits) - 1) if operator == "usat_cast" else (-(1 << to_bits - 1), (1 << to_bits - 1) - 1)
     bits = value_range.union(Range(low, high)).bits
     compare = emit.builder.icmp_signed if value_range.signed or low < 0 else emit.builder.icmp_unsigned
     value = lower(emit, operand, bits)
@@ -323,9 +319,7 @@ def _equal_variable(emit: Emitter, left: HeaderPlace, right: HeaderPlace) -> Val
     slot = next(slot for slot in left.block.fields.values() if slot.variable)
     values = [load_field(emit, FieldPlace(header, slot)) for header in (left, right)]
     lengths = [variable_bytes(emit, header) for header in (left, right)]
-    return emit.builder.and_(
-        emit.builder.icmp_unsigned("==", *values), emit.builder.icmp_unsigned("==", *lengths)
-    )
+    return emit.builder.and_(emit.builder.icmp_unsigned("==", *values), emit.builder.icmp_unsigned("==", *lengths))
 
 
 def _equal_stacks(emit: Emitter, left: Expression, right: Expression) -> Value:

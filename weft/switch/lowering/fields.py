@@ -37,8 +37,7 @@ def header_place(emit: Emitter, name: str) -> HeaderPlace:
     """The place of the instance called `name`."""
     layout = emit.layout
     siblings = tuple(
-        HeaderPlace(layout.blocks[other], _block_address(emit, other))
-        for other in layout.union_siblings.get(name, ())
+        HeaderPlace(layout.blocks[other], _block_address(emit, other)) for other in layout.union_siblings.get(name, ())
     )
     return HeaderPlace(layout.blocks[name], _block_address(emit, name), siblings, layout.is_large(name))
 

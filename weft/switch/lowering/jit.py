@@ -48,9 +48,7 @@ class CompiledProgram:
     native: Any
 
 
-def compile_program(
-    program: Program, *, instrumented: bool = False, counts: Counts | None = None
-) -> CompiledProgram:
+def compile_program(program: Program, *, instrumented: bool = False, counts: Counts | None = None) -> CompiledProgram:
     """Lower and compile `program`, or return the cached result for the same document.
 
     Raises UnsupportedError, with the place, for features that the native switch lacks. `instrumented` code reports to a

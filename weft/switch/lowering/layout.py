@@ -170,9 +170,7 @@ def metadata_block(header_type: HeaderType, temporaries: Mapping[str, Temporary]
     for item in header_type.fields:
         if item.variable:
             if item.width_bits % 8:
-                raise ValueError(
-                    f"metadata type '{header_type.name}': field '{item.name}' is not whole bytes"
-                )
+                raise ValueError(f"metadata type '{header_type.name}': field '{item.name}' is not whole bytes")
             variable_bits = item.width_bits
             slots[item.name] = FieldSlot(item.width_bits, False, 0, variable=True)
             continue
@@ -244,9 +242,7 @@ class StateLayout:
         return self.offsets[header] >= self.cleared_bytes
 
 
-def state_layout(
-    program: Program, start: int, temporaries: Mapping[tuple[str, str], Temporary]
-) -> StateLayout:
+def state_layout(program: Program, start: int, temporaries: Mapping[tuple[str, str], Temporary]) -> StateLayout:
     """Lay out all instances of `program` from offset `start`. Raises ValueError as the block layouts do.
 
     `temporaries` are the metadata fields, by instance and field, that are not part of the state.
@@ -278,9 +274,7 @@ def state_layout(
     offset = _place_headers(layout, {name: single[name] for name in single if name not in large}, offset)
     # Everything up to here is cleared for each packet, so what is small and often used lies in front.
     layout.cleared_bytes = align(offset, CLEARED_ALIGNMENT)
-    offset = _place_headers(
-        layout, {name: single[name] for name in single if name in large}, layout.cleared_bytes
-    )
+    offset = _place_headers(layout, {name: single[name] for name in single if name in large}, layout.cleared_bytes)
     layout.size_bytes = align(offset, CLEARED_ALIGNMENT)
     _place_temporaries(layout)
     return layout
@@ -305,9 +299,7 @@ def _place_stacks(program: Program, layout: StateLayout, offset: int) -> int:
     for stack in program.header_stacks.values():
         block = header_block(stack.type)
         next_index, offset = offset, offset + BLOCK_ALIGNMENT
-        layout.stacks[stack.name] = StackLayout(
-            offset, block.size_bytes, len(stack.headers), next_index, block
-        )
+        layout.stacks[stack.name] = StackLayout(offset, block.size_bytes, len(stack.headers), next_index, block)
         for index, name in enumerate(stack.headers):
             layout.blocks[name] = block
             layout.offsets[name] = offset + index * block.size_bytes

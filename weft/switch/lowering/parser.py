@@ -190,9 +190,7 @@ class ParserLowering:
         left = builder.zext(self._left(), I64)
         total = builder.add(length, I64(block.fixed_bytes))
         # A negative length is huge here, and its sum with the fixed part may wrap.
-        enough = builder.and_(
-            builder.icmp_unsigned("<=", length, left), builder.icmp_unsigned("<=", total, left)
-        )
+        enough = builder.and_(builder.icmp_unsigned("<=", length, left), builder.icmp_unsigned("<=", total, left))
         self._require(enough, "PacketTooShort")
         self._require(builder.icmp_unsigned("<=", length, I64(block.variable_bytes)), "HeaderTooShort")
         before = block.variable_at_byte
@@ -211,21 +209,14 @@ class ParserLowering:
     def _transition(self, state: bmv2json.ParseState) -> None:
         emit = self._emit
         # As in BMv2, a key without a choice is not computed, even if it would read beyond the packet.
-        if not state.transition_key or all(
-            item.kind is bmv2json.TransitionKind.DEFAULT for item in state.transitions
-        ):
-            default = next(
-                (item for item in state.transitions if item.kind is bmv2json.TransitionKind.DEFAULT), None
-            )
+        if not state.transition_key or all(item.kind is bmv2json.TransitionKind.DEFAULT for item in state.transitions):
+            default = next((item for item in state.transitions if item.kind is bmv2json.TransitionKind.DEFAULT), None)
             emit.builder.branch(self._target(default.next_state if default else None))
             return
         self._check_lookahead(max(lookahead_bytes(field) for field in state.transition_key))
         key = self._key(state)
         report(emit, select_place(state), [key])
-        if (
-            all(self._is_plain(item, state) for item in state.transitions)
-            and key.type.width <= SWITCHABLE_KEY_BITS
-        ):
+        if all(self._is_plain(item, state) for item in state.transitions) and key.type.width <= SWITCHABLE_KEY_BITS:
             self._switch(state, key)
         else:
             self._compare_in_order(state, key)

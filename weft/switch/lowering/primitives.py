@@ -345,9 +345,7 @@ def _register_read(emit: Emitter, call: PrimitiveCall) -> None:
     value = emit.resize(registers.read(emit, name, index), target.slot.width_bits)
     size = emit.program.register_arrays[name].size
     if not registers.is_inside(emit, size, index):
-        value = emit.builder.select(
-            registers.in_range(emit, size, index), value, fields.load_field(emit, target)
-        )
+        value = emit.builder.select(registers.in_range(emit, size, index), value, fields.load_field(emit, target))
     fields.store_field(emit, target, value)
 
 

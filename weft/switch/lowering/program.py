@@ -49,9 +49,7 @@ class LoweredProgram:
     shape: ProgramShape
 
 
-def lower_program(
-    program: Program, *, instrumented: bool = False, counts: str | None = None
-) -> LoweredProgram:
+def lower_program(program: Program, *, instrumented: bool = False, counts: str | None = None) -> LoweredProgram:
     """Lower `program`. Raises UnsupportedError, with the place, for features that the native switch lacks.
 
     An `instrumented` program reports its steps to a trace; it has the same shape as the plain one. With `counts`, a
@@ -62,9 +60,7 @@ def lower_program(
     with translated(ValueError, UnsupportedError):
         layout = state_layout(program, abi["kProgramStateOffset"], found.kinds)
     registers, registers_bytes = register_layouts(program)
-    counters = _offsets(
-        {name: item.size for name, item in program.counter_arrays.items() if item.table is None}
-    )
+    counters = _offsets({name: item.size for name, item in program.counter_arrays.items() if item.table is None})
     meters = _offsets({name: item.size for name, item in program.meter_arrays.items() if item.table is None})
     shared = ModuleContext(
         program=program,
@@ -141,8 +137,7 @@ def _table_shapes(program: Program) -> list[dict[str, Any]]:
     return [
         {
             "name": table.name,
-            "reads_default_entry": not table.has_fixed_action
-            and (table.with_counters or not table.misses_do_nothing),
+            "reads_default_entry": not table.has_fixed_action and (table.with_counters or not table.misses_do_nothing),
             "reads_default_action": not table.has_fixed_action and not table.misses_do_nothing,
             "key_bytes": key_bytes(table),
             "ranges": [

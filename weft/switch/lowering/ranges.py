@@ -154,9 +154,7 @@ def _binary(operator: str, left: Range, right: Range) -> Range:
             return _shift_left(left, right)
         case ">>":
             least = max(right.low, 0)
-            return Range(
-                min(left.low, left.low >> least), max(left.high >> least, 0 if left.high >= 0 else -1)
-            )
+            return Range(min(left.low, left.low >> least), max(left.high >> least, 0 if left.high >= 0 else -1))
     raise UnsupportedError(f"operator '{operator}'")
 
 

@@ -51,14 +51,10 @@ def read(emit: Emitter, array: str, index: Value) -> Value:
     """The cell's value, as wide as the array's cells; undefined but harmless for an index out of range."""
     layout = emit.shared.registers[array]
     kind = integer(layout.cell_bytes * 8)
-    return emit.resize(
-        emit.load(_cell(emit, array, index), kind, min(layout.cell_bytes, 8)), layout.width_bits
-    )
+    return emit.resize(emit.load(_cell(emit, array, index), kind, min(layout.cell_bytes, 8)), layout.width_bits)
 
 
 def write(emit: Emitter, array: str, index: Value, value: Value) -> None:
     """Write `value`, as wide as the array's cells; an index out of range changes no cell."""
     layout = emit.shared.registers[array]
-    emit.store(
-        emit.resize(value, layout.cell_bytes * 8), _cell(emit, array, index), min(layout.cell_bytes, 8)
-    )
+    emit.store(emit.resize(value, layout.cell_bytes * 8), _cell(emit, array, index), min(layout.cell_bytes, 8))

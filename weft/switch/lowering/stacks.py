@@ -100,9 +100,7 @@ def pop(emit: Emitter, stack: AnyStack, count: int) -> None:
     set_next_index(emit, stack, emit.builder.select(enough, emit.builder.sub(have, I32(count)), I32(0)))
 
 
-def _swap(
-    emit: Emitter, elements: Sequence[tuple[HeaderPlace, ...]], pairs: Sequence[tuple[int, int]]
-) -> None:
+def _swap(emit: Emitter, elements: Sequence[tuple[HeaderPlace, ...]], pairs: Sequence[tuple[int, int]]) -> None:
     """Swap elements pair by pair.
 
     BMv2 moves them this way: elements that leave the stack at one end can be read, though invalid, at the other. Only

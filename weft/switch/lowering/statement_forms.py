@@ -20,9 +20,7 @@ from weft.switch.lowering.layout import BlockLayout
 from weft.switch.lowering.register_layout import RegisterLayout
 
 JUMPS = frozenset({"_jump", "_jump_if_zero"})
-_ALLOWED = (
-    (ASSIGNMENTS - {"modify_field_with_hash_based_offset"}) | JUMPS | {"register_read", "register_write"}
-)
+_ALLOWED = (ASSIGNMENTS - {"modify_field_with_hash_based_offset"}) | JUMPS | {"register_read", "register_write"}
 _WHOLE_BITS = frozenset({8, 16, 32, 64})
 
 Moving: TypeAlias = FieldRef | RegisterArrayRef

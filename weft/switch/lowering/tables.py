@@ -76,9 +76,7 @@ def _look_up(emit: Emitter, table: Table, view: Value) -> Value:
     emit.continue_in(lookup)
     words = _words(table)
     if words <= KEY_REGISTERS:
-        found = emit.call_runtime(
-            f"weft_table_lookup_{words}", POINTER, view, *_key_in_registers(emit, table)
-        )
+        found = emit.call_runtime(f"weft_table_lookup_{words}", POINTER, view, *_key_in_registers(emit, table))
     else:
         found = emit.call_runtime("weft_table_lookup", POINTER, view, _key(emit, table))
     after = emit.builder.block
@@ -138,9 +136,7 @@ def _after_lookup(emit: Emitter, table: Table, entry: Value, hit: Value) -> None
             meter = emit.load(emit.address(entry, abi["EntryView.meter"]), POINTER, 8)
             with emit.when(hit):
                 colour = meter_colour(emit, meter, array.counts_bytes)
-                store_field(
-                    emit, field_place(emit, array.result), emit.resize(colour, array.result.width_bits)
-                )
+                store_field(emit, field_place(emit, array.result), emit.resize(colour, array.result.width_bits))
 
 
 def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Value:
@@ -165,9 +161,7 @@ def _action_of(emit: Emitter, table: Table, entry: Value, default: Value) -> Val
             emit.store(fallback, result, 8)
     chosen = emit.load(result, POINTER, 8)
     # The default entry may itself have an empty group; then no action is executed.
-    return emit.builder.select(
-        emit.builder.icmp_unsigned("!=", chosen, POINTER(None)), chosen, _no_action(emit)
-    )
+    return emit.builder.select(emit.builder.icmp_unsigned("!=", chosen, POINTER(None)), chosen, _no_action(emit))
 
 
 def _no_action(emit: Emitter) -> Value:

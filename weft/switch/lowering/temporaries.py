@@ -59,9 +59,7 @@ def temporaries(program: bmv2json.Program) -> Temporaries:
     for reader, fields_read in early.items():
         for other in mentions.keys() - {reader}:
             lasting |= fields_read & mentions[other]
-    used_whole = {
-        header for header, field in lasting.union(*mentions.values()) if not field
-    } & whole_instances
+    used_whole = {header for header, field in lasting.union(*mentions.values()) if not field} & whole_instances
     shared = _in_shared_actions(program, effects)
     found: dict[Name, Temporary] = {}
     room_bytes = MOST_TEMPORARIES_BYTES

@@ -45,9 +45,7 @@ class TableEntries:
         check_modifiable(target.table, target.modifiable)
         if target.table.direct_meter is not None:
             raise backend.InvalidRequestError(f"table {table!r}: entries with meters are inserted one by one")
-        return self._native.prepare_key(
-            target.index, *target.encode_key(key, priority), target.table.max_size
-        )
+        return self._native.prepare_key(target.index, *target.encode_key(key, priority), target.table.max_size)
 
     def prepare_action(self, table: str, action: backend.ActionCall) -> object:
         """Prepare an entry's direct action; see PreparesInserts."""
@@ -64,9 +62,7 @@ class TableEntries:
         binding = target.encode_action(entry.action)
         name = target.table.name
         try:
-            inserted = self._native.table_insert(
-                target.index, *key, *binding, entry.idle_timeout_ns, max_size
-            )
+            inserted = self._native.table_insert(target.index, *key, *binding, entry.idle_timeout_ns, max_size)
         except ValueError as error:
             raise backend.EntryNotFoundError(error) from None
         except OverflowError:

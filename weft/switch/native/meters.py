@@ -45,9 +45,7 @@ class Meters:
         self._require_direct(table)
         return _state(self._running.on_entry(self._native.entry_meter, table, key, priority))
 
-    def write_direct(
-        self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
-    ) -> None:
+    def write_direct(self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None) -> None:
         """Configure the meter of an entry (key None: of the default action)."""
         self._require_direct(table)
         self._running.on_entry(self._native.set_entry_meter, table, key, priority, _config_tuple(config))

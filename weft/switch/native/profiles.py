@@ -95,6 +95,5 @@ def _member_action(program: Program, profile: str, call: backend.ActionCall) -> 
 def _members(members: Sequence[backend.GroupMember]) -> list[tuple[int, int, int]]:
     """Return the members of a checked group: id, weight, watched port (-1: none)."""
     return [
-        (member.member_id, member.weight, -1 if member.watch_port is None else member.watch_port)
-        for member in members
+        (member.member_id, member.weight, -1 if member.watch_port is None else member.watch_port) for member in members
     ]

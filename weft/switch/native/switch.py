@@ -251,9 +251,7 @@ class NativeSwitch:
         """The counter of an entry (key None: of the default action)."""
         return self._counters.read_direct(table, key, priority)
 
-    def direct_counter_write(
-        self, table: str, key: TableKey | None, priority: int, value: CounterValue
-    ) -> None:
+    def direct_counter_write(self, table: str, key: TableKey | None, priority: int, value: CounterValue) -> None:
         """Set the counter of an entry (key None: of the default action)."""
         self._counters.write_direct(table, key, priority, value)
 
@@ -277,15 +275,11 @@ class NativeSwitch:
         """The meter of an entry (key None: of the default action)."""
         return self._meters.read_direct(table, key, priority)
 
-    def direct_meter_write(
-        self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
-    ) -> None:
+    def direct_meter_write(self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None) -> None:
         """Configure the meter of an entry (key None: of the default action)."""
         self._meters.write_direct(table, key, priority, config)
 
-    def direct_meter_restore(
-        self, table: str, key: TableKey | None, priority: int, state: MeterState
-    ) -> None:
+    def direct_meter_restore(self, table: str, key: TableKey | None, priority: int, state: MeterState) -> None:
         """Restore an entry's meter to the state that `direct_meter_read` returned."""
         self._meters.restore_direct(table, key, priority, state)
 

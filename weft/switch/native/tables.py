@@ -132,9 +132,7 @@ class NativeTable:
         self, value: bytes, mask: bytes, low: bytes, high: bytes, rank: int, *action: Any
     ) -> backend.TableEntry:
         """Convert an entry from C++'s form."""
-        return self.entry(
-            self.decode_key(value, mask, low, high), rank if self._needs_priority else 0, *action
-        )
+        return self.entry(self.decode_key(value, mask, low, high), rank if self._needs_priority else 0, *action)
 
     # ---- actions
 

@@ -28,9 +28,7 @@ class RecordReader:
         self._drop_reasons = _core.Switch.drop_reasons()
         self._first_site = abi["kFirstProgramSite"]
         prefix = "TraceSite."
-        self._own_sites = {
-            number: name.removeprefix(prefix) for name, number in abi.items() if name.startswith(prefix)
-        }
+        self._own_sites = {number: name.removeprefix(prefix) for name, number in abi.items() if name.startswith(prefix)}
         self._tables = {
             name: NativeTable(table, program.table_numbers[name], modifiable=True)
             for name, table in program.tables.items()
@@ -96,9 +94,7 @@ class RecordReader:
                 return events.Enqueued(*words)
             case "egress":
                 times = _long(words[6:8]), _long(words[8:10])
-                return events.EgressStarted(
-                    words[0], words[1], words[2], words[3], words[4], words[5], *times
-                )
+                return events.EgressStarted(words[0], words[1], words[2], words[3], words[4], words[5], *times)
             case "sent":
                 return events.Sent(words[0], data[4:])
             case "dropped":

@@ -165,9 +165,7 @@ class DataPath:
         if requests.digest_list:
             self._send_digest(packet, requests.digest_list)
         if requests.resubmit_list:
-            self._arrivals.append(
-                self._again(job.data, job.port, RESUBMITTED, packet, requests.resubmit_list)
-            )
+            self._arrivals.append(self._again(job.data, job.port, RESUBMITTED, packet, requests.resubmit_list))
             return
         group = packet.get_intrinsic("intrinsic_metadata.mcast_grp")
         egress_spec = packet.get_intrinsic("standard_metadata.egress_spec")
@@ -212,17 +210,11 @@ class DataPath:
 
     # between ingress and egress
 
-    def _again(
-        self, data: bytes, port: int, instance_type: int, packet: PacketState, field_list: int
-    ) -> _IngressJob:
+    def _again(self, data: bytes, port: int, instance_type: int, packet: PacketState, field_list: int) -> _IngressJob:
         trace = _copied(packet, instance_type)
-        return _IngressJob(
-            data, port, instance_type, packet.pass_budget, packet.loop_budget, packet, field_list, trace
-        )
+        return _IngressJob(data, port, instance_type, packet.pass_budget, packet.loop_budget, packet, field_list, trace)
 
-    def _replicate(
-        self, packet: PacketState, replicas: Sequence[Replica], priority: int | None = None
-    ) -> None:
+    def _replicate(self, packet: PacketState, replicas: Sequence[Replica], priority: int | None = None) -> None:
         if not replicas:
             self._drop(packet, "empty_multicast_group")
             return

@@ -40,9 +40,7 @@ class OracleObjects:
             if profile is not None:
                 profile.tables.append(self.tables[name])
         self.counters = {
-            name: [CounterValue()] * array.size
-            for name, array in program.counter_arrays.items()
-            if array.table is None
+            name: [CounterValue()] * array.size for name, array in program.counter_arrays.items() if array.table is None
         }
         self.meters = {
             name: [Meter() for _ in range(array.size)]

@@ -135,9 +135,7 @@ class ParserRun:
                 self._fail("PacketTooShort")
             if variable_bits > field.width_bits:
                 self._fail("HeaderTooShort")
-        width_bits = variable_bits + sum(
-            field.width_bits for field in header.type.fields if not field.variable
-        )
+        width_bits = variable_bits + sum(field.width_bits for field in header.type.fields if not field.variable)
         bits = self._peek(self._position_bits, width_bits)
         self._position_bits += width_bits
         header.variable_bits = variable_bits

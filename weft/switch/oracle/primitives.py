@@ -273,9 +273,7 @@ def _random(env: Environment, machine: Machine, target: Any, low: Any, high: Any
         assign(target, machine.random_between(first, last), env, machine)
 
 
-def _hash(
-    env: Environment, machine: Machine, target: Any, base: Any, calculation: CalculationRef, size: Any
-) -> None:
+def _hash(env: Environment, machine: Machine, target: Any, base: Any, calculation: CalculationRef, size: Any) -> None:
     value = calculate(env.packet.program.calculations[calculation.name], env.packet)
     modulus, start = integer(size, env) & _U64, integer(base, env) & _U64
     assign(target, start + value % max(modulus, 1) & _U64, env, machine)
@@ -291,18 +289,14 @@ def _meter(env: Environment, machine: Machine, array: MeterArrayRef, index: Any,
         assign(target, colour, env, machine)
 
 
-def _register_read(
-    env: Environment, machine: Machine, target: Any, array: RegisterArrayRef, index: Any
-) -> None:
+def _register_read(env: Environment, machine: Machine, target: Any, array: RegisterArrayRef, index: Any) -> None:
     number = integer(index, env)
     # as in BMv2, an index out of range leaves the target unchanged
     if 0 <= number < env.packet.program.register_arrays[array.name].size:
         assign(target, machine.register_cell(array.name, number), env, machine)
 
 
-def _register_write(
-    env: Environment, machine: Machine, array: RegisterArrayRef, index: Any, value: Any
-) -> None:
+def _register_write(env: Environment, machine: Machine, array: RegisterArrayRef, index: Any, value: Any) -> None:
     machine.set_register_cell(array.name, integer(index, env), integer(value, env))
 
 

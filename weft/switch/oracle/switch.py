@@ -47,9 +47,7 @@ class OracleSwitch:
     `outputs` collects packets sent because of packet_out.
     """
 
-    def __init__(
-        self, cpu_port: int = DEFAULT_CPU_PORT, drop_port: int = DEFAULT_DROP_PORT, seed: int = 0
-    ) -> None:
+    def __init__(self, cpu_port: int = DEFAULT_CPU_PORT, drop_port: int = DEFAULT_DROP_PORT, seed: int = 0) -> None:
         self._cpu_port = cpu_port
         self._drop_port = drop_port
         self._seed = seed
@@ -253,9 +251,7 @@ class OracleSwitch:
         with self._lock:
             return self._entry(table, key, priority).counter
 
-    def direct_counter_write(
-        self, table: str, key: TableKey | None, priority: int, value: CounterValue
-    ) -> None:
+    def direct_counter_write(self, table: str, key: TableKey | None, priority: int, value: CounterValue) -> None:
         """See SwitchBackend."""
         with self._lock:
             self._entry(table, key, priority).counter = value
@@ -280,16 +276,12 @@ class OracleSwitch:
         with self._lock:
             return self._entry(table, key, priority).meter.state()
 
-    def direct_meter_write(
-        self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None
-    ) -> None:
+    def direct_meter_write(self, table: str, key: TableKey | None, priority: int, config: MeterConfig | None) -> None:
         """See SwitchBackend."""
         with self._lock:
             self._entry(table, key, priority).meter.configure(config, self.objects.now_ns)
 
-    def direct_meter_restore(
-        self, table: str, key: TableKey | None, priority: int, state: MeterState
-    ) -> None:
+    def direct_meter_restore(self, table: str, key: TableKey | None, priority: int, state: MeterState) -> None:
         """See SwitchBackend."""
         with self._lock:
             self._entry(table, key, priority).meter.restore(state)

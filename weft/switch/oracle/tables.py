@@ -74,8 +74,7 @@ class OracleTable:
         self.profile = profile
         self.modifiable = not table.immutable
         self.entries: dict[EntryKey, InstalledEntry] = {
-            (entry.key, entry.priority): InstalledEntry(entry.action)
-            for entry in constant_table_entries(table)
+            (entry.key, entry.priority): InstalledEntry(entry.action) for entry in constant_table_entries(table)
         }
         self.default = InstalledEntry(_program_default(table))
 

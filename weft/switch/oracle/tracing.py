@@ -25,9 +25,7 @@ def report(
 ) -> None:
     """Add the report of a program's place, with values truncated to their widths."""
     if packet.trace is not None:
-        cut = tuple(
-            value & ((1 << width) - 1) for value, width in zip(values, value_bits(place), strict=True)
-        )
+        cut = tuple(value & ((1 << width) - 1) for value, width in zip(values, value_bits(place), strict=True))
         packet.trace.add(Step(place, cut, data, match))
 
 

@@ -136,9 +136,7 @@ class Arbitration(Generic[ClientT]):
         elif role.primary == client:
             message.status.CopyFrom(rpc_status.Status(code=OK))
         else:
-            message.status.CopyFrom(
-                rpc_status.Status(code=ALREADY_EXISTS, message="another controller is primary")
-            )
+            message.status.CopyFrom(rpc_status.Status(code=ALREADY_EXISTS, message="another controller is primary"))
         return message
 
     def disconnect(self, client: ClientT) -> list[tuple[ClientT, p4r.MasterArbitrationUpdate]]:

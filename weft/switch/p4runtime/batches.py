@@ -111,7 +111,6 @@ def _check_atomic(session: Session, updates: Sequence[p4r.Update]) -> None:
     if len(pipelines) > 1:
         raise RequestError(
             UNIMPLEMENTED,
-            "the batch is not atomic for packets that wait between ingress and egress: it changes what both"
-            " look at",
+            "the batch is not atomic for packets that wait between ingress and egress: it changes what both look at",
             valid="batches for one of them",
         )

@@ -61,9 +61,7 @@ def _word(is_stream: bool) -> str:
 
 def users_of(client: tuple[IPv4Address | IPv6Address, int], ports: Collection[int]) -> frozenset[int]:
     """Return the users with connections from an address of this machine to ports: one, or none if it has ended."""
-    return frozenset(
-        user for local, remote, user in _connections(client[1]) if local == client and remote[1] in ports
-    )
+    return frozenset(user for local, remote, user in _connections(client[1]) if local == client and remote[1] in ports)
 
 
 def _connections(port: int) -> Iterator[tuple[_Address, _Address, int]]:

@@ -124,11 +124,7 @@ def _check_table(info: p4i.P4Info, declared: p4i.Table, found: Table) -> None:
         _same("the order of match fields", names, in_program)
     if declared.implementation_id or found.action_profile is not None:
         profiles = _names(info.action_profiles)
-        name = (
-            _named(profiles, declared.implementation_id, "implementation_id")
-            if declared.implementation_id
-            else None
-        )
+        name = _named(profiles, declared.implementation_id, "implementation_id") if declared.implementation_id else None
         _same("the action profile", name, found.action_profile)
     resources = {**_names(info.direct_counters), **_names(info.direct_meters)}
     for number in declared.direct_resource_ids:
@@ -146,9 +142,7 @@ def _check_table(info: p4i.P4Info, declared: p4i.Table, found: Table) -> None:
                 _same(f"the default action ({what})", repr(name), repr(default))
     notifies = declared.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL
     if notifies and not found.supports_timeout:
-        raise invalid(
-            f"idle_timeout_behavior is NOTIFY_CONTROL, {IN_DEVICE_CONFIG} there is no support_timeout"
-        )
+        raise invalid(f"idle_timeout_behavior is NOTIFY_CONTROL, {IN_DEVICE_CONFIG} there is no support_timeout")
 
 
 def _check_direct(info: p4i.P4Info, program: Program) -> None:

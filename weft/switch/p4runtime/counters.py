@@ -52,6 +52,4 @@ class Counters(ArrayCells):
 def _entries(found: list[tuple[int, int, Sequence[CounterValue]]]) -> Iterator[p4r.CounterEntry]:
     for number, first, values in found:
         for index, value in enumerate(values, first):
-            yield p4r.CounterEntry(
-                counter_id=number, index=p4r.Index(index=index), data=encode_counter(value)
-            )
+            yield p4r.CounterEntry(counter_id=number, index=p4r.Index(index=index), data=encode_counter(value))

@@ -48,19 +48,13 @@ def encode_digest(
     return data
 
 
-def _encode_cells(
-    cells: Iterator[tuple[int, int]], spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo
-) -> p4d.P4Data:
+def _encode_cells(cells: Iterator[tuple[int, int]], spec: p4t.P4DataTypeSpec, types: p4t.P4TypeInfo) -> p4d.P4Data:
     if spec.HasField("struct"):
         specs = [member.type_spec for member in types.structs[spec.struct.name].members]
-        return p4d.P4Data(
-            struct=p4d.P4StructLike(members=[_encode_cells(cells, each, types) for each in specs])
-        )
+        return p4d.P4Data(struct=p4d.P4StructLike(members=[_encode_cells(cells, each, types) for each in specs]))
     if spec.HasField("tuple"):
         specs = list(spec.tuple.members)
-        return p4d.P4Data(
-            tuple=p4d.P4StructLike(members=[_encode_cells(cells, each, types) for each in specs])
-        )
+        return p4d.P4Data(tuple=p4d.P4StructLike(members=[_encode_cells(cells, each, types) for each in specs]))
     cell = next(cells, None)
     if cell is None:
         raise invalid("the digest has fewer values than its type in P4Info")

@@ -146,9 +146,7 @@ class Device:
             self._session.write(update)
         self._staged, self._staged_updates = None, []
 
-    def get_pipeline(
-        self, request: p4r.GetForwardingPipelineConfigRequest
-    ) -> p4r.GetForwardingPipelineConfigResponse:
+    def get_pipeline(self, request: p4r.GetForwardingPipelineConfigRequest) -> p4r.GetForwardingPipelineConfigResponse:
         """GetForwardingPipelineConfig (§15); a saved config counts as the current one."""
         with self._lock:
             session = self._staged or self._session
@@ -308,9 +306,7 @@ class Device:
             about = p4r.Entity(table_entry=stored)
             self._send_to_primaries(response, lambda role: role.owns(about))
 
-    def _send_to_primaries(
-        self, response: p4r.StreamMessageResponse, concerns: Callable[[Role], bool]
-    ) -> None:
+    def _send_to_primaries(self, response: p4r.StreamMessageResponse, concerns: Callable[[Role], bool]) -> None:
         for client, role in self._arbitration.primaries():
             if concerns(role):
                 client.send(response)

@@ -37,9 +37,7 @@ def document_of(device_config: bytes) -> bytes:
     if document:
         return document
     if any(field.name in ("reassign", "extras") for field, _ in wrapping.ListFields()):
-        raise invalid(
-            "p4_device_config is a P4DeviceConfig without device_data (expected a BMv2 JSON document)"
-        )
+        raise invalid("p4_device_config is a P4DeviceConfig without device_data (expected a BMv2 JSON document)")
     return device_config
 
 

@@ -146,9 +146,7 @@ class Digests:
     def _flush(self, stream: _Stream, now_ns: int) -> p4r.DigestList:
         self._last_list_id += 1
         types = self._pipeline.config.p4info.type_info
-        message = p4r.DigestList(
-            digest_id=stream.info.preamble.id, list_id=self._last_list_id, timestamp=now_ns
-        )
+        message = p4r.DigestList(digest_id=stream.info.preamble.id, list_id=self._last_list_id, timestamp=now_ns)
         for values in stream.waiting:
             message.data.append(encode_digest(values, stream.widths_bits, stream.info.type_spec, types))
         if stream.config.ack_timeout_ns:

@@ -41,9 +41,7 @@ class DirectResources:
             if table.meter_type is None:
                 raise invalid("the table has no direct meter")
             check_colour_counts(message.counter_data)
-            config = (
-                decode_meter_config(message.config, table.meter_type) if message.HasField("config") else None
-            )
+            config = decode_meter_config(message.config, table.meter_type) if message.HasField("config") else None
             self._backend.direct_meter_write(table.name, key, priority, config)
             if message.HasField("counter_data"):
                 self._tables.clear_colour_counts(table, key, priority)
@@ -52,9 +50,7 @@ class DirectResources:
         """Counters of one entry, of a table (no match) or of all tables (table id 0)."""
         for table, key, priority in self._selected(query.table_entry, "direct counter"):
             value = self._backend.direct_counter_read(table.name, key, priority)
-            yield p4r.DirectCounterEntry(
-                table_entry=_reference(table, key, priority), data=encode_counter(value)
-            )
+            yield p4r.DirectCounterEntry(table_entry=_reference(table, key, priority), data=encode_counter(value))
 
     def read_meters(self, query: p4r.DirectMeterEntry) -> Iterator[p4r.DirectMeterEntry]:
         """Meters of one entry, of a table (no match) or of all tables (table id 0)."""
@@ -63,9 +59,7 @@ class DirectResources:
             add_meter(self._backend.direct_meter_read(table.name, key, priority), query, entry)
             yield entry
 
-    def _selected(
-        self, query: p4r.TableEntry, resource: str
-    ) -> Iterator[tuple[BoundTable, TableKey | None, int]]:
+    def _selected(self, query: p4r.TableEntry, resource: str) -> Iterator[tuple[BoundTable, TableKey | None, int]]:
         if query.table_id and (query.match or query.is_default_action):
             table, key, priority = self._tables.resolve(query)
             with place(f"table {table.name!r}"):

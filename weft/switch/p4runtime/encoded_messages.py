@@ -50,10 +50,7 @@ def _message_classes(**encoded: tuple[Descriptor, str, str]) -> dict[str, Any]:
                     copied.ClearField("type_name")
     pool = descriptor_pool.Default()
     pool.Add(file)
-    return {
-        name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}"))
-        for name in encoded
-    }
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{_PACKAGE}.{name}")) for name in encoded}
 
 
 _CLASSES = _message_classes(

@@ -146,9 +146,7 @@ def _status(message: str, details: list[p4r.Error]) -> rpc_status.Status:
 def _cut(detail: p4r.Error, longest: int) -> p4r.Error:
     if len(detail.message) <= longest:
         return detail
-    return p4r.Error(
-        canonical_code=detail.canonical_code, message=detail.message[:longest], space=detail.space
-    )
+    return p4r.Error(canonical_code=detail.canonical_code, message=detail.message[:longest], space=detail.space)
 
 
 def require_modify(update_type: int, what: str) -> None:

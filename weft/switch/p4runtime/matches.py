@@ -51,9 +51,7 @@ class KeyDecoder:
             given |= 1 << index
             if match.WhichOneof("field_match_type") != self._kinds[index]:
                 got = match.WhichOneof("field_match_type") or "nothing"
-                raise invalid(
-                    f"match field {field.name!r}: expected match type {self._kinds[index]!r}, got {got!r}"
-                )
+                raise invalid(f"match field {field.name!r}: expected match type {self._kinds[index]!r}, got {got!r}")
             try:
                 key[index] = _decode_given(field, match)
             except RequestError as error:
@@ -181,9 +179,7 @@ def _encode_field(field: BoundField, match: Match, result: p4r.FieldMatch) -> bo
     return True
 
 
-def _encode_translated(
-    field: BoundField, translation: Translation, match: Match, result: p4r.FieldMatch
-) -> bool:
+def _encode_translated(field: BoundField, translation: Translation, match: Match, result: p4r.FieldMatch) -> bool:
     match match:
         case ExactMatch(value):
             result.exact.value = translation.encode(value)

@@ -90,9 +90,7 @@ class Meters(ArrayCells):
         name = info.preamble.name
         with place(f"meter {name!r}"):
             check_colour_counts(message.counter_data)
-            config = (
-                decode_meter_config(message.config, info.spec.type) if message.HasField("config") else None
-            )
+            config = decode_meter_config(message.config, info.spec.type) if message.HasField("config") else None
             for index in self.indices(info, message, "meter"):
                 self.backend.meter_write(name, index, config)
                 if message.HasField("counter_data"):

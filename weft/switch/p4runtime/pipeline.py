@@ -190,9 +190,7 @@ _bound: dict[bytes, Pipeline] = {}
 _MAX_BOUND = 16
 
 
-def _bind_checked(
-    config: p4r.ForwardingPipelineConfig, program: Program, translations: Translations
-) -> Pipeline:
+def _bind_checked(config: p4r.ForwardingPipelineConfig, program: Program, translations: Translations) -> Pipeline:
     check_ids(config.p4info)
     with place("p4info"):
         pipeline = _bind(config, program, config.p4info, translations)
@@ -216,9 +214,7 @@ def _bind(
         meters={each.preamble.id: each for each in info.meters},
         registers={each.preamble.id: each for each in info.registers},
         digests={each.preamble.id: each for each in info.digests},
-        value_sets={
-            each.preamble.id: _bind_value_set(program, each, translations) for each in info.value_sets
-        },
+        value_sets={each.preamble.id: _bind_value_set(program, each, translations) for each in info.value_sets},
         packet_in=_packet_metadata(info, program, "packet_in", translations),
         packet_out=_packet_metadata(info, program, "packet_out", translations),
         translations=translations,
@@ -231,9 +227,7 @@ def _named(objects: Mapping[str, BoundT], name: str, what: str) -> BoundT:
     return objects[name]
 
 
-def _bind_table(
-    info: p4i.P4Info, program: Program, table_info: p4i.Table, translations: Translations
-) -> BoundTable:
+def _bind_table(info: p4i.P4Info, program: Program, table_info: p4i.Table, translations: Translations) -> BoundTable:
     name = table_info.preamble.name
     table = _named(program.tables, name, "table")
     with place(f"table {name!r}"):
@@ -255,9 +249,7 @@ def _bind_table(
             actions={ref.id: _bind_action(info, table, ref, translations) for ref in table_info.action_refs},
             profile_id=table_info.implementation_id,
             has_direct_counter=any(each.preamble.id in direct for each in info.direct_counters),
-            meter_type=next(
-                (_meter_type(each) for each in info.direct_meters if each.preamble.id in direct), None
-            ),
+            meter_type=next((_meter_type(each) for each in info.direct_meters if each.preamble.id in direct), None),
             needs_priority=any(field.match_type in _WITH_PRIORITY for field in fields),
             is_constant=table_info.is_const_table or (table.immutable and not table_info.has_initial_entries),
             has_constant_default=bool(
@@ -301,9 +293,7 @@ def _check_width(what: str, controller_bits: int, data_plane_bits: int) -> None:
         raise invalid(f"{what} has {controller_bits} bits, in p4_device_config {data_plane_bits}")
 
 
-def _bind_action(
-    info: p4i.P4Info, table: Table, ref: p4i.ActionRef, translations: Translations
-) -> BoundAction:
+def _bind_action(info: p4i.P4Info, table: Table, ref: p4i.ActionRef, translations: Translations) -> BoundAction:
     action_info = next((each for each in info.actions if each.preamble.id == ref.id), None)
     if action_info is None:
         raise invalid(f"action id {ref.id:#010x} is not among the actions")
@@ -313,13 +303,10 @@ def _bind_action(
     return BoundAction(ref.id, action.name, ref.scope, parameters, by_id)
 
 
-def _bind_parameters(
-    info: p4i.Action, action: Action, translations: Translations
-) -> tuple[BoundParameter, ...]:
+def _bind_parameters(info: p4i.Action, action: Action, translations: Translations) -> tuple[BoundParameter, ...]:
     if len(info.params) != len(action.parameters):
         raise invalid(
-            f"action {action.name!r} has {len(info.params)} parameters,"
-            f" in p4_device_config {len(action.parameters)}"
+            f"action {action.name!r} has {len(info.params)} parameters, in p4_device_config {len(action.parameters)}"
         )
     bound = []
     for parameter, in_program in zip(info.params, action.parameters, strict=True):
@@ -332,9 +319,7 @@ def _bind_parameters(
     return tuple(bound)
 
 
-def _bind_profile(
-    program: Program, info: p4i.ActionProfile, tables: Mapping[int, BoundTable]
-) -> BoundProfile:
+def _bind_profile(program: Program, info: p4i.ActionProfile, tables: Mapping[int, BoundTable]) -> BoundProfile:
     name = info.preamble.name
     profile = _named(program.action_profiles, name, "action profile")
     with place(f"action profile {name!r}"):
@@ -378,9 +363,7 @@ def _check_arrays(program: Program, info: p4i.P4Info) -> None:
         for each in objects:
             array = _named(arrays, each.preamble.name, what)
             if each.size != array.size:
-                raise invalid(
-                    f"{what} {array.name!r} has {each.size} cells, in p4_device_config {array.size}"
-                )
+                raise invalid(f"{what} {array.name!r} has {each.size} cells, in p4_device_config {array.size}")
     for meter in info.meters:
         _meter_type(meter)
     lists = {each.name: each for each in program.learn_lists.values()}

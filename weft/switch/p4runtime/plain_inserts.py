@@ -38,9 +38,7 @@ class PreparedInserts:
 class PlainInserts:
     """The inserts of one device; prepared objects belong to the pipeline."""
 
-    def __init__(
-        self, pipeline: Pipeline, backend: PreparesInserts, tables: Tables, prepared: PreparedInserts
-    ) -> None:
+    def __init__(self, pipeline: Pipeline, backend: PreparesInserts, tables: Tables, prepared: PreparedInserts) -> None:
         self._pipeline = pipeline
         self._backend = backend
         self._tables = tables

@@ -66,9 +66,7 @@ class Profiles:
             call = decode_action(profile.actions, message.action)
             if update_type == p4r.Update.INSERT:
                 if 0 < profile.info.size <= len(state.members):
-                    raise RequestError(
-                        RESOURCE_EXHAUSTED, f"the profile is full ({profile.info.size} members)"
-                    )
+                    raise RequestError(RESOURCE_EXHAUSTED, f"the profile is full ({profile.info.size} members)")
                 self._backend.member_insert(profile.name, message.member_id, call)
             else:
                 self._backend.member_modify(profile.name, message.member_id, call)
@@ -148,9 +146,7 @@ class Profiles:
         if port >> PORT_BITS:
             raise invalid(f"watch_port {port} is out of range", valid=f"0 to {(1 << PORT_BITS) - 1}")
         if self._ports.numbers is not None and port not in self._ports.numbers:
-            raise invalid(
-                f"watch_port {port}: there is no such port", valid=choices(sorted(self._ports.numbers))
-            )
+            raise invalid(f"watch_port {port}: there is no such port", valid=choices(sorted(self._ports.numbers)))
         return port
 
     def _decode_port(self, data: bytes) -> int:
@@ -177,9 +173,7 @@ class Profiles:
         self.check_style(profile_id, one_shot=True)
         modes = p4r.ActionProfileActionSet.ActionSelectionMode
         if message.action_selection_mode not in modes.values():
-            raise invalid(
-                f"action_selection_mode {message.action_selection_mode} is none", valid=choices(modes.keys())
-            )
+            raise invalid(f"action_selection_mode {message.action_selection_mode} is none", valid=choices(modes.keys()))
         semantics = p4r.ActionProfileActionSet.SizeSemantics
         if message.size_semantics not in semantics.values():
             raise invalid(f"size_semantics {message.size_semantics} is none", valid=choices(semantics.keys()))

@@ -98,9 +98,7 @@ class P4RuntimeService(p4r_grpc.P4RuntimeServicer):
         except Exception as error:
             abort(context, error)
 
-    def Capabilities(
-        self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext
-    ) -> p4r.CapabilitiesResponse:
+    def Capabilities(self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext) -> p4r.CapabilitiesResponse:
         """Return the API version."""
         try:
             if request.device_id:

@@ -100,9 +100,7 @@ class Session:
         if kind is None:
             raise invalid("no entity is set", valid=choices(self._writers, limit=20))
         if kind not in self._writers:
-            raise RequestError(
-                UNIMPLEMENTED, f"{kind} is not supported", valid=choices(self._writers, limit=20)
-            )
+            raise RequestError(UNIMPLEMENTED, f"{kind} is not supported", valid=choices(self._writers, limit=20))
         return kind
 
 

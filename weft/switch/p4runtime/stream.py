@@ -24,9 +24,7 @@ class ControllerStream:
     `send` gets the switch's messages, and must not block.
     """
 
-    def __init__(
-        self, devices: Mapping[int, Device], send: Callable[[p4r.StreamMessageResponse], None]
-    ) -> None:
+    def __init__(self, devices: Mapping[int, Device], send: Callable[[p4r.StreamMessageResponse], None]) -> None:
         self._devices = devices
         self._client = Client(send)
         self._device: Device | None = None

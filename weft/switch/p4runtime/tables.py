@@ -88,9 +88,7 @@ class Tables:
             raise invalid("a table without key has a default entry only (set is_default_action)")
         key = self._decoders[table.id].decode(message.match)
         if table.needs_priority and message.priority <= 0:
-            raise invalid(
-                f"priority {message.priority} is not positive, as ternary, range or optional keys need"
-            )
+            raise invalid(f"priority {message.priority} is not positive, as ternary, range or optional keys need")
         if not table.needs_priority and message.priority != 0:
             raise invalid(f"priority {message.priority} is set, but no field is ternary, range or optional")
         return key, message.priority
@@ -171,16 +169,12 @@ class Tables:
         elif of_table:
             of_table.pop(key, None)
 
-    def _decode_table_action(
-        self, table: BoundTable, message: p4r.TableAction, notes: EntryNotes
-    ) -> TableAction:
+    def _decode_table_action(self, table: BoundTable, message: p4r.TableAction, notes: EntryNotes) -> TableAction:
         """Return the backend's action; a one-shot set becomes a hidden group, recorded in `notes`."""
         kind = message.WhichOneof("type")
         if table.profile_id == 0:
             if kind != "action":
-                raise invalid(
-                    f"expected an action, got {kind or 'nothing'} (the table has no action profile)"
-                )
+                raise invalid(f"expected an action, got {kind or 'nothing'} (the table has no action profile)")
             return decode_action(table.actions, message.action, p4i.ActionRef.DEFAULT_ONLY)
         match kind:
             case "action_profile_member_id":
@@ -283,9 +277,7 @@ class Tables:
     def _default_message(self, table: BoundTable) -> p4r.TableEntry:
         if table.id in self._defaults:
             return self._defaults[table.id]
-        message = p4r.TableEntry(
-            table_id=table.id, is_default_action=True, is_const=table.has_constant_default
-        )
+        message = p4r.TableEntry(table_id=table.id, is_default_action=True, is_const=table.has_constant_default)
         default = table.table.default_entry
         if default is not None and _is_visible(table, default):
             call = ActionCall(default.action.name, default.arguments)

@@ -52,8 +52,4 @@ class ServerTls:
 
 def _reason(error: OSError) -> str:
     # ssl.SSLError is an OSError with OpenSSL's text
-    return (
-        str(error.reason)
-        if isinstance(error, ssl.SSLError) and error.reason
-        else str(error.strerror or error)
-    )
+    return str(error.reason) if isinstance(error, ssl.SSLError) and error.reason else str(error.strerror or error)

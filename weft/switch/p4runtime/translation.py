@@ -143,9 +143,7 @@ class TextTranslation:
         while self._next in self._texts:
             self._next += 1
         if self._next >> self._width_bits:
-            raise RequestError(
-                RESOURCE_EXHAUSTED, f"no number of {self._width_bits} bits is left for {text!r}"
-            )
+            raise RequestError(RESOURCE_EXHAUSTED, f"no number of {self._width_bits} bits is left for {text!r}")
         return self._allot(text, self._next)
 
     def _allot(self, text: str, number: int) -> int:

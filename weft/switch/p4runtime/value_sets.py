@@ -56,9 +56,7 @@ class ValueSets:
     def read(self, query: p4r.ValueSetEntry) -> Iterator[p4r.ValueSetEntry]:
         """Yield the value set with the query's id; all for 0."""
         sets = self._pipeline.value_sets
-        selected = (
-            sets.values() if query.value_set_id == 0 else [lookup(sets, query.value_set_id, "value set")]
-        )
+        selected = sets.values() if query.value_set_id == 0 else [lookup(sets, query.value_set_id, "value set")]
         for value_set in selected:
             entry = p4r.ValueSetEntry(value_set_id=value_set.id)
             for key in self._members[value_set.id]:
@@ -72,13 +70,9 @@ def _pack(fields: Sequence[BoundField], key: TableKey) -> list[tuple[int, int]]:
     The switch has no ranges in value sets, so a range expands to prefixes, and several ranges to all their
     combinations.
     """
-    choices_of_fields = [
-        _values_and_masks(match, field.width_bits) for field, match in zip(fields, key, strict=True)
-    ]
+    choices_of_fields = [_values_and_masks(match, field.width_bits) for field, match in zip(fields, key, strict=True)]
     if math.prod(map(len, choices_of_fields)) > MAX_EXPANSION:
-        raise RequestError(
-            RESOURCE_EXHAUSTED, f"its ranges make more than {MAX_EXPANSION} combinations of prefixes"
-        )
+        raise RequestError(RESOURCE_EXHAUSTED, f"its ranges make more than {MAX_EXPANSION} combinations of prefixes")
     packed = []
     for combination in itertools.product(*choices_of_fields):
         packed_value = packed_mask = 0

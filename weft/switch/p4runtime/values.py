@@ -17,9 +17,7 @@ def decode(data: bytes, width_bits: int) -> int:
     value = int.from_bytes(data, "big")
     if value.bit_length() > width_bits:
         limit = (1 << width_bits) - 1
-        raise RequestError(
-            OUT_OF_RANGE, f"value {value:#x} does not fit {width_bits} bits", valid=f"0 to {limit:#x}"
-        )
+        raise RequestError(OUT_OF_RANGE, f"value {value:#x} does not fit {width_bits} bits", valid=f"0 to {limit:#x}")
     return value
 
 

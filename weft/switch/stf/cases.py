@@ -57,9 +57,7 @@ def find_cases(directory: Path) -> list[Case]:
     """
     scripts = sorted(directory.rglob("*.stf"))
     cases = [
-        Case(script.with_suffix(".p4"), script, directory)
-        for script in scripts
-        if script.with_suffix(".p4").exists()
+        Case(script.with_suffix(".p4"), script, directory) for script in scripts if script.with_suffix(".p4").exists()
     ]
     if not cases:
         raise StfError("holds no NAME.stf with a NAME.p4 next to it", place=directory)

@@ -21,9 +21,7 @@ def counts(outcomes: Sequence[Outcome]) -> dict[str, dict[str, int]]:
     found: dict[str, Counter[str]] = {}
     for outcome in outcomes:
         found.setdefault(outcome.architecture, Counter())[outcome.verdict.value] += 1
-    return {
-        name: {verdict.value: found[name][verdict.value] for verdict in Verdict} for name in sorted(found)
-    }
+    return {name: {verdict.value: found[name][verdict.value] for verdict in Verdict} for name in sorted(found)}
 
 
 def as_json(outcomes: Sequence[Outcome], switch: str) -> dict[str, Any]:

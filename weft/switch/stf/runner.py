@@ -99,12 +99,8 @@ def _run_isolated(
         process.close()
 
 
-def _run_and_send(
-    case: Case, switch: SwitchName, compile_program: Compile, sender: Connection, covered: bool
-) -> None:
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C reaches the whole group; the parent ends this process
+def _run_and_send(case: Case, switch: SwitchName, compile_program: Compile, sender: Connection, covered: bool) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends this process
     sender.send(run_case(case, switch, compile_program, covered=covered))
     sender.close()
 

@@ -123,6 +123,4 @@ class SwitchCommand:
     rates: tuple[tuple[float, int], ...] = ()
 
 
-Statement: TypeAlias = (
-    Packet | Expect | NoPacket | Add | SetDefault | Remove | Wait | CheckCounter | SwitchCommand
-)
+Statement: TypeAlias = Packet | Expect | NoPacket | Add | SetDefault | Remove | Wait | CheckCounter | SwitchCommand

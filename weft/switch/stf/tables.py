@@ -38,9 +38,7 @@ class ScriptedTables:
     def add(self, statement: Add) -> None:
         """Insert an entry. Raises StfStatementError, BackendError."""
         table = resolve(self._program.tables, statement.table, "table")
-        if statement.entry_id is not None and any(
-            entry.entry_id == statement.entry_id for entry in self._entries
-        ):
+        if statement.entry_id is not None and any(entry.entry_id == statement.entry_id for entry in self._entries):
             raise StfStatementError(f"the id '{statement.entry_id}' is given to an entry already")
         # A script's priorities start at 0, P4Runtime's at 1; the larger one wins in both.
         priority = 1 + (statement.priority or 0) if table.needs_priority else 0
@@ -81,14 +79,10 @@ class ScriptedTables:
 
 
 def _action_call(table: Table, text: ActionText) -> ActionCall:
-    action = resolve(
-        {each.name: each for each in table.actions}, text.name, f"action of table '{table.name}':"
-    )
+    action = resolve({each.name: each for each in table.actions}, text.name, f"action of table '{table.name}':")
     names = [parameter.name for parameter in action.parameters]
     if len(text.arguments) > len(names):
-        raise StfStatementError(
-            f"action '{action.name}' takes {len(names)} arguments, not {len(text.arguments)}"
-        )
+        raise StfStatementError(f"action '{action.name}' takes {len(names)} arguments, not {len(text.arguments)}")
     values: dict[str, int] = {}
     for position, (given, value) in enumerate(text.arguments):
         name = names[position] if given is None else _parameter(action, given)

@@ -100,16 +100,7 @@ class Step:
 
 
 Event: TypeAlias = (
-    Received
-    | Copied
-    | Multicast
-    | NoCloneSession
-    | DigestSent
-    | Enqueued
-    | EgressStarted
-    | Sent
-    | Dropped
-    | Step
+    Received | Copied | Multicast | NoCloneSession | DigestSent | Enqueued | EgressStarted | Sent | Dropped | Step
 )
 
 

@@ -28,9 +28,7 @@ class PacketLogFile:
         self._log: Bmv2Log | None = None
         self._before = path.with_name(f"{path.name}.1")
         for each in (path, self._before):
-            each.unlink(
-                missing_ok=True
-            )  # a link of somebody's is not followed, and no log is of an earlier run
+            each.unlink(missing_ok=True)  # a link of somebody's is not followed, and no log is of an earlier run
         self._descriptor = _made(path)
         self._size_bytes = 0
 

@@ -211,11 +211,7 @@ def primitive_place(program: bmv2json.Program, call: bmv2json.PrimitiveCall) -> 
     result = None
     if call.name != "assign_VL":  # a variable-length field is no number
         result = next(
-            (
-                argument
-                for role, argument in zip(roles, call.arguments, strict=False)
-                if role is Parameter.LVALUE
-            ),
+            (argument for role, argument in zip(roles, call.arguments, strict=False) if role is Parameter.LVALUE),
             None,
         )
     operands: list[tuple[bmv2json.Expression, int]] = []

@@ -71,12 +71,8 @@ class Storyteller:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self._nodes = {
-            name: node for pipeline in program.pipelines.values() for name, node in pipeline.nodes.items()
-        }
-        self._states = {
-            name: state for parser in program.parsers.values() for name, state in parser.states.items()
-        }
+        self._nodes = {name: node for pipeline in program.pipelines.values() for name, node in pipeline.nodes.items()}
+        self._states = {name: state for parser in program.parsers.values() for name, state in parser.states.items()}
         self._errors = {code: name for name, code in program.errors.items()}
 
     def packet(self, trace: events.PacketTrace) -> Line:
@@ -293,9 +289,7 @@ class _CopyStory:
                 self._section.add(text)
             case TableApplied():
                 missed = bool(step.values) and step.match is None
-                self._table = (
-                    None if hidden_table(step) else self._section.add(text, "yellow" if missed else "")
-                )
+                self._table = None if hidden_table(step) else self._section.add(text, "yellow" if missed else "")
             case ActionRun():
                 holder = self._table if self._table is not None else self._section
                 self._holder = holder if self._is_statement(place) else holder.add(text)

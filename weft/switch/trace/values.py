@@ -48,9 +48,7 @@ def match_text(match: Match, width_bits: int, name: str) -> str:
 
 def key_text(key: TableKey, widths_bits: Sequence[int], names: Sequence[str]) -> str:
     """Return a whole match as text, in the order of the key."""
-    return ", ".join(
-        match_text(match, width, name) for match, width, name in zip(key, widths_bits, names, strict=True)
-    )
+    return ", ".join(match_text(match, width, name) for match, width, name in zip(key, widths_bits, names, strict=True))
 
 
 def field_name(name: str) -> str:
@@ -70,10 +68,7 @@ def expression_text(expression: bmv2json.Argument) -> str:
         case bmv2json.RuntimeData(index):
             return f"parameter {index}"
         case (
-            bmv2json.HeaderRef(name)
-            | bmv2json.StackRef(name)
-            | bmv2json.UnionRef(name)
-            | bmv2json.UnionStackRef(name)
+            bmv2json.HeaderRef(name) | bmv2json.StackRef(name) | bmv2json.UnionRef(name) | bmv2json.UnionStackRef(name)
         ):
             return name
         case (

@@ -66,9 +66,7 @@ class _Reader:
         return f"line {self._parser.CurrentLineNumber}"
 
     def _doctype(self, name: str, *_: object) -> None:
-        raise TopologyError(
-            f"DOCTYPE {shown(name)} is refused", place=self._place, valid="GraphML without one"
-        )
+        raise TopologyError(f"DOCTYPE {shown(name)} is refused", place=self._place, valid="GraphML without one")
 
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         tag = name.rpartition(" ")[2]
@@ -119,9 +117,7 @@ class _Reader:
     def _add_key(self, element: _Element) -> None:
         identity, of = _required(element, "id"), element.attributes.get("for", "all")
         if identity in self._keys or len(self._keys) == _MOST_KEYS:
-            raise TopologyError(
-                f"key {shown(identity)} is repeated, or there are too many keys", place=element.place
-            )
+            raise TopologyError(f"key {shown(identity)} is repeated, or there are too many keys", place=element.place)
         self._keys[identity] = (of, element.attributes.get("attr.name", identity))
 
     def _named(self, element: _Element, above: _Element) -> str:
@@ -135,9 +131,7 @@ class _Reader:
                 valid=f"{valid or 'none is listed'}",
             )
         if name in above.data:
-            raise TopologyError(
-                f"{shown(name)} is repeated in a {above.tag}", place=element.place, valid="once"
-            )
+            raise TopologyError(f"{shown(name)} is repeated in a {above.tag}", place=element.place, valid="once")
         return name
 
     def _add_edge(self, element: _Element) -> None:

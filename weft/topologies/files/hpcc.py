@@ -24,9 +24,7 @@ def read_hpcc(content: bytes) -> ListedGraph:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise TopologyError(f"is not UTF-8 text: {error}", place="the whole") from None
-    lines = [
-        (f"line {number}", line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()
-    ]
+    lines = [(f"line {number}", line.split()) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
     place, counts = lines[0] if lines else ("line 1", [])
     if len(counts) != 3:
         raise TopologyError(

@@ -74,9 +74,7 @@ class ListedGraph:
                 if name not in self.nodes:
                     choices = ", ".join(list(self.nodes)[:8]) or "none is listed"
                     more = ", …" if len(self.nodes) > 8 else ""
-                    raise TopologyError(
-                        f"no node is named {shown(name)}", place=edge.place, valid=f"{choices}{more}"
-                    )
+                    raise TopologyError(f"no node is named {shown(name)}", place=edge.place, valid=f"{choices}{more}")
 
 
 def _require_known(attributes: Mapping[str, object], valid: tuple[str, ...], what: str) -> None:

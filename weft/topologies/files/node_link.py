@@ -39,18 +39,14 @@ def read_node_link(content: bytes) -> ListedGraph:
         a, b = (_name(edge.pop(end, None), place, end) for end in ("source", "target"))
         key = edge.pop("key", None)
         if not (key is None or isinstance(key, str | int)):
-            raise TopologyError(
-                f"{shown(key)} is not valid", place=f"{place}.key", valid="a text or a whole number"
-            )
+            raise TopologyError(f"{shown(key)} is not valid", place=f"{place}.key", valid="a text or a whole number")
         listed.add_edge(ListedEdge(a, b, key if is_multigraph else None, place, edge))
     return listed
 
 
 def _parsed(content: bytes) -> object:
     try:
-        return json.loads(
-            content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_no_number
-        )
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_no_number)
     except json.JSONDecodeError as error:
         raise TopologyError(f"line {error.lineno}: is not JSON: {error.msg}") from None
     except RecursionError:
@@ -91,7 +87,5 @@ def _items(tree: dict[str, object], key: str) -> Iterator[tuple[str, dict[str, o
 
 def _name(value: object, place: str, key: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
-        raise TopologyError(
-            f"{shown(value)} is not a name", place=f"{place}.{key}", valid="a text or a whole number"
-        )
+        raise TopologyError(f"{shown(value)} is not a name", place=f"{place}.{key}", valid="a text or a whole number")
     return str(value)

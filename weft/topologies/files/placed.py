@@ -150,9 +150,7 @@ def _link(edge: ListedEdge, a: str, b: str, rate_bps: int, defaults: Defaults) -
         try:
             return None if value is None else int(quantity.read(value, units_required=True))
         except ValueError as error:
-            raise TopologyError(
-                f"edge {shown(edge.a)} to {shown(edge.b)}: {name}: {error}", place=edge.place
-            ) from None
+            raise TopologyError(f"edge {shown(edge.a)} to {shown(edge.b)}: {name}: {error}", place=edge.place) from None
 
     own_rate_bps, delay_ps = given("rate", RATE), given("delay", SHORT_TIME)
     capacity_bytes = given("queue_capacity", QUEUE_SIZE)
@@ -217,9 +215,7 @@ def _require_paths(
                 )
 
 
-def _optional(
-    node: ListedNode, name: str, read: Callable[[object], _Value | None], valid: str
-) -> _Value | None:
+def _optional(node: ListedNode, name: str, read: Callable[[object], _Value | None], valid: str) -> _Value | None:
     value = node.attributes.get(name)
     if value is None:
         return None
@@ -230,9 +226,7 @@ def _optional(
 
 
 def _refused(node: ListedNode, name: str, value: object, valid: str) -> TopologyError:
-    return TopologyError(
-        f"node {shown(node.name)}: {name}: {shown(value)} is not valid", place=node.place, valid=valid
-    )
+    return TopologyError(f"node {shown(node.name)}: {name}: {shown(value)} is not valid", place=node.place, valid=valid)
 
 
 def _whole(value: object, highest: int) -> int | None:

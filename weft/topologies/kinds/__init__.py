@@ -27,11 +27,7 @@ def kind_of_section(section: Mapping[str, object]) -> TopologyKind:
     """Return the kind of a scenario's `fabric` section: given by `kind`, or implied by another key."""
     if section.get("kind") is not None:
         return TOPOLOGY_KINDS.named(section["kind"])
-    implied = (
-        kind
-        for kind in TOPOLOGY_KINDS.values()
-        if any(section.get(key) is not None for key in kind.implied_by)
-    )
+    implied = (kind for kind in TOPOLOGY_KINDS.values() if any(section.get(key) is not None for key in kind.implied_by))
     return next(implied, TOPOLOGY_KINDS[DEFAULT_KIND])
 
 

@@ -134,13 +134,9 @@ class TopologySection(Section):
                 "a host",
             )
         if self.spares and self.ranks_per_host is not None:
-            raise TopologyKeyError(
-                "spares", "hosts of several ranks have none", valid="without ranks_per_host"
-            )
+            raise TopologyKeyError("spares", "hosts of several ranks have none", valid="without ranks_per_host")
         if self.spares >= self.host_count:
-            raise TopologyKeyError(
-                "spares", f"{self.spares} of {self.host_count} hosts leave no rank", valid="fewer"
-            )
+            raise TopologyKeyError("spares", f"{self.spares} of {self.host_count} hosts leave no rank", valid="fewer")
 
     def build(self) -> FabricSpec:
         """Return the fabric that the section describes. Raises TopologyError."""
@@ -148,9 +144,7 @@ class TopologySection(Section):
         if self.ranks_per_host is None:
             return with_spares(fabric, self.spares)
         scale_up = self.scale_up or ScaleUpSection()
-        return with_scale_up(
-            fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised
-        )
+        return with_scale_up(fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised)
 
 
 class FabricRateSection(TopologySection):
@@ -161,9 +155,7 @@ class FabricRateSection(TopologySection):
 
     def flat_arguments(self) -> FlatArguments:
         """Return arguments that the builders of flat kinds share."""
-        return FlatArguments(
-            hosts_per_switch=self.endpoints_per_leaf, **self.network_arguments(self.fabric_rate)
-        )
+        return FlatArguments(hosts_per_switch=self.endpoints_per_leaf, **self.network_arguments(self.fabric_rate))
 
 
 class CircuitsSection(FabricRateSection):
@@ -178,9 +170,7 @@ class CircuitsSection(FabricRateSection):
             read()
         names = getattr(self, key)
         if self.configuration is not None and self.configuration not in names:
-            raise TopologyKeyError(
-                "configuration", f"{self.configuration!r} is not one of {key}", valid=names
-            )
+            raise TopologyKeyError("configuration", f"{self.configuration!r} is not one of {key}", valid=names)
 
 
 def rows_by_tier(fabric: FabricSpec, plane: int) -> list[list[str]]:

@@ -33,9 +33,7 @@ NAME: Final = "cubes"
 DIMENSIONS = 3
 LARGEST_EDGE = 16
 _DEFAULT_SHAPES: Mapping[str, Sequence[int]] = {"torus": (4, 4, 4)}
-Shape = Annotated[
-    list[Annotated[int, whole(1, LONGEST)]], Field(min_length=DIMENSIONS, max_length=DIMENSIONS)
-]
+Shape = Annotated[list[Annotated[int, whole(1, LONGEST)]], Field(min_length=DIMENSIONS, max_length=DIMENSIONS)]
 
 
 class CubesSection(CircuitsSection):
@@ -45,8 +43,8 @@ class CubesSection(CircuitsSection):
     """Cubes joined by circuits; a section with `shapes` is of this kind."""
     cube: Annotated[int, whole(1, LARGEST_EDGE)] = 4
     """Switches along the edge of a cube."""
-    shapes: Annotated[dict[ConfigurationName, Shape], Field(min_length=1, max_length=MOST_CONFIGURATIONS)] = (
-        Field({"torus": [4, 4, 4]})
+    shapes: Annotated[dict[ConfigurationName, Shape], Field(min_length=1, max_length=MOST_CONFIGURATIONS)] = Field(
+        {"torus": [4, 4, 4]}
     )
     """Configurations of the circuits by name, each with the shape of the torus of all cubes. `{long: [4, 4, 16]}`."""
 
@@ -128,9 +126,7 @@ def cubes(
 class _Cubes:
     """The cubes of a plane. A switch's place is its cube's number and its coordinates in the cube."""
 
-    def __init__(
-        self, builder: FabricBuilder, plane: int, edge: int, count: int, parameters: FlatParameters
-    ) -> None:
+    def __init__(self, builder: FabricBuilder, plane: int, edge: int, count: int, parameters: FlatParameters) -> None:
         self._builder = builder
         self._plane = plane
         self._edge = edge
@@ -197,9 +193,7 @@ def cube_grids(edge: int, shapes: Mapping[str, Sequence[int]]) -> dict[str, Coor
     grids: dict[str, Coordinates] = {}
     for name, shape in shapes.items():
         if len(shape) != DIMENSIONS:
-            raise TopologyError(
-                f"shape {list(shape)} has {len(shape)} dimensions", place=name, valid=f"{DIMENSIONS}"
-            )
+            raise TopologyError(f"shape {list(shape)} has {len(shape)} dimensions", place=name, valid=f"{DIMENSIONS}")
         for length in shape:
             require_range(f"{name}: a length of {list(shape)}", length, 1, LONGEST)
             if length % edge:

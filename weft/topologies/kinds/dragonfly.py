@@ -105,9 +105,7 @@ def dragonfly(
     """
     routers = require_range("routers_per_group", routers_per_group, 1, MAX_PORTS)
     ports = require_range("global_links_per_router", global_links_per_router, 1, MAX_PORTS)
-    groups = require_range(
-        "groups", groups, 2, routers * ports + 1, "as many as a group's global links reach"
-    )
+    groups = require_range("groups", groups, 2, routers * ports + 1, "as many as a group's global links reach")
     parameters = FlatParameters.checked(planes, hosts_per_switch, **links)
     taken = parameters.hosts_per_switch + routers - 1 + ports
     if taken > MAX_PORTS:
@@ -126,9 +124,7 @@ def dragonfly(
             for a, b in combinations(range(routers), 2):
                 yield FlatLink((group, a), (group, b), local)
         for each in global_links(groups, routers * ports, arrangement):
-            yield FlatLink(
-                (each.group, each.port // ports), (each.other_group, each.other_port // ports), between
-            )
+            yield FlatLink((each.group, each.port // ports), (each.other_group, each.other_port // ports), between)
 
     return build_flat(
         "router",
@@ -155,21 +151,15 @@ class GlobalLinks(TypedDict):
     global_delay_ps: int
 
 
-def checked_global_links(
-    within: PlaneLinks, global_rate_bps: float | None, global_delay_ps: int | None
-) -> GlobalLinks:
+def checked_global_links(within: PlaneLinks, global_rate_bps: float | None, global_delay_ps: int | None) -> GlobalLinks:
     """Return the figures of the links between groups, by default of those within groups.
 
     Raises:
         TopologyError: a figure is out of range.
     """
     return GlobalLinks(
-        global_rate_bps=within.fabric_rate_bps
-        if global_rate_bps is None
-        else rate("global_rate_bps", global_rate_bps),
-        global_delay_ps=within.delay_ps
-        if global_delay_ps is None
-        else delay(global_delay_ps, "global_delay_ps"),
+        global_rate_bps=within.fabric_rate_bps if global_rate_bps is None else rate("global_rate_bps", global_rate_bps),
+        global_delay_ps=within.delay_ps if global_delay_ps is None else delay(global_delay_ps, "global_delay_ps"),
     )
 
 

@@ -93,9 +93,7 @@ def dragonfly_plus(
         TopologyError: a parameter is out of range; the message gives the valid range.
 
     """
-    leaves = require_range(
-        "leaves_per_group", leaves_per_group, 1, MAX_PORTS, "each is at a port of every spine"
-    )
+    leaves = require_range("leaves_per_group", leaves_per_group, 1, MAX_PORTS, "each is at a port of every spine")
     spines = require_range("spines_per_group", spines_per_group, 1, MAX_PORTS)
     ports = require_range("global_links_per_spine", global_links_per_spine, 1, MAX_PORTS)
     planes = require_range("planes", planes, 1, MAX_PLANES)
@@ -114,19 +112,14 @@ def dragonfly_plus(
     leaves_of, spines_of = (
         [
             [
-                [
-                    builder.add_switch(plane, role, coordinates=(group, number), group=group)
-                    for number in range(count)
-                ]
+                [builder.add_switch(plane, role, coordinates=(group, number), group=group) for number in range(count)]
                 for group in range(groups)
             ]
             for plane in range(planes)
         ]
         for role, count in (("leaf", leaves), ("spine", spines))
     )
-    builder.add_hosts(
-        [list(chain.from_iterable(of_plane)) for of_plane in leaves_of], hosts, within.host_link
-    )
+    builder.add_hosts([list(chain.from_iterable(of_plane)) for of_plane in leaves_of], hosts, within.host_link)
     global_link = within.link(between["global_rate_bps"], between["global_delay_ps"])
     for leaves_by_group, spines_by_group in zip(leaves_of, spines_of, strict=True):
         for own_leaves, own_spines in zip(leaves_by_group, spines_by_group, strict=True):
@@ -159,6 +152,4 @@ def dragonfly_plus(
     )
 
 
-KIND = TopologyKind(
-    NAME, DragonflyPlusSection, dragonfly_plus, places=two_row_group_places, clusters=group_clusters
-)
+KIND = TopologyKind(NAME, DragonflyPlusSection, dragonfly_plus, places=two_row_group_places, clusters=group_clusters)

@@ -64,9 +64,7 @@ class FatTreeSection(TopologySection):
                 raise TopologyKeyError("k", odd_k(self.k))
             ranks = self.ranks_per_host or 1
             if not self.rail_optimised and (self.k // 2) % ranks:
-                nearest = ", ".join(
-                    str(each) for each in range(1, self.k // 2 + 1) if (self.k // 2) % each == 0
-                )
+                nearest = ", ".join(str(each) for each in range(1, self.k // 2 + 1) if (self.k // 2) % each == 0)
                 raise TopologyKeyError(
                     "ranks_per_host",
                     f"{ranks} do not fill the {self.k // 2} ports of a leaf",
@@ -153,9 +151,7 @@ def fat_tree(
     spines = require_range("spines_per_pod", spines_per_pod, 1, MAX_PORTS)
     cores = require_range("cores_per_spine", cores_per_spine, 1, MAX_PORTS)
     hosts = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
-    core_rate = uplink_rate(
-        "core_rate_bps", core_rate_bps, core_oversubscription, fabric_rate, leaves, cores, "core_"
-    )
+    core_rate = uplink_rate("core_rate_bps", core_rate_bps, core_oversubscription, fabric_rate, leaves, cores, "core_")
     links = PlaneLinks.checked(host_rate, fabric_rate, delay_ps, queue_capacity_bytes)
     require_links(
         planes * pods * (leaves * (hosts + spines) + spines * cores),
@@ -198,19 +194,13 @@ def _plane(
     """Add a plane's leaves, spines and cores, ordered by pod, given the counts of pods and of each within these."""
     pods, leaves, spines, cores = map(range, counts)
     return (
-        [
-            builder.add_switch(plane, "leaf", coordinates=(pod, leaf), group=pod)
-            for pod, leaf in product(pods, leaves)
-        ],
+        [builder.add_switch(plane, "leaf", coordinates=(pod, leaf), group=pod) for pod, leaf in product(pods, leaves)],
         [
             # Other pods reach all spines with the same number in the same way.
             builder.add_switch(plane, "spine", coordinates=(pod, spine), group=pod, position=(spine, pod))
             for pod, spine in product(pods, spines)
         ],
-        [
-            builder.add_switch(plane, "core", coordinates=(spine, core))
-            for spine, core in product(spines, cores)
-        ],
+        [builder.add_switch(plane, "core", coordinates=(spine, core)) for spine, core in product(spines, cores)],
     )
 
 

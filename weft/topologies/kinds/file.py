@@ -39,9 +39,7 @@ class FileSection(FabricRateSection):
 
     @cached_property
     def _placed(self) -> PlacedGraph:
-        defaults = Defaults(
-            self.host_rate, self.fabric_rate or self.host_rate, self.delay, self.queue_capacity
-        )
+        defaults = Defaults(self.host_rate, self.fabric_rate or self.host_rate, self.delay, self.queue_capacity)
         listed = read_graph(self.path, self.format)
         with translated(TopologyError, in_file, self.path):
             return place(listed, defaults, ranks_meet=self.ranks_per_host is not None)
@@ -65,9 +63,7 @@ class FileSection(FabricRateSection):
     def check(self) -> None:
         """Check that the file holds a valid topology, and the shared keys."""
         if "hosts_per_leaf" in self.model_fields_set:
-            raise TopologyKeyError(
-                "hosts_per_leaf", f"means nothing for kind: {NAME}; the file says how many"
-            )
+            raise TopologyKeyError("hosts_per_leaf", f"means nothing for kind: {NAME}; the file says how many")
         with translated(TopologyError, TopologyKeyError, "path"):
             placed = self._placed
         planes = 1 + max(switch.plane for switch in placed.switches)

@@ -118,9 +118,7 @@ class GraphSection(FabricRateSection):
 
     def _attached(self) -> list[tuple[str, ...]]:
         names = self._names()
-        return [
-            places for each in self.hosts for places in places_of(each.on, names) for _ in range(each.count)
-        ]
+        return [places for each in self.hosts for places in places_of(each.on, names) for _ in range(each.count)]
 
     def check(self) -> None:
         """Check that the lists match each other, and the shared keys."""
@@ -141,10 +139,7 @@ class GraphSection(FabricRateSection):
         return graph(
             switches=[Switches(each.role, each.count, each.tier, each.letter) for each in self.switches],
             hosts=[Hosts(each.on, each.count * ranks, each.rate) for each in self.hosts],
-            links=[
-                Links(each.ends, each.count, each.rate, each.delay, each.queue_capacity)
-                for each in self.links
-            ],
+            links=[Links(each.ends, each.count, each.rate, each.delay, each.queue_capacity) for each in self.links],
             **self.network_arguments(self.fabric_rate),
         )
 
@@ -190,9 +185,7 @@ def graph(
     builder = FabricBuilder()
     of_planes = [_switches(builder, plane, listed) for plane in range(planes)]
     for places, host in hosts_at:
-        link = checked.link(
-            checked.host_rate_bps if host.rate_bps is None else rate("rate_bps", host.rate_bps)
-        )
+        link = checked.link(checked.host_rate_bps if host.rate_bps is None else rate("rate_bps", host.rate_bps))
         for place in places:
             for _ in range(host.count):
                 builder.add_host([of_plane[name] for of_plane in of_planes for name in place], link)

@@ -28,9 +28,7 @@ class HyperXSection(GridSection):
 
     kind: Literal["hyperx"] = NAME
     """A HyperX; one dimension is a full mesh, two of equal length a flattened butterfly."""
-    trunks: Annotated[list[Annotated[int, whole(1, MAX_PORTS)]], Field(max_length=MOST_DIMENSIONS)] = Field(
-        []
-    )
+    trunks: Annotated[list[Annotated[int, whole(1, MAX_PORTS)]], Field(max_length=MOST_DIMENSIONS)] = Field([])
     """Parallel links between two switches, for each dimension; by default one."""
 
     def check(self) -> None:

@@ -87,9 +87,7 @@ def leaf_spine(
     spines = require_range("spines", spines, 1 if leaves > 1 else 0, MAX_PORTS, several)
     hosts_per_leaf = require_range("hosts_per_leaf", hosts_per_leaf, 1, MAX_PORTS)
     host_rate = rate("host_rate_bps", host_rate_bps)
-    fabric_rate = uplink_rate(
-        "fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines
-    )
+    fabric_rate = uplink_rate("fabric_rate_bps", fabric_rate_bps, oversubscription, host_rate, hosts_per_leaf, spines)
     links = PlaneLinks.checked(host_rate, fabric_rate, delay_ps, queue_capacity_bytes)
     require_links(
         planes * leaves * (hosts_per_leaf + spines),

@@ -25,9 +25,7 @@ from weft.topologies.limits import LinkArguments
 NAME: Final = "optical_core"
 MOST_LEAVES = 4096
 _DEFAULT_MATCHINGS: Mapping[str, Sequence[int]] = {"all": (0, 1, 2)}
-Matchings = Annotated[
-    list[Annotated[int, whole(0, MOST_LEAVES - 1)]], Field(min_length=1, max_length=MAX_PORTS)
-]
+Matchings = Annotated[list[Annotated[int, whole(0, MOST_LEAVES - 1)]], Field(min_length=1, max_length=MAX_PORTS)]
 
 
 class OpticalCoreSection(CircuitsSection):
@@ -37,9 +35,9 @@ class OpticalCoreSection(CircuitsSection):
     """Leaves joined by circuits; a section with `matchings` is of this kind."""
     leaves: Annotated[int, whole(2, MOST_LEAVES)] = 4
     """Leaves of each plane."""
-    matchings: Annotated[
-        dict[ConfigurationName, Matchings], Field(min_length=1, max_length=MOST_CONFIGURATIONS)
-    ] = Field({"all": [0, 1, 2]})
+    matchings: Annotated[dict[ConfigurationName, Matchings], Field(min_length=1, max_length=MOST_CONFIGURATIONS)] = (
+        Field({"all": [0, 1, 2]})
+    )
     """Configurations of the circuits by name: for each uplink of a leaf, the matching that its circuit switch holds.
     `{all: [0, 1, 2], twice: [0, 0, 1]}` for leaves with three uplinks. An even number n of leaves has n - 1 matchings;
     an odd n has n, each leaving one leaf dark. Together the matchings join every two leaves once."""
@@ -95,18 +93,13 @@ def optical_core(
     link_count = parameters.planes * leaves * (parameters.hosts_per_switch + uplinks)
     require_configurations(len(checked), link_count, f"{leaves} leaves of {uplinks} uplinks")
     builder = FabricBuilder()
-    of_planes = [
-        [builder.add_switch(plane, "leaf") for _ in range(leaves)] for plane in range(parameters.planes)
-    ]
+    of_planes = [[builder.add_switch(plane, "leaf") for _ in range(leaves)] for plane in range(parameters.planes)]
     builder.add_hosts(of_planes, parameters.hosts_per_switch, parameters.links.host_link)
     ports = []
     for plane, of_plane in enumerate(of_planes):
         core = [builder.add_circuit_switch(plane) for _ in range(uplinks)]
         ports.append(
-            [
-                [builder.add_circuit_port(leaf, at, parameters.links.fabric_link) for at in core]
-                for leaf in of_plane
-            ]
+            [[builder.add_circuit_port(leaf, at, parameters.links.fabric_link) for at in core] for leaf in of_plane]
         )
     builder.set_configurations(
         [

@@ -44,13 +44,9 @@ class RailOnlySection(FabricRateSection):
         if self.ranks_per_host is None:
             raise TopologyKeyError("ranks_per_host", "rails are of hosts with several ranks", valid="2 to 64")
         if not self.rail_optimised:
-            raise TopologyKeyError(
-                "rail_optimised", "false: without rails it is a leaf_spine fabric", valid="true"
-            )
+            raise TopologyKeyError("rail_optimised", "false: without rails it is a leaf_spine fabric", valid="true")
         if self.blocks > 1 and self.spines_per_rail == 0:
-            raise TopologyKeyError(
-                "spines_per_rail", f"0 cannot join {self.blocks} blocks; at least 1 is needed"
-            )
+            raise TopologyKeyError("spines_per_rail", f"0 cannot join {self.blocks} blocks; at least 1 is needed")
         if self.blocks * self.hosts_per_leaf < 2:
             raise TopologyKeyError("hosts_per_leaf", "a rail of one host leads nowhere", valid="at least 2")
         super().check()

@@ -30,9 +30,9 @@ LONGEST = 4096
 class GridSection(FabricRateSection):
     """A section with a grid of switches, each with hosts."""
 
-    shape: Annotated[
-        list[Annotated[int, whole(1, LONGEST)]], Field(min_length=1, max_length=MOST_DIMENSIONS)
-    ] = Field([4, 4])
+    shape: Annotated[list[Annotated[int, whole(1, LONGEST)]], Field(min_length=1, max_length=MOST_DIMENSIONS)] = Field(
+        [4, 4]
+    )
     """Switches in each dimension: `[4, 4, 4]`."""
 
     @property
@@ -115,9 +115,7 @@ def neighbours(shape: Sequence[int], wrap: Sequence[bool]) -> Iterator[tuple[Coo
 def grid_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """Check the lengths of a grid's dimensions and return them; raises TopologyError."""
     if not 1 <= len(shape) <= MOST_DIMENSIONS:
-        raise TopologyError(
-            f"shape={list(shape)} has {len(shape)} dimensions", valid=f"1 to {MOST_DIMENSIONS}"
-        )
+        raise TopologyError(f"shape={list(shape)} has {len(shape)} dimensions", valid=f"1 to {MOST_DIMENSIONS}")
     return tuple(require_range(f"shape[{place}]", length, 1, LONGEST) for place, length in enumerate(shape))
 
 
@@ -130,6 +128,4 @@ def _wrap(wrap: bool | Sequence[bool], dimensions: int) -> tuple[bool, ...]:
     return values
 
 
-KIND = TopologyKind(
-    NAME, TorusSection, torus, implied_by=("shape",), places=grid_places, clusters=grid_clusters
-)
+KIND = TopologyKind(NAME, TorusSection, torus, implied_by=("shape",), places=grid_places, clusters=grid_clusters)

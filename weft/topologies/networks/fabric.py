@@ -87,9 +87,7 @@ def _ports(
             if here.node in hosts:
                 continue
             if here.node not in found:
-                raise TopologyError(
-                    f"no node is named {here.node!r}", valid=f"{', '.join([*hosts, *found][:8])}, …"
-                )
+                raise TopologyError(f"no node is named {here.node!r}", valid=f"{', '.join([*hosts, *found][:8])}, …")
             number = require_range("port", here.port, 1, addressing.MAX_PORTS)
             found[here.node][number] = PortSpec(
                 number=number,
@@ -151,9 +149,7 @@ def _spec(link: NetworkLink) -> LinkSpec:
     )
 
 
-def _tiers(
-    hosts: set[str], switches: Sequence[NetworkSwitch], links: Sequence[NetworkLink]
-) -> dict[str, int]:
+def _tiers(hosts: set[str], switches: Sequence[NetworkSwitch], links: Sequence[NetworkLink]) -> dict[str, int]:
     """Return each switch's distance in links from the nearest switch with hosts; the highest if unreachable."""
     neighbours: dict[str, list[str]] = {switch.name: [] for switch in switches}
     for link in links:
@@ -166,9 +162,7 @@ def _tiers(
     return {switch.name: found.get(switch.name, highest) for switch in switches}
 
 
-def _host(
-    index: int, host: NetworkHost, at: Mapping[str, NetworkLink], switches: Mapping[str, SwitchSpec]
-) -> HostSpec:
+def _host(index: int, host: NetworkHost, at: Mapping[str, NetworkLink], switches: Mapping[str, SwitchSpec]) -> HostSpec:
     if host.name not in at:
         raise TopologyError(f"host {host.name} has no link", valid="one")
     link = at[host.name]

@@ -94,16 +94,10 @@ class Fields:
         value = self._values.get(name)
         if value is None:
             return ()
-        if not isinstance(value, list) or not all(
-            isinstance(each, str) and "\0" not in each for each in value
-        ):
-            raise TopologyError(
-                f"{shown(value)} is not a list of texts", place=self.at(name), valid='["…", …]'
-            )
+        if not isinstance(value, list) or not all(isinstance(each, str) and "\0" not in each for each in value):
+            raise TopologyError(f"{shown(value)} is not a list of texts", place=self.at(name), valid='["…", …]')
         if len(value) > _MOST_COMMANDS:
-            raise TopologyError(
-                f"has {len(value)} items", place=self.at(name), valid=f"at most {_MOST_COMMANDS}"
-            )
+            raise TopologyError(f"has {len(value)} items", place=self.at(name), valid=f"at most {_MOST_COMMANDS}")
         return tuple(value)
 
     def flag(self, name: str, default: bool) -> bool:
@@ -145,18 +139,14 @@ def delay_ps(value: object, place: str, number_unit_ps: int) -> int:
     if isinstance(value, str):
         match = _TC_TIME.match(value)
         if match is None or match[2] not in _TC_UNITS:
-            raise TopologyError(
-                f"{shown(value)} is not a delay", place=place, valid="such as 5ms, 10us, 0.5s"
-            )
+            raise TopologyError(f"{shown(value)} is not a delay", place=place, valid="such as 5ms, 10us, 0.5s")
         picoseconds = round(float(match[1]) * _TC_UNITS[match[2]])
     elif isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_DELAY_PS:
         picoseconds = round(value * number_unit_ps)
     else:
         raise TopologyError(f"{shown(value)} is not a delay", place=place, valid='such as 5, "5ms"')
     if not 0 <= picoseconds <= MAX_DELAY_PS:
-        raise TopologyError(
-            f"{shown(value)} is out of range", place=place, valid=f"0 to {MAX_DELAY_PS // PS_PER_MS}ms"
-        )
+        raise TopologyError(f"{shown(value)} is out of range", place=place, valid=f"0 to {MAX_DELAY_PS // PS_PER_MS}ms")
     return picoseconds
 
 
@@ -170,9 +160,7 @@ def rate_bps(value: object, place: str) -> int:
     low, high = MIN_RATE_BPS / 10**6, MAX_RATE_BPS / 10**6
     number = _number(value)
     if not low <= number <= high:
-        raise TopologyError(
-            f"{shown(value)} is not a bandwidth", place=place, valid=f"{low:g} to {high:g}, in Mbit/s"
-        )
+        raise TopologyError(f"{shown(value)} is not a bandwidth", place=place, valid=f"{low:g} to {high:g}, in Mbit/s")
     return round(number * 10**6)
 
 
@@ -185,9 +173,7 @@ def loss_probability(value: object, place: str) -> float:
     """Return a loss probability, given in per cent. Raises TopologyError."""
     number = _number(value)
     if not 0 <= number < 100:
-        raise TopologyError(
-            f"{shown(value)} is not a loss", place=place, valid="0 to less than 100, in per cent"
-        )
+        raise TopologyError(f"{shown(value)} is not a loss", place=place, valid="0 to less than 100, in per cent")
     return number / 100
 
 
@@ -211,9 +197,7 @@ def ipv4_address(value: object, place: str) -> str:
     try:
         return str(IPv4Address(value))
     except ValueError:
-        raise TopologyError(
-            f"{shown(value)} is not an IPv4 address", place=place, valid="such as 10.0.1.1"
-        ) from None
+        raise TopologyError(f"{shown(value)} is not an IPv4 address", place=place, valid="such as 10.0.1.1") from None
 
 
 def mac_address(value: object, place: str) -> str:

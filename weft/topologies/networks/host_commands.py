@@ -20,12 +20,8 @@ _GATEWAYS = (
 )
 _NEIGHBOURS = (
     re.compile(rf"arp (?:-i \S+ )?-s {_ADDRESS} {_MAC}"),
-    re.compile(
-        rf"ip n(?:eigh(?:bour)?)? (?:add|replace) {_ADDRESS} lladdr {_MAC}{_DEVICE}(?: nud permanent)?"
-    ),
-    re.compile(
-        rf"ip n(?:eigh(?:bour)?)? (?:add|replace) {_ADDRESS}{_DEVICE} lladdr {_MAC}(?: nud permanent)?"
-    ),
+    re.compile(rf"ip n(?:eigh(?:bour)?)? (?:add|replace) {_ADDRESS} lladdr {_MAC}{_DEVICE}(?: nud permanent)?"),
+    re.compile(rf"ip n(?:eigh(?:bour)?)? (?:add|replace) {_ADDRESS}{_DEVICE} lladdr {_MAC}(?: nud permanent)?"),
 )
 _ON_LINK = re.compile(rf"ip (?:-4 )?r(?:oute)? (?:add|replace) {_ADDRESS}/[0-9]{{1,2}} dev \S+")
 

@@ -76,9 +76,7 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
     topology = tree.child("topology")
     notes = [*_unused(tree, _TOP_FIELDS), *_unused(topology, _TOPOLOGY_FIELDS)]
     if topology.get("routers"):
-        raise TopologyError(
-            "routers are not supported", place=topology.at("routers"), valid="hosts and switches"
-        )
+        raise TopologyError("routers are not supported", place=topology.at("routers"), valid="hosts and switches")
     # Not a list: every end of every link is looked up here.
     hosts = dict.fromkeys(read.node_name(name, "topology.hosts") for name in topology.child("hosts"))
     names = sorted(topology.child("switches"), key=natural_order)
@@ -113,8 +111,7 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         notes=tuple(notes),
         scripts=_scripts(tree),
         link_facts=tuple(
-            facts_of(link, found, topology.child("default"))
-            for link, found in zip(links, all_links, strict=True)
+            facts_of(link, found, topology.child("default")) for link, found in zip(links, all_links, strict=True)
         ),
     )
 
@@ -247,9 +244,7 @@ def _with_own_addresses(assigned: Assigned, link: FileLink, side: int) -> Assign
     return Assigned(
         assigned.ipv4 if ip is None else IPv4Interface(read.ipv4_interface(ip, parameters.at("ip"))),
         assigned.gateway if ip is None else None,
-        read.mac_address(link.options.get(mac), link.options.at(mac))
-        if mac in link.options
-        else assigned.mac,
+        read.mac_address(link.options.get(mac), link.options.at(mac)) if mac in link.options else assigned.mac,
         read.mac_address(link.options.get(port_mac), link.options.at(port_mac))
         if port_mac in link.options
         else assigned.port_mac,

@@ -43,9 +43,7 @@ class Assigned:
 def assign(strategy: str, attached: list[Attached]) -> dict[str, Assigned]:
     """Return the addresses of hosts. Raises TopologyError: the strategy is unknown, or a number does not fit."""
     if strategy not in STRATEGIES:
-        raise TopologyError(
-            f"{shown(strategy)} is not known", place="topology.assignment_strategy", valid=STRATEGIES
-        )
+        raise TopologyError(f"{shown(strategy)} is not known", place="topology.assignment_strategy", valid=STRATEGIES)
     assigned = STRATEGIES[strategy](attached)
     seen: dict[IPv4Interface, str] = {}
     for host, found in assigned.items():
@@ -62,10 +60,7 @@ def _l2(attached: list[Attached]) -> dict[str, Assigned]:
         if each.number is not None
     }
     free = _free(IPv4Network("10.0.0.0/16"), set(reserved.values()))
-    return {
-        each.host: _assigned(f"{reserved.get(each.host) or _next(free, each.host)}/16", None)
-        for each in attached
-    }
+    return {each.host: _assigned(f"{reserved.get(each.host) or _next(free, each.host)}/16", None) for each in attached}
 
 
 def _mixed(attached: list[Attached]) -> dict[str, Assigned]:

@@ -19,9 +19,7 @@ FILE_NAME = "topology.json"
 _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 
-def graph_of(
-    network: Network, fabric: FabricSpec, compiled: Mapping[str, tuple[Path, Path]]
-) -> dict[str, Any]:
+def graph_of(network: Network, fabric: FabricSpec, compiled: Mapping[str, tuple[Path, Path]]) -> dict[str, Any]:
     """Return the graph; `compiled` has each switch's program as JSON and its P4Info."""
     hosts = [{"id": host.name, "isHost": True, "ip": host.ipv4, "mac": host.mac} for host in network.hosts]
     switches = [
@@ -76,9 +74,7 @@ def _switch(switch: SwitchSpec, grpc_port: int, compiled: tuple[Path, Path]) -> 
     return node
 
 
-def _link(
-    link: NetworkLink, facts: LinkFacts, host: NetworkHost | None, fabric: FabricSpec
-) -> dict[str, Any]:
+def _link(link: NetworkLink, facts: LinkFacts, host: NetworkHost | None, fabric: FabricSpec) -> dict[str, Any]:
     """Return a link; `host` is at its first end, or None if that is a switch."""
     far = fabric.switch(link.b).port(link.b_port)
     found: dict[str, Any] = {

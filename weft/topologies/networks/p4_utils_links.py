@@ -62,9 +62,7 @@ def read_links(topology: Fields, hosts: Collection[str], switches: Collection[st
         ports: list[int | None] = []
         for end, key in zip(item[:2], ("port1", "port2"), strict=True):
             number = options.get(key)
-            ports.append(
-                0 if end in hosts else None if number is None else read.switch_port(number, options.at(key))
-            )
+            ports.append(0 if end in hosts else None if number is None else read.switch_port(number, options.at(key)))
         links.append(FileLink(place, (item[0], item[1]), options, ports))
     return links
 
@@ -109,9 +107,7 @@ def network_link(link: FileLink, hosts: Collection[str], defaults: Fields) -> Ne
         b_port,
         DEFAULT_RATE_BPS if bandwidth is None else read.rate_bps(bandwidth, at("bw")),
         0 if delay is None else read.delay_ps(delay, at("delay"), PS_PER_US),
-        DEFAULT_QUEUE_PACKETS * PACKET_BYTES
-        if queue is None
-        else read.queue_bytes(queue, at("max_queue_size")),
+        DEFAULT_QUEUE_PACKETS * PACKET_BYTES if queue is None else read.queue_bytes(queue, at("max_queue_size")),
         0.0 if loss is None else read.loss_probability(loss, at("loss")),
     )
 

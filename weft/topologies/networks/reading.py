@@ -77,9 +77,7 @@ def _require_few_nodes(fields: Fields) -> None:
     for name in ("hosts", "switches"):
         count = sum(1 for _ in fields.child(name))
         if count > _MOST_NODES:
-            raise TopologyError(
-                f"there are {count:,}", place=fields.at(name), valid=f"at most {_MOST_NODES:,}"
-            )
+            raise TopologyError(f"there are {count:,}", place=fields.at(name), valid=f"at most {_MOST_NODES:,}")
 
 
 def _parsed(path: Path) -> object:
@@ -141,9 +139,7 @@ def _require_sound(network: Network) -> None:
                 taken[node, port] = number
     for host in network.hosts:
         if nics[host.name] != 1:
-            raise TopologyError(
-                f"host {host.name} has {nics[host.name]} links", valid="one; a host has one NIC"
-            )
+            raise TopologyError(f"host {host.name} has {nics[host.name]} links", valid="one; a host has one NIC")
     addresses: dict[str, str] = {}
     for host in network.hosts:
         address = host.ipv4.split("/")[0]

@@ -30,9 +30,7 @@ _END = re.compile(r"\A([^-]+)-p([0-9]{1,5})\Z")
 
 def read_tutorials(tree: Fields, path: Path) -> model.Network:
     """Return the network of a parsed file. Raises TopologyError with the place."""
-    notes: list[str] = [
-        f"{name}: means nothing here" for name in tree if name not in ("hosts", "switches", "links")
-    ]
+    notes: list[str] = [f"{name}: means nothing here" for name in tree if name not in ("hosts", "switches", "links")]
     folder = program_folder(path, tree)
     hosts = tuple(_host(name, tree.child("hosts"), notes) for name in tree.child("hosts"))
     names = sorted(tree.child("switches"), key=natural_order)
@@ -91,9 +89,7 @@ def _host(name: str, hosts: Fields, notes: list[str]) -> model.NetworkHost:
 def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> model.SwitchSetup:
     notes += [f"{fields.at(each)}: means nothing here" for each in fields if each not in _SWITCH_FIELDS]
     if fields.whole("cpu_port", 0, 2**31) not in (None, CPU_PORT):
-        raise TopologyError(
-            f"{shown(fields.get('cpu_port'))}", place=fields.at("cpu_port"), valid=f"{CPU_PORT}"
-        )
+        raise TopologyError(f"{shown(fields.get('cpu_port'))}", place=fields.at("cpu_port"), valid=f"{CPU_PORT}")
     if "priority_queues" in fields:
         notes.append(f"{fields.at('priority_queues')}: ports have one queue for all priorities")
     paths = (fields.path(key, folder) for key in ("program", "runtime_json", "cli_input"))
@@ -112,9 +108,7 @@ def _links(tree: Fields, hosts: Collection[str], switches: Collection[str]) -> t
                 a_port,
                 b,
                 b_port,
-                model.DEFAULT_RATE_BPS
-                if len(item) < 4 or item[3] is None
-                else read.rate_bps(item[3], f"{place}[3]"),
+                model.DEFAULT_RATE_BPS if len(item) < 4 or item[3] is None else read.rate_bps(item[3], f"{place}[3]"),
                 0 if len(item) < 3 else read.delay_ps(item[2], f"{place}[2]", PS_PER_MS),
                 model.DEFAULT_QUEUE_PACKETS * model.PACKET_BYTES,
             )

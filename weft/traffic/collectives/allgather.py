@@ -32,9 +32,7 @@ class AllGather(Collective):
     def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
         """Return the ranks' chunks, joined."""
         chunks = (spec.chunk(source) for source in range(spec.rank_count))
-        return [
-            np.concatenate([each[own.start : own.stop] for each, own in zip(inputs, chunks, strict=True)])
-        ]
+        return [np.concatenate([each[own.start : own.stop] for each, own in zip(inputs, chunks, strict=True)])]
 
     def bus_bandwidth_factor(self, ranks: int) -> float:
         """Return (n-1)/n: a rank has its own part already."""

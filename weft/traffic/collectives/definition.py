@@ -175,7 +175,5 @@ class Collective(abc.ABC):
             raise InvalidValueError(f"rank {rank}", valid=f"0 to {spec.rank_count - 1}")
         schedule = found.generator(spec, rank)
         if spec.divisor > 1 and not isinstance(schedule, LaneSchedule):
-            raise InvalidValueError(
-                f"{algorithm} has no lanes, which an average needs", valid="sum, max, min"
-            )
+            raise InvalidValueError(f"{algorithm} has no lanes, which an average needs", valid="sum, max, min")
         return schedule

@@ -47,9 +47,7 @@ class MoeDispatch(Collective):
         result = np.zeros(spec.element_count, inputs[rank].dtype)
         for landing in dispatch.received[rank]:
             token = dispatch.tokens[landing.token]
-            result[landing.begin : landing.begin + len(token)] = inputs[landing.source][
-                token.start : token.stop
-            ]
+            result[landing.begin : landing.begin + len(token)] = inputs[landing.source][token.start : token.stop]
         return [result]
 
     def bus_bandwidth_factor(self, ranks: int) -> float:

@@ -66,9 +66,7 @@ def _checked(flow: Flow, index: int, what: str, fabric: FabricSpec) -> Flow:
         value = getattr(flow, name)
         # NumPy's integers are what its generators draw.
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
-            raise ExtensionError(
-                f"{place}: {name} is {value!r} (valid: whole numbers from {least} to {most})"
-            )
+            raise ExtensionError(f"{place}: {name} is {value!r} (valid: whole numbers from {least} to {most})")
         whole[name] = int(value)
     if whole["source"] == whole["destination"]:
         raise ExtensionError(f"{place} goes from host {flow.source} to itself")

@@ -33,9 +33,7 @@ class FlowSizes:
                 f"{self.name}: {len(sizes)} sizes and {len(percents)} percents", valid="2 or more points"
             )
         if (percents[0], percents[-1]) != (0, 100):
-            raise InvalidValueError(
-                f"{self.name}: percents from {percents[0]:g} to {percents[-1]:g}", valid="0 to 100"
-            )
+            raise InvalidValueError(f"{self.name}: percents from {percents[0]:g} to {percents[-1]:g}", valid="0 to 100")
         if np.any(np.diff(percents) <= 0):
             raise ValueError(f"{self.name}: percents must rise from line to line")
         if sizes[0] < 0 or np.any(np.diff(sizes) < 0):

@@ -102,9 +102,7 @@ class _RankBreakdown:
             if start_ps > now_ps:
                 self._follow(self._critical[operation], now_ps, start_ps)
             if self._finished[operation] > now_ps:
-                self._found.compute_ps[self._categories[operation]] += self._finished[operation] - max(
-                    now_ps, start_ps
-                )
+                self._found.compute_ps[self._categories[operation]] += self._finished[operation] - max(now_ps, start_ps)
                 now_ps = self._finished[operation]
         own_end_ps = self._finished[self._last] if self._last != _NONE else 0
         if own_end_ps > now_ps:
@@ -142,9 +140,7 @@ def _critical_predecessors(operations: Operations, times: Times) -> Integers:
     found = np.full(len(operations), _NONE, np.int64)
     if not len(operations.after):
         return found
-    over_ps = np.where(
-        operations.after_start, times.started_ps[operations.after], times.finished_ps[operations.after]
-    )
+    over_ps = np.where(operations.after_start, times.started_ps[operations.after], times.finished_ps[operations.after])
     rows = np.repeat(np.arange(len(operations)), np.diff(operations.after_offsets))
     order = np.lexsort((over_ps, rows))
     # The last of each row is the latest.

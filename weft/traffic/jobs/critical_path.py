@@ -148,9 +148,7 @@ class _Follower:
             cause = self._last_to_begin(place, now_ps)
         begin_ps = min(now_ps, self._started(cause))
         source = self._peer(place) if kind == Kind.READ else cause[0]
-        stretch = Stretch(
-            _STRETCHES[Kind(kind)], begin_ps, now_ps, rank, operation, self._category(place), source
-        )
+        stretch = Stretch(_STRETCHES[Kind(kind)], begin_ps, now_ps, rank, operation, self._category(place), source)
         return stretch, cause
 
     def _before(self, place: Place) -> tuple[Place | None, int]:

@@ -42,10 +42,7 @@ def ideal_times(job: Job) -> list[OperationTimes]:
     if run.left:
         check_job(job)
         raise JobError(f"{run.left} operations never start: operations of streams wait for each other")
-    return [
-        OperationTimes(np.array(each.started, np.int64), np.array(each.finished, np.int64))
-        for each in run.ranks
-    ]
+    return [OperationTimes(np.array(each.started, np.int64), np.array(each.finished, np.int64)) for each in run.ranks]
 
 
 class _Program:

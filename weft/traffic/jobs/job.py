@@ -26,9 +26,7 @@ class Group:
     def __post_init__(self) -> None:
         """Raise JobError for no ranks, a rank twice, or too long a name."""
         if not self.ranks or len(set(self.ranks)) < len(self.ranks) or min(self.ranks) < 0:
-            raise JobError(
-                f"group {self.name!r} of ranks {list(self.ranks)[:20]}", valid="one or more, each once"
-            )
+            raise JobError(f"group {self.name!r} of ranks {list(self.ranks)[:20]}", valid="one or more, each once")
         if len(self.name) > MAX_NAME_LENGTH:
             raise JobError(f"a group's name of {len(self.name)} characters", valid=f"up to {MAX_NAME_LENGTH}")
 
@@ -109,16 +107,12 @@ class Job:
         for what, slots in (("peers", part.peers), ("groups", part.groups)):
             # Transfers and collectives are numbered by slot.
             if len(set(slots)) < len(slots):
-                raise JobError(
-                    f"rank {rank} has one in two slots for {what}: {list(slots)[:20]}", valid="each once"
-                )
+                raise JobError(f"rank {rank} has one in two slots for {what}: {list(slots)[:20]}", valid="each once")
         for number in part.groups[: operations.group_slots]:
             if not 0 <= number < len(self.groups):
                 raise JobError(f"rank {rank} names group {number}", valid=f"below {len(self.groups)}")
             if rank not in self.groups[number].ranks:
-                raise JobError(
-                    f"rank {rank} calls a collective of {self.groups[number].name!r}, without being in it"
-                )
+                raise JobError(f"rank {rank} calls a collective of {self.groups[number].name!r}, without being in it")
         for _, call in operations.calls:
             if call >= len(self.calls):
                 raise JobError(f"rank {rank} names call {call}", valid=f"below {len(self.calls)}")

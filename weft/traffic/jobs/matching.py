@@ -83,19 +83,13 @@ def _joined(parts: list[Integers]) -> Integers:
 
 
 def _alike(sends: Ends, receives: Ends) -> bool:
-    return all(
-        np.array_equal(getattr(sends, key), getattr(receives, key))
-        for key in ("source", "destination", "tag")
-    )
+    return all(np.array_equal(getattr(sends, key), getattr(receives, key)) for key in ("source", "destination", "tag"))
 
 
 def _keys(sends: Ends, receives: Ends) -> tuple[Integers, Integers]:
     """Return a number of each transfer, which only its two ends share."""
     columns = np.concatenate(
-        [
-            np.stack([ends.source, ends.destination, ends.tag, _places(ends)], axis=1)
-            for ends in (sends, receives)
-        ]
+        [np.stack([ends.source, ends.destination, ends.tag, _places(ends)], axis=1) for ends in (sends, receives)]
     )
     _, numbers = np.unique(columns, axis=0, return_inverse=True)
     numbers = numbers.reshape(-1)

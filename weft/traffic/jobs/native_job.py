@@ -41,9 +41,7 @@ class SharedParts:
             self._schedules[key] = known = known if has_data else known.of_lengths()
         return known
 
-    def operations(
-        self, slots: Slots, number_of: KindNumber, *, calls_apart: bool = False
-    ) -> _core.JobOperations:
+    def operations(self, slots: Slots, number_of: KindNumber, *, calls_apart: bool = False) -> _core.JobOperations:
         """Return operations as the engine has them (`Slots.engine_columns`).
 
         Raises ValueError for ones that it cannot run.
@@ -130,15 +128,12 @@ def bind_job(
     )
 
 
-def _bind_paths(
-    paths: PeerPaths, channels: Mapping[Channel, int], memory: Peers
-) -> list[tuple[int, int, int, int]]:
+def _bind_paths(paths: PeerPaths, channels: Mapping[Channel, int], memory: Peers) -> list[tuple[int, int, int, int]]:
     peer = paths.channels[0].peer
     sink = look_up(memory.get(peer, {}), SINK, f"rank {peer}'s buffer")
     numbers = map(partial(look_up, channels, what="channel"), paths.channels)
     return [
-        (number, sink.virtual_address, sink.rkey, end)
-        for number, end in zip(numbers, paths.end_shares, strict=True)
+        (number, sink.virtual_address, sink.rkey, end) for number, end in zip(numbers, paths.end_shares, strict=True)
     ]
 
 

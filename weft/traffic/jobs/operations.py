@@ -221,9 +221,7 @@ class OperationsBuilder:
         """Add a send to the peer in a slot."""
         return self._add(Kind.SEND, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given)
 
-    def receive(
-        self, peer_slot: int, size_bytes: int, tag: int = 0, **given: Unpack[OperationArguments]
-    ) -> int:
+    def receive(self, peer_slot: int, size_bytes: int, tag: int = 0, **given: Unpack[OperationArguments]) -> int:
         """Add a receive from the peer in a slot."""
         return self._add(Kind.RECEIVE, 0, _of_size(size_bytes), _of_slot(peer_slot), _of_tag(tag), **given)
 
@@ -331,8 +329,7 @@ def bytes_by_category(operations: Operations, kind: Kind = Kind.SEND) -> Counter
     rows = operations.of_kind(kind)
     categories, sizes = operations.category[rows], operations.size_bytes[rows]
     sums = {
-        operations.categories[each]: exact_sum(sizes[categories == each])
-        for each in np.unique(categories).tolist()
+        operations.categories[each]: exact_sum(sizes[categories == each]) for each in np.unique(categories).tolist()
     }
     return Counter({name: total for name, total in sums.items() if total})
 

@@ -38,11 +38,7 @@ class PairsOfStretches:
         hosts = [self._places.hosts[self._ranks[rank]] for rank in members]
         placed = placed_call(self._job.calls[call], hosts, self._places)
         return self._on_different_hosts(
-            [
-                (members[own], members[peer])
-                for own in range(len(members))
-                for peer in _written_peers(placed, own)
-            ]
+            [(members[own], members[peer]) for own in range(len(members)) for peer in _written_peers(placed, own)]
         )
 
     def _on_different_hosts(self, pairs: Sequence[Pair]) -> tuple[Pair, ...]:

@@ -101,14 +101,10 @@ class PlacedRanks:
     def __init__(self, job: Job, ranks: Sequence[int], places: RankPlaces) -> None:
         self.job, self.ranks, self.places = job, tuple(ranks), places
         if len(self.ranks) != len(job.parts):
-            raise JobError(
-                f"{len(self.ranks)} places for a job of {len(job.parts)} ranks", valid="one for each rank"
-            )
+            raise JobError(f"{len(self.ranks)} places for a job of {len(job.parts)} ranks", valid="one for each rank")
         for rank in self.ranks:
             if not isinstance(rank, int) or isinstance(rank, bool) or not 0 <= rank < len(places.hosts):
-                raise JobError(
-                    f"a job's rank on rank {rank!r} of the fabric", valid=f"0 to {len(places.hosts) - 1}"
-                )
+                raise JobError(f"a job's rank on rank {rank!r} of the fabric", valid=f"0 to {len(places.hosts) - 1}")
         twice = [rank for rank, count in Counter(self.ranks).items() if count > 1]
         if twice:
             raise JobError(f"two ranks of a job on rank {twice[0]} of the fabric", valid="each on its own")
@@ -271,9 +267,7 @@ class PlacedRanks:
             ranks=self._fabric_ranks[group],
             label=f"{label}/group{group}",
             traffic_class=traffic_class,
-            aggregation_job=self._aggregation_jobs.get((group, traffic_class))
-            if call.is_in_network
-            else None,
+            aggregation_job=self._aggregation_jobs.get((group, traffic_class)) if call.is_in_network else None,
         )
 
     def _call(self, group: int, call: int) -> PlacedCall:
@@ -284,13 +278,9 @@ class PlacedRanks:
 
     def _made_call(self, group: Group, call: CollectiveCall) -> PlacedCall:
         try:
-            return placed_call(
-                call, [self.places.hosts[self.ranks[rank]] for rank in group.ranks], self.places
-            )
+            return placed_call(call, [self.places.hosts[self.ranks[rank]] for rank in group.ranks], self.places)
         except ValueError as error:
-            raise JobError(
-                f"{call.collective} of {call.size_bytes} B in group {group.name!r}: {error}"
-            ) from None
+            raise JobError(f"{call.collective} of {call.size_bytes} B in group {group.name!r}: {error}") from None
 
 
 def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) -> PlacedCall:
@@ -316,9 +306,7 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
     in_network = {each.name for each in collective.algorithms if each.in_network}
     if call.algorithm:
         if collective.check(call.algorithm, spec).by_rail:
-            raise InvalidValueError(
-                f"{call.algorithm} is for all ranks of a fabric", valid="another algorithm"
-            )
+            raise InvalidValueError(f"{call.algorithm} is for all ranks of a fabric", valid="another algorithm")
         return PlacedCall(collective.reference, call.algorithm, spec, call.algorithm in in_network)
     suitable = [name for name in collective.suitable(spec) if name not in in_network]
     if not suitable:

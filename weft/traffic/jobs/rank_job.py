@@ -34,14 +34,8 @@ class PeerPaths:
     def __post_init__(self) -> None:
         """Raise ValueError unless each channel has a share, and the last one ends at the whole."""
         shares = (0, *self.end_shares)
-        if (
-            len(self.channels) != len(self.end_shares)
-            or list(shares) != sorted(shares)
-            or shares[-1] != SHARE_UNIT
-        ):
-            raise InvalidValueError(
-                f"shares {self.end_shares}", valid=f"one a channel, ascending to {SHARE_UNIT}"
-            )
+        if len(self.channels) != len(self.end_shares) or list(shares) != sorted(shares) or shares[-1] != SHARE_UNIT:
+            raise InvalidValueError(f"shares {self.end_shares}", valid=f"one a channel, ascending to {SHARE_UNIT}")
 
 
 @dataclass(frozen=True)

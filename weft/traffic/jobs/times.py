@@ -34,9 +34,7 @@ def ready_ps(operations: Operations, times: RankTimes) -> Integers:
     After that an operation waits only for others of its stream.
     """
     found = np.zeros(len(operations), np.int64)
-    let_ps = np.where(
-        operations.after_start, times.started_ps[operations.after], times.finished_ps[operations.after]
-    )
+    let_ps = np.where(operations.after_start, times.started_ps[operations.after], times.finished_ps[operations.after])
     rows = np.repeat(np.arange(len(operations)), np.diff(operations.after_offsets))
     np.maximum.at(found, rows, let_ps)
     return found

@@ -57,9 +57,7 @@ def fields_of(
         without: how many fields at the beginning belong to another layer.
 
     """
-    counted = {
-        each.counted_by: each.name for each in header.fields if isinstance(each, Repeated) and not each.count
-    }
+    counted = {each.counted_by: each.name for each in header.fields if isinstance(each, Repeated) and not each.count}
     made = []
     for each in header.fields[without:]:
         if isinstance(each, Repeated):
@@ -89,9 +87,7 @@ def _field_of(field: Field) -> Any:
     return (XBitField if hexadecimal else BitField)(field.name, field.default, field.bits)
 
 
-def _list_of(
-    each: Repeated, layers: Mapping[str, type[Packet]], lists: Mapping[str, Callable[[str], Any]]
-) -> Any:
+def _list_of(each: Repeated, layers: Mapping[str, type[Packet]], lists: Mapping[str, Callable[[str], Any]]) -> Any:
     count, counted_by = each.count, each.counted_by
     if not count:
         return lists[each.name](each.name)

@@ -126,9 +126,7 @@ def is_datagram(deth: Packet, queue_pairs: Container[int], udp_lengths: Containe
     bth = deth.underlayer
     if not isinstance(bth, BTH) or not isinstance(bth.underlayer, UDP):
         return False
-    return (
-        bth.opcode == OPCODE["UD_SEND_ONLY"] and bth.dqpn in queue_pairs and bth.underlayer.len in udp_lengths
-    )
+    return bth.opcode == OPCODE["UD_SEND_ONLY"] and bth.dqpn in queue_pairs and bth.underlayer.len in udp_lengths
 
 
 def datagram_hook(queue_pairs: Container[int], udp_lengths: Container[int]) -> Any:
@@ -137,9 +135,7 @@ def datagram_hook(queue_pairs: Container[int], udp_lengths: Container[int]) -> A
     Each layer needs its own: Scapy does not look for hooks among the bases.
     """
 
-    def dispatch_hook(
-        cls: type[Packet], _pkt: bytes | None = None, *args: Any, **kwargs: Any
-    ) -> type[Packet]:
+    def dispatch_hook(cls: type[Packet], _pkt: bytes | None = None, *args: Any, **kwargs: Any) -> type[Packet]:
         """Dissect as Raw what is ordinary RoCEv2: another opcode, destination queue pair or UDP length."""
         below = kwargs.get("_underlayer")
         return cls if below is None or is_datagram(below, queue_pairs, udp_lengths) else Raw

@@ -88,9 +88,7 @@ class ScriptedHost:
         """
         frame = bytes(packet)
         if not 14 <= len(frame) <= _MOST_FRAME_BYTES:
-            raise InvalidValueError(
-                f"a frame of {len(frame)} B", valid=f"14 to {_MOST_FRAME_BYTES}, from Ethernet on"
-            )
+            raise InvalidValueError(f"a frame of {len(frame)} B", valid=f"14 to {_MOST_FRAME_BYTES}, from Ethernet on")
         if at is None:
             self._script.send(nic, frame)
             return
@@ -118,13 +116,9 @@ class ScriptedHost:
 
         self.after(interval, call)
 
-    def sniff(
-        self, callback: Callable[[Packet], object], lfilter: Callable[[Packet], bool] | None = None
-    ) -> None:
+    def sniff(self, callback: Callable[[Packet], object], lfilter: Callable[[Packet], bool] | None = None) -> None:
         """Call something for each frame from now on, before `on_packet`; with `lfilter` if that is true of it."""
-        self._script.sniffers.append(
-            (callback_of(callback), None if lfilter is None else callback_of(lfilter))
-        )
+        self._script.sniffers.append((callback_of(callback), None if lfilter is None else callback_of(lfilter)))
 
     def answer(self, request: Packet, payload: Packet | bytes) -> None:
         """Send a payload back by the way on which a frame came: its MACs and addresses, and ports, exchanged."""

@@ -69,15 +69,9 @@ class _Part:
     def __init__(self, choice: ExpertChoice, spec: CollectiveSpec, rank: int) -> None:
         self.dispatch, self.spec, self.rank = choice.dispatch(spec), spec, rank
         data_bytes = spec.size_bytes
-        relayed = sum(
-            self.dispatch.length(hop) for hop in self.dispatch.passed_on[rank] if hop.source != rank
-        )
-        self.schedule = RankSchedule(
-            rank, {DATA: data_bytes, SCRATCH: data_bytes + relayed * spec.element_bytes}
-        )
-        self.plans = [
-            RankPlan(spec, rank, self.schedule, plane) for plane in range(len(spec.plane_rates_bps))
-        ]
+        relayed = sum(self.dispatch.length(hop) for hop in self.dispatch.passed_on[rank] if hop.source != rank)
+        self.schedule = RankSchedule(rank, {DATA: data_bytes, SCRATCH: data_bytes + relayed * spec.element_bytes})
+        self.plans = [RankPlan(spec, rank, self.schedule, plane) for plane in range(len(spec.plane_rates_bps))]
         self._sent: Counter[int] = Counter()
         self._received: Counter[int] = Counter()
         self._steps: list[int] = []
@@ -87,9 +81,7 @@ class _Part:
         if to == self.rank:
             landing = range(begin, begin + len(token))
             self._steps.append(
-                self.schedule.add(
-                    Copy(self.spec.span(SCRATCH, landing), self.spec.span(buffer, token)), after or ()
-                )
+                self.schedule.add(Copy(self.spec.span(SCRATCH, landing), self.spec.span(buffer, token)), after or ())
             )
             return
         number = self._sent[to]
@@ -116,7 +108,5 @@ class _Part:
         """Copy the result to its place, after everything else; returns the schedule."""
         result = self.dispatch.result(self.rank)
         if result:
-            self.schedule.add(
-                Copy(self.spec.span(DATA, result), self.spec.span(SCRATCH, result)), self._steps
-            )
+            self.schedule.add(Copy(self.spec.span(DATA, result), self.spec.span(SCRATCH, result)), self._steps)
         return self.schedule

@@ -85,9 +85,7 @@ class _Lane:
     def reduce(self, piece: range, landing: int) -> None:
         """Reduce what the scratch buffer holds from element `landing` on into a piece."""
         plan, chunk = self.plan, self.plan.whole(piece)
-        self._steps.append(
-            (REDUCE, lambda slot: plan.schedule.reduce(chunk, shift=landing - piece.start, slot=slot))
-        )
+        self._steps.append((REDUCE, lambda slot: plan.schedule.reduce(chunk, shift=landing - piece.start, slot=slot)))
 
     def add(self) -> None:
         """Add the lane to the schedule."""
@@ -136,9 +134,7 @@ class _Halving:
     def _landings(self, member: int, step: int) -> list[tuple[range, int]]:
         """The step's pieces, and where in a member's scratch buffer they land: after the pieces of earlier steps."""
         start = self.landing + sum(
-            len(elements)
-            for before in range(step)
-            for elements in self.chunks.joined(self._held(member, before + 1))
+            len(elements) for before in range(step) for elements in self.chunks.joined(self._held(member, before + 1))
         )
         landings = []
         for piece in self._segments(self._held(member, step + 1)):
@@ -181,9 +177,7 @@ def halving_doubling_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule
     paired = spec.rank_count - members
     distances = _powers_of_two_below(members)
     own_bytes = size_bytes + len(spec.plane_rates_bps) * len(distances) * spec.element_bytes
-    schedule = new_schedule(
-        spec, rank, {DATA: size_bytes, SCRATCH: own_bytes + (size_bytes if paired else 0)}
-    )
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: own_bytes + (size_bytes if paired else 0)})
     position, landing = spec.position(rank), own_bytes // spec.element_bytes
     for plane, stripe in enumerate(spec.stripes()):
         if not stripe or spec.rank_count == 1:

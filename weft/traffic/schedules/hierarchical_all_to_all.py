@@ -47,9 +47,7 @@ class _Exchange:
         self.spec, self.rank = spec, rank
         size_bytes = spec.size_bytes
         self.schedule = RankSchedule(rank, {DATA: size_bytes, SCRATCH: 3 * size_bytes})
-        self.plans = [
-            RankPlan(spec, rank, self.schedule, plane) for plane in range(len(spec.plane_rates_bps))
-        ]
+        self.plans = [RankPlan(spec, rank, self.schedule, plane) for plane in range(len(spec.plane_rates_bps))]
         self.chunk_elements = spec.element_count // spec.rank_count
         self.host, self.local = divmod(spec.position(rank), spec.ranks_per_host)
         self.sent_inside: list[int] = []
@@ -85,8 +83,7 @@ class _Exchange:
                     self.schedule.add(Write(channel, source, self.spec.span(SCRATCH, landing), immediate))
                 )
             self.came_inside[local] = [
-                self.schedule.add(WaitReceive(channel, run_immediate(spec.run_tag, block)))
-                for block in range(blocks)
+                self.schedule.add(WaitReceive(channel, run_immediate(spec.run_tag, block))) for block in range(blocks)
             ]
 
     def between(self) -> None:

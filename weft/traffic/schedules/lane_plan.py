@@ -59,10 +59,6 @@ class LanePlan(Plan[LaneSchedule]):
             ahead=ahead,
         )
 
-    def receive(
-        self, chunk: Chunk, channel: Formula, *, slot: int, transfer: int = 0, in_turn: bool = False
-    ) -> None:
+    def receive(self, chunk: Chunk, channel: Formula, *, slot: int, transfer: int = 0, in_turn: bool = False) -> None:
         """See `LaneSchedule.receive`."""
-        self.schedule.receive(
-            chunk, channel, transfer=self.first_transfer + transfer, slot=slot, in_turn=in_turn
-        )
+        self.schedule.receive(chunk, channel, transfer=self.first_transfer + transfer, slot=slot, in_turn=in_turn)

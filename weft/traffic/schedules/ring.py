@@ -31,9 +31,7 @@ class Ring:
     different pieces overlap.
     """
 
-    def __init__(
-        self, plan: LanePlan, position: int, rank_at: Callable[[int], int], chunks: ChunkTable
-    ) -> None:
+    def __init__(self, plan: LanePlan, position: int, rank_at: Callable[[int], int], chunks: ChunkTable) -> None:
         self.plan, self.position, self.count = plan, position, chunks.count
         self.next = rank_at((position + 1) % self.count)
         self.previous = rank_at((position - 1) % self.count)
@@ -205,9 +203,7 @@ def _chain(spec: CollectiveSpec, rank: int) -> tuple[int | None, int | None]:
     return before, behind
 
 
-def _pieces_of_planes(
-    spec: CollectiveSpec, rank: int, schedule: LaneSchedule
-) -> Iterator[tuple[LanePlan, Chunk, int]]:
+def _pieces_of_planes(spec: CollectiveSpec, rank: int, schedule: LaneSchedule) -> Iterator[tuple[LanePlan, Chunk, int]]:
     """Add a lane for each piece of each plane; yield the plane's plan, its pieces, and how many there are."""
     for plane, stripe in enumerate(spec.stripes()):
         pieces = len(cut(stripe, spec.piece_bytes, spec.element_bytes))

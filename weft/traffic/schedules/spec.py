@@ -51,15 +51,11 @@ class CollectiveSpec:
         if self.element_count < 0:
             raise InvalidValueError(f"{self.element_count} elements", valid="0 or more")
         if self.piece_bytes < self.element_bytes:
-            raise InvalidValueError(
-                f"pieces of {self.piece_bytes} bytes", valid=f"{self.element_bytes} or more"
-            )
+            raise InvalidValueError(f"pieces of {self.piece_bytes} bytes", valid=f"{self.element_bytes} or more")
         if not 0 <= self.root < self.rank_count:
             raise InvalidValueError(f"root {self.root}", valid=f"0 to {self.rank_count - 1}")
         if self.ranks_per_host < 1 or self.rank_stride < 1:
-            raise InvalidValueError(
-                f"{self.ranks_per_host} ranks a host, {self.rank_stride} apart", valid="1 or more"
-            )
+            raise InvalidValueError(f"{self.ranks_per_host} ranks a host, {self.rank_stride} apart", valid="1 or more")
         if self.trees < 1:
             raise InvalidValueError(f"{self.trees} trees a plane", valid="1 or more")
         if self.hosts and (len(self.hosts) != self.rank_count or self.ranks_per_host > 1):
@@ -113,9 +109,7 @@ class CollectiveSpec:
 
     def chunk_stripes(self, plane: int) -> list[range]:
         """Return the plane's share of every rank's chunk."""
-        return [
-            self.stripe_of(chunk, plane) for chunk in split_evenly(range(self.element_count), self.rank_count)
-        ]
+        return [self.stripe_of(chunk, plane) for chunk in split_evenly(range(self.element_count), self.rank_count)]
 
     def stripe_of(self, elements: range, plane: int) -> range:
         """Return the plane's share of some elements."""

@@ -27,9 +27,7 @@ INT_HOP = Header(
             values={code: f"{gbps}G" if gbps else "unknown" for code, gbps in enumerate(STANDARD_RATES_GBPS)},
             is_closed=False,
         ),
-        Field(
-            "timestamp_ns", 24, "when the packet left the queue; wraps", label="Timestamp (ns, modulo 2^24)"
-        ),
+        Field("timestamp_ns", 24, "when the packet left the queue; wraps", label="Timestamp (ns, modulo 2^24)"),
         Field(
             "tx_units",
             20,

@@ -57,9 +57,7 @@ AETH = Header(
     f"{_SPECIFICATION}, 9.3.5",
     (
         Field("syndrome", 8, "ACK, RNR NAK or NAK, with credits, timer or code", notation="hexadecimal"),
-        Field(
-            "msn", 24, "message sequence number; a PSN in [answers of selective repeat](host-transports.md)"
-        ),
+        Field("msn", 24, "message sequence number; a PSN in [answers of selective repeat](host-transports.md)"),
     ),
     p4="aeth_t",
 )
@@ -134,10 +132,7 @@ OPCODES: Mapping[str, Opcode] = {
     "RC_FETCH_ADD": Opcode(0x14, (ATOMIC_ETH,), has_payload=False),
     "RC_SEND_LAST_WITH_INVALIDATE": Opcode(0x16, (IETH,)),
     "RC_SEND_ONLY_WITH_INVALIDATE": Opcode(0x17, (IETH,)),
-    **{
-        f"UC_{name}": Opcode(0x20 + number, found)
-        for number, (name, found) in enumerate(_SEND_AND_WRITE.items())
-    },
+    **{f"UC_{name}": Opcode(0x20 + number, found) for number, (name, found) in enumerate(_SEND_AND_WRITE.items())},
     "UD_SEND_ONLY": Opcode(0x64, (DETH,)),
     "UD_SEND_ONLY_WITH_IMMEDIATE": Opcode(0x65, (DETH, IMMEDIATE)),
     "CNP": Opcode(0x81, (CNP_PADDING,), has_payload=False),

@@ -49,9 +49,7 @@ SERVICE = Header(
             "barrier: rank among the parent's children, 0 in answers; counter: number of the client",
         ),
         Field("flags", 16, is_fixed=True),
-        Field(
-            "operand", 64, "request: what to add, or the new value; answer: the value found. 0 in barriers"
-        ),
+        Field("operand", 64, "request: what to add, or the new value; answer: the value found. 0 in barriers"),
         Field("comparand", 64, "compare-and-swap: the value expected; else 0"),
     ),
     p4="service_t",

@@ -26,9 +26,7 @@ def verify(context: Context, call: ast.Call, arguments: Arguments) -> None:
 
 def check_assertion(context: Context, call: ast.Call, arguments: Arguments) -> None:
     """assert and assume."""
-    emit_primitive(
-        context, call, call.target.name, evaluate_scalar(context, present(context, arguments[0], call))
-    )
+    emit_primitive(context, call, call.target.name, evaluate_scalar(context, present(context, arguments[0], call)))
 
 
 def log_message(context: Context, call: ast.Call, arguments: Arguments) -> None:

@@ -22,9 +22,7 @@ def read_register(context: Context, call: ast.Call, register: ExternValue, argum
     """register.read(result, index)."""
     index = input_operand(context, arguments[1])
     output = result_of(context, call, arguments[0], _element(register))
-    emit_primitive(
-        context, call, "register_read", output.field, Reference("register_array", register.name), index
-    )
+    emit_primitive(context, call, "register_read", output.field, Reference("register_array", register.name), index)
     output.store()
 
 

@@ -50,9 +50,7 @@ def found_files(path: Path, groups: Path | None) -> ChakraFiles:
     if not found:
         raise TraceError(f"no files {name or 'NAME'}.RANK{SUFFIX} in {folder}", place=path)
     if len(found) > 1:
-        raise TraceError(
-            "several traces", place=path, valid=f"one of {', '.join(sorted(found)[:MOST_NAMED])}"
-        )
+        raise TraceError("several traces", place=path, valid=f"one of {', '.join(sorted(found)[:MOST_NAMED])}")
     ((name, ranks),) = found.items()
     prefix = folder / name
     _check_ranks(prefix, ranks)

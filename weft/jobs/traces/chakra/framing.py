@@ -28,9 +28,7 @@ def unframed(data: bytes, source: str) -> Iterator[memoryview]:
         begin, length, shift = at, 0, 0
         while True:
             if at == len(data):
-                raise TraceError(
-                    f"the file ends at byte {at}, within the length of message {number}", place=source
-                )
+                raise TraceError(f"the file ends at byte {at}, within the length of message {number}", place=source)
             if at - begin == _MOST_LENGTH_BYTES:
                 raise TraceError(f"no length of a message at byte {begin} (message {number})", place=source)
             byte = data[at]

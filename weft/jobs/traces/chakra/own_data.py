@@ -80,9 +80,7 @@ def rank_data(text: str, source: str) -> RankData:
     try:
         return RankData.model_validate_json(text)
     except ValidationError as error:
-        raise TraceError(
-            f"attribute '{FILE_ATTRIBUTE}': {described(error.errors()[0])}", place=source
-        ) from None
+        raise TraceError(f"attribute '{FILE_ATTRIBUTE}': {described(error.errors()[0])}", place=source) from None
 
 
 def apply_to_job(data: JobData, job: JobAssembler, source: str) -> None:

@@ -61,18 +61,14 @@ class ProcessGroups:
         try:
             groups = _RECORDED.validate_json(text[2:-2])
         except ValidationError as error:
-            raise TraceError(
-                f"no list of process groups: {described(error.errors()[0])}", place=place
-            ) from None
+            raise TraceError(f"no list of process groups: {described(error.errors()[0])}", place=place) from None
         for each in groups:
             ranks = tuple(each.ranks) or tuple(range(self.rank_count))
             number = self._numbers.get(each.pg_name)
             if number is None:
                 self._add(each.pg_name, ranks, place)
             elif self._job.groups[number].ranks != ranks:
-                raise TraceError(
-                    f"process group {each.pg_name!r} has other ranks than elsewhere", place=place
-                )
+                raise TraceError(f"process group {each.pg_name!r} has other ranks than elsewhere", place=place)
 
     def number(self, name: str, rank: int, place: str) -> int:
         """Return the number of a group. Raises TraceError, with `place`, if it does not exist or lacks the rank."""
@@ -82,10 +78,7 @@ class ProcessGroups:
             for other in EVERYBODY:
                 self._numbers.setdefault(other, number)
         if number is None:
-            valid = (
-                ", ".join(map(repr, list(self._numbers)[:20]))
-                or "none, as there is no file of process groups"
-            )
+            valid = ", ".join(map(repr, list(self._numbers)[:20])) or "none, as there is no file of process groups"
             raise TraceError(f"no process group {name!r}", place=place, valid=valid)
         if rank not in self._members[number]:
             raise TraceError(f"rank {rank} is not in process group {name!r}", place=place)
@@ -96,9 +89,7 @@ class ProcessGroups:
         if len(names) != len(self._job.groups):
             raise TraceError(f"{len(names)} names for {len(self._job.groups)} process groups", place=source)
         with translated(JobError, TraceError, place=source):
-            self._job.groups = [
-                Group(name, group.ranks) for name, group in zip(names, self._job.groups, strict=True)
-            ]
+            self._job.groups = [Group(name, group.ranks) for name, group in zip(names, self._job.groups, strict=True)]
 
 
 def _read(path: Path) -> dict[str, tuple[int, ...]]:

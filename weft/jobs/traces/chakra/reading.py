@@ -40,9 +40,7 @@ def _is_launch(attributes: Attributes, place: str) -> bool:
 
     Another node, the accelerator's kernel with type and size, is the transfer. ASTRA-sim computes here, too.
     """
-    return attributes.flag("is_cpu_op", place) and not any(
-        name.startswith("comm_") for name in attributes.names()
-    )
+    return attributes.flag("is_cpu_op", place) and not any(name.startswith("comm_") for name in attributes.names())
 
 
 class RankReader:
@@ -53,9 +51,7 @@ class RankReader:
     communication nodes.
     """
 
-    def __init__(
-        self, job: JobAssembler, groups: ProcessGroups, rank: int, source: str, options: ReadOptions
-    ) -> None:
+    def __init__(self, job: JobAssembler, groups: ProcessGroups, rank: int, source: str, options: ReadOptions) -> None:
         self._job = job
         self._groups = groups
         self._rank = rank
@@ -152,9 +148,7 @@ class RankReader:
         order = np.argsort(ids, kind="stable")
         ordered = ids[order]
         for twice in np.flatnonzero(ordered[1:] == ordered[:-1])[:1]:
-            raise TraceError(
-                f"node {ordered[twice]} occurs twice", place=self._source, valid="each number once"
-            )
+            raise TraceError(f"node {ordered[twice]} occurs twice", place=self._source, valid="each number once")
         if self._is_recorded:
             # PyTorch's control dependencies name callers, which may be missing from the file or wait for their callees.
             # Chakra's converter puts the order of execution into the data dependencies.
@@ -170,9 +164,7 @@ class RankReader:
             ),
         ):
             places = np.searchsorted(ordered, after)
-            known = (places < len(ids)) & (
-                ordered[np.minimum(places, len(ids) - 1)] == after if len(ids) else False
-            )
+            known = (places < len(ids)) & (ordered[np.minimum(places, len(ids) - 1)] == after if len(ids) else False)
             for bad in np.flatnonzero(~known)[:1]:
                 raise TraceError(
                     f"node {ids[operations[bad]]} depends on node {after[bad]}, which does not exist",
@@ -194,9 +186,7 @@ class RankReader:
         if own_data.DURATION in attributes:
             return attributes.integer(own_data.DURATION, place)
         if node.duration_micros > MAX_MICROSECONDS:
-            raise TraceError(
-                f"a duration of {node.duration_micros} µs", place=place, valid=f"0 to {MAX_MICROSECONDS}"
-            )
+            raise TraceError(f"a duration of {node.duration_micros} µs", place=place, valid=f"0 to {MAX_MICROSECONDS}")
         return int(node.duration_micros) * PS_PER_US
 
     def _add_nothing(self, node: Any, attributes: Attributes, place: str) -> None:
@@ -208,12 +198,8 @@ class RankReader:
         self._add_nothing(node, attributes, place)
 
     def _add_memory(self, node: Any, attributes: Attributes, place: str) -> None:
-        duration_ps = self._modelled_ps(
-            node, 0, attributes.integer("tensor_size", place, 0), attributes, place
-        )
-        self._assembler.operations.compute(
-            duration_ps, **self._common(node, attributes, place, MEMORY_STREAM)
-        )
+        duration_ps = self._modelled_ps(node, 0, attributes.integer("tensor_size", place, 0), attributes, place)
+        self._assembler.operations.compute(duration_ps, **self._common(node, attributes, place, MEMORY_STREAM))
 
     def _add_compute(self, node: Any, attributes: Attributes, place: str) -> None:
         if attributes.flag(own_data.TIMER, place):
@@ -230,9 +216,7 @@ class RankReader:
             duration_ps = self._modelled_ps(node, operations, moved_bytes, attributes, place)
         self._assembler.operations.compute(duration_ps, **self._common(node, attributes, place, stream))
 
-    def _modelled_ps(
-        self, node: Any, operations: int, moved_bytes: int, attributes: Attributes, place: str
-    ) -> int:
+    def _modelled_ps(self, node: Any, operations: int, moved_bytes: int, attributes: Attributes, place: str) -> int:
         """Return the roofline's duration if one was requested and the node has the figures, else the recorded one."""
         roofline = self._options.roofline
         if own_data.DURATION not in attributes and (operations or moved_bytes):
@@ -240,8 +224,7 @@ class RankReader:
                 return roofline.duration_ps(operations, moved_bytes)
             if not node.duration_micros:
                 raise TraceError(
-                    f"{operations} operations on {moved_bytes} B and no duration, "
-                    "so an accelerator must be given",
+                    f"{operations} operations on {moved_bytes} B and no duration, so an accelerator must be given",
                     place=place,
                 )
         return self._recorded_ps(node, attributes, place)

@@ -54,8 +54,7 @@ class Chakra(TraceFormat):
             transfers += reader.transfers
         if launches and not transfers:
             raise TraceError(
-                f"{launches} nodes of communication are the processor's part "
-                "alone, and none has a type and a size",
+                f"{launches} nodes of communication are the processor's part alone, and none has a type and a size",
                 place=files.ranks[0].parent / files.name,
                 valid="traces with the accelerator's kernels, which have comm_type and comm_size",
             )

@@ -27,9 +27,7 @@ def checked_flow(flow: Flow, place: str) -> Flow:
     if not TIME.holds(flow.start_ps):
         raise TraceError(f"a start at {format_time(flow.start_ps)}", place=place, valid=TIME.range_text)
     if flow.queue_pairs > flow.size_bytes:
-        raise TraceError(
-            f"{flow.queue_pairs} queue pairs", place=place, valid=f"1 to {flow.size_bytes}, its bytes"
-        )
+        raise TraceError(f"{flow.queue_pairs} queue pairs", place=place, valid=f"1 to {flow.size_bytes}, its bytes")
     return flow
 
 

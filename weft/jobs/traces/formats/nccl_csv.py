@@ -163,9 +163,7 @@ class _Calls:
         self._counts[group, rank] += 1
         first, place = self._first.setdefault((group, number), (what, row.place))
         if what != first:
-            raise TraceError(
-                f"{what}, where {place} has {first}", place=row.place, valid="the same of all ranks"
-            )
+            raise TraceError(f"{what}, where {place} has {first}", place=row.place, valid="the same of all ranks")
 
 
 def _add_call(job: JobAssembler, calls: _Calls, own: _Rank, rank: int, row: Row) -> None:

@@ -61,9 +61,7 @@ def statements(lines: Iterable[str], source: str) -> Iterator[Statement]:
             raise TraceError("a number of too many digits", place=f"{source}, line {line}", valid="up to 19")
         if match is None:
             shown = text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "…"
-            raise TraceError(
-                f"{shown!r} is not a GOAL statement", place=f"{source}, line {line}", valid=VALID
-            )
+            raise TraceError(f"{shown!r} is not a GOAL statement", place=f"{source}, line {line}", valid=VALID)
         yield Statement(line, {name: value for name, value in match.groupdict().items() if value is not None})
     if opened:
         raise TraceError("the comment does not end", place=f"{source}, line {opened}")

@@ -85,9 +85,7 @@ class _RankText:
     def _peer_and_tag(self, statement: Statement, rank: int, rank_count: int) -> tuple[int, int]:
         peer, tag = statement.number("peer"), statement.number("tag")
         if peer < 0 or tag < 0:
-            raise _WrongStatement(
-                "a message from any rank or of any tag, -1, cannot be run", valid="0 or more"
-            )
+            raise _WrongStatement("a message from any rank or of any tag, -1, cannot be run", valid="0 or more")
         if peer >= rank_count or peer == rank:
             raise _WrongStatement(
                 f"rank {rank} and rank {peer} exchange a message", valid=f"another of 0 to {rank_count - 1}"

@@ -52,9 +52,7 @@ class _Tags:
         """Return the tag of the messages of a group's n-th collective. Raises TraceError if no tag is left."""
         tag = self._collectives + number * self._groups + group
         if tag >= MAX_TAGS:
-            raise TraceError(
-                f"collective {number} of group {group} has no tag left", valid=f"up to {MAX_TAGS - 1}"
-            )
+            raise TraceError(f"collective {number} of group {group} has no tag left", valid=f"up to {MAX_TAGS - 1}")
         return tag
 
 
@@ -67,9 +65,7 @@ class _RankText:
         operations = self._part.operations
         self._free = int(operations.stream.max(initial=NO_STREAM)) + 1
         if self._free + 1 >= MAX_PROCESSORS:
-            raise TraceError(
-                f"rank {rank} has stream {self._free - 1} (valid in GOAL: 0 to {MAX_PROCESSORS - 3})"
-            )
+            raise TraceError(f"rank {rank} has stream {self._free - 1} (valid in GOAL: 0 to {MAX_PROCESSORS - 3})")
         self._timer_before: dict[int, int] = {}
         self._numbers = np.zeros(len(operations), np.int64)
         self._numbers[operations.of_kind(Kind.COLLECTIVE)] = operations.collective_numbers()
@@ -142,9 +138,7 @@ class _RankText:
         tag = self._tags.of_collective(group, int(self._numbers[operation]))
         yield f"l{operation}b: calc 0 cpu {cpu}\n"
         ends, received = [], [f"l{operation}b"]
-        for index, message in enumerate(
-            EXPANSIONS[call.collective](call, len(ranks), ranks.index(self._rank))
-        ):
+        for index, message in enumerate(EXPANSIONS[call.collective](call, len(ranks), ranks.index(self._rank))):
             verb, preposition = ("send", "to") if message.sends else ("recv", "from")
             label = f"l{operation}m{index}"
             yield f"{label}: {verb} {message.size_bytes}b {preposition} {ranks[message.peer]} tag {tag} cpu {cpu}\n"
