@@ -1,5 +1,6 @@
 # `make demo`, `make test` and `make sanitize` set up what they need by themselves.
-.PHONY: demo test test-all test-changed test-lint test-fast test-slow test-labs fuzz site sanitize generated stubs setup lint format clean
+.PHONY: demo test test-all test-changed test-lint test-gate test-fast test-slow test-labs bench-gate fuzz site sanitize generated stubs setup lint
+.PHONY: format clean
 
 PYTHON := .venv/bin/python
 # Tests start thousands of processes: modules are compiled once, also where the environment says not to keep bytecode.
@@ -29,6 +30,9 @@ test-lint: setup
 	$(PYTEST) tests/test_house.py $(SHARED)
 test-fast: setup
 	$(PYTEST) -m "not mininet and not slow" --ignore tests/test_house.py $(SHARED)
+# Counts of instructions and cache misses, compared with benchmarks/gate.json (docs/performance.md).
+bench-gate test-gate: setup
+	$(PYTHON) benchmarks/bench_gate.py
 # Next to the labs these have the lowest priority, so they may take several times as long as alone.
 test-slow: setup
 	$(PYTEST) --timeout 900 -m "not mininet and slow" --ignore tests/test_house.py $(SHARED) $(PARTLY)

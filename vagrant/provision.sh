@@ -3,7 +3,7 @@
 # The lab VM's provisioner and `make demo` and `make test` on any machine run this same script.
 # Running it again does only what is missing.
 #
-# WEFT_WITHOUT: what to leave out of browser, mpi, prometheus and shell, as in "browser shell". WEFT_NOTEBOOKS=yes: JupyterLab, too.
+# WEFT_WITHOUT: what to leave out of browser, mpi, prometheus, shell and valgrind, as in "browser shell". WEFT_NOTEBOOKS=yes: JupyterLab, too.
 # WEFT_REFERENCES=yes: p4lang's p4c and BMv2, where its packages can be had.
 set -euo pipefail
 
@@ -124,6 +124,15 @@ install_prometheus() {
   echo "provision: prometheus could not be installed; going on without its tests of metrics"
 }
 
+# Valgrind, which counts the engine's instructions (make bench-gate). Nothing stops where it cannot be had.
+install_valgrind() {
+  command -v valgrind >/dev/null && return 0
+  command -v apt-get >/dev/null || return 0
+  echo "provision: installing valgrind"
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends valgrind \
+    >/dev/null 2>&1 || echo "provision: valgrind could not be installed; going on without make bench-gate"
+}
+
 # p4runtime-shell pins a protobuf older than the controller's, so it lives in an environment of its own, beside PTF, whose
 # tests use it. Nothing else needs them, so nothing stops where they cannot be had.
 make_shell_environment() {
@@ -163,6 +172,7 @@ main() {
   ! wanted browser || install_browser
   ! wanted mpi || install_mpi
   ! wanted prometheus || install_prometheus
+  ! wanted valgrind || install_valgrind
   make_environment
   build_engine
   ! wanted shell || make_shell_environment

@@ -467,7 +467,8 @@ void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
 }
 
 bool TransmitPort::must_split(const ClassQueue& queue) const {
-  return queue.depth_bytes > config_.split_depth_bytes && queue.packets.front().packets > 1 &&
+  // Segments first: packets never read the configuration, which lies in a line that nothing else needs here.
+  return queue.packets.front().packets > 1 && queue.depth_bytes > config_.split_depth_bytes &&
          stage_ != nullptr;
 }
 

@@ -45,7 +45,7 @@ SMALL = {
     "bench_websearch.py": "--duration-us 20",
 }
 """Arguments with which a run takes seconds."""
-ELSEWHERE = {"bench_training_shapes.py": "test_training_shapes.py"}
+ELSEWHERE = {"bench_gate.py": "test_gate.py", "bench_training_shapes.py": "test_training_shapes.py"}
 """Benchmarks without a size that takes seconds, and the tests that run their parts."""
 
 

@@ -52,7 +52,7 @@ def lines_of(*stages: str, part: str = "") -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("failing", [[], ["lint"], ["labs", "fast", "slow"]], ids="-".join)
+@pytest.mark.parametrize("failing", [[], ["lint"], ["labs", "gate", "fast", "slow"]], ids="-".join)
 def test_stages_come_one_after_the_other_and_those_that_fail_are_named(make: Path, failing: list[str]) -> None:
     for each in failing:
         (make.parent / f"fails-test-{each}").touch()
@@ -60,13 +60,13 @@ def test_stages_come_one_after_the_other_and_those_that_fail_are_named(make: Pat
     output, errors = process.communicate(timeout=60)
     assert errors == ""
     named = [f"make test: failed in: {' '.join(failing)}"] if failing else []
-    assert output.splitlines() == [*lines_of("lint", "labs", "fast", "slow"), *named]
+    assert output.splitlines() == [*lines_of("lint", "labs", "gate", "fast", "slow"), *named]
     assert process.returncode == bool(failing)
 
 
 def test_every_stage_is_told_its_part(make: Path) -> None:
     output, _ = started(make, "3/8").communicate(timeout=60)
-    assert output.splitlines() == lines_of("lint", "labs", "fast", "slow", part="3/8")
+    assert output.splitlines() == lines_of("lint", "labs", "gate", "fast", "slow", part="3/8")
 
 
 def test_an_interrupt_ends_all_stages(make: Path) -> None:

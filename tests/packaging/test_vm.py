@@ -55,9 +55,9 @@ def test_the_vm_opens_no_port_but_over_ssh() -> None:
 
 
 def test_parts_can_be_left_out_of_the_set_up() -> None:
-    parts = "for part in browser mpi prometheus shell; do wanted $part && echo $part; done; true"
-    assert provisioned(parts).stdout.split() == ["browser", "mpi", "prometheus", "shell"]
-    assert provisioned(parts, WEFT_WITHOUT="browser prometheus shell").stdout.split() == ["mpi"]
+    parts = "for part in browser mpi prometheus shell valgrind; do wanted $part && echo $part; done; true"
+    assert provisioned(parts).stdout.split() == ["browser", "mpi", "prometheus", "shell", "valgrind"]
+    assert provisioned(parts, WEFT_WITHOUT="browser prometheus shell valgrind").stdout.split() == ["mpi"]
     assert provisioned("echo $extras").stdout.strip() == "demo,sweep,test,dev"
     assert provisioned("echo $extras", WEFT_NOTEBOOKS="yes").stdout.strip().endswith(",notebook")
 
@@ -164,7 +164,7 @@ def test_the_containers_commands_are_those_of_the_set_up() -> None:
     assert checked.returncode == 0, checked.stderr
     without = re.search(r'WEFT_WITHOUT="([^"]*)"', run)
     assert without is not None
-    asked = "for part in browser mpi prometheus shell; do wanted $part && echo $part; done; true"
+    asked = "for part in browser mpi prometheus shell valgrind; do wanted $part && echo $part; done; true"
     assert provisioned(asked, WEFT_WITHOUT=without[1]).stdout.split() == ["mpi", "prometheus"]
     for line in (ROOT / ".dockerignore").read_text().splitlines():
         assert not (ROOT / "vagrant" / "provision.sh").match(line)

@@ -25,6 +25,7 @@ from weft.switch.bmv2json import Program
 from weft.switch.coverage.counts import Counts
 from weft.switch.lowering import bounds
 from weft.switch.lowering.shape import FUNCTIONS, ProgramShape
+from weft.switch.lowering.target_cpu import target_cpu
 
 OPTIMISATION_LEVEL = 1
 """LLVM's O1: O2 takes half as much time again to compile and made no packet faster."""
@@ -94,8 +95,7 @@ def _environment() -> tuple[str, ...]:
     return (
         version_of([folder, folder.parent / "bmv2json", folder.parent / "trace"]),
         json.dumps(_core.switch_abi(), sort_keys=True),
-        llvm.get_host_cpu_name(),
-        llvm.get_host_cpu_features().flatten(),
+        *target_cpu(),
         f"{llvmlite.__version__} {llvm.llvm_version_info} O{OPTIMISATION_LEVEL}",
     )
 
@@ -113,9 +113,10 @@ def _link(code: bytes, machine: Any) -> Any:
 def _machine() -> Any:
     """Return a new target machine; each execution engine destroys its own."""
     _initialise()
+    cpu, features = target_cpu()
     return llvm.Target.from_default_triple().create_target_machine(
-        cpu=llvm.get_host_cpu_name(),
-        features=llvm.get_host_cpu_features().flatten(),
+        cpu=cpu,
+        features=features,
         opt=OPTIMISATION_LEVEL,
         reloc="pic",
         codemodel="jitdefault",
