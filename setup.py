@@ -105,7 +105,7 @@ setup(
         Pybind11Extension(
             "weft.engine._core",
             units(),
-            depends=HEADERS,
+            depends=[*HEADERS, *map(str, SOURCES)],
             include_dirs=["engine"],
             cxx_std=20,
             extra_compile_args=[*MODE, "-g1", "-MMD", "-Wall", "-Wextra", "-fvisibility=hidden"],
