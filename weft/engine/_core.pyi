@@ -1696,13 +1696,7 @@ class RcQueuePair(QueuePair):
         before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
         """
     def post_write_as_length(
-        self,
-        length_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        immediate: int | None = None,
-        work_id: int = 0,
+        self, length_bytes: int, remote_address: int, rkey: int, *, immediate: int | None = None, work_id: int = 0
     ) -> None:
         """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
     def reset_stats(self) -> None: ...
@@ -1884,13 +1878,7 @@ class LaneSchedule:
     def add_stage(self, after: collections.abc.Sequence[int] = []) -> int: ...
     def add_table(self, table: ElementTable) -> int: ...
     def aggregate(
-        self,
-        elements: tuple[int, int, int, int, bool],
-        plane: int,
-        slot: int,
-        kind: str,
-        rank: int,
-        root: int,
+        self, elements: tuple[int, int, int, int, bool], plane: int, slot: int, kind: str, rank: int, root: int
     ) -> None: ...
     def append(
         self,
@@ -1962,9 +1950,7 @@ class ScheduleStepper:
     def completed(self, step: int) -> None:
         """A write has been acknowledged, or an aggregation is done."""
     def delay_over(self, token: int) -> None: ...
-    def take_aggregations(
-        self,
-    ) -> list[tuple[int, int, int, int, list[tuple[int, int, int | None, bool, bool]]]]:
+    def take_aggregations(self) -> list[tuple[int, int, int, int, list[tuple[int, int, int | None, bool, bool]]]]:
         """Since the last call: step, aggregator, address, length in bytes, parts.
 
         Of a part: first element and the one after its last, the rank that gets the result (None: all), whether data are
@@ -2087,12 +2073,7 @@ class AggregationClient(_AggregationClient):
         That is the first one that a worker of the job has no result of. Raises ValueError if that cannot be.
         """
     def take_results(
-        self,
-        first: int,
-        end: int,
-        operation: str,
-        lanes: numpy.typing.NDArray[numpy.int32],
-        data_type: str = "int32",
+        self, first: int, end: int, operation: str, lanes: numpy.typing.NDArray[numpy.int32], data_type: str = "int32"
     ) -> None:
         """Take results of the same messages in the same order. Raises ValueError if they cannot be."""
 
