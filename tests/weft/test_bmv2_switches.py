@@ -9,8 +9,9 @@ import pytest
 
 from tests.refusals import refused
 from weft import topologies
-from weft.clocks.real.bmv2 import PRIORITY_CLASSES, Bmv2Switches
+from weft.clocks.real.bmv2 import Bmv2Switches
 from weft.errors import EnvironmentLacksError
+from weft.quantities.traffic_classes import CLASSES
 from weft.system.child_processes import ChildError
 
 FABRIC = topologies.leaf_spine(
@@ -61,7 +62,7 @@ def test_switches_get_their_ports_and_queues_in_packets(install):
         assert (name, device_id) == (spec.name, spec.device_id)
         words = command_line_of(owned[0])
         assert words[words.index("--grpc-server-addr") + 1] == address
-        assert words[words.index("--priority-queues") + 1] == str(PRIORITY_CLASSES)
+        assert words[words.index("--priority-queues") + 1] == str(CLASSES)
         assert [words[place + 1] for place, word in enumerate(words) if word == "-i"] == [
             f"{port.number}@{port.interface}" for port in spec.ports
         ]
