@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <tuple>
@@ -69,6 +70,8 @@ constexpr size_t chunk_of(size_t index) {
 
 template <size_t Bytes>
 inline uint64_t load_bytes(const uint8_t* at) {
+  static_assert(Bytes >= 1 && Bytes <= 8,
+                "a field that begins within a byte must end within the seven that follow it");
   if constexpr (Bytes == 1) {
     return at[0];
   } else if constexpr (Bytes == 2) {
@@ -78,15 +81,15 @@ inline uint64_t load_bytes(const uint8_t* at) {
   } else if constexpr (Bytes == 8) {
     return load_big_endian<uint64_t>(at);
   } else {
-    static_assert(Bytes < 8, "a field that begins within a byte must end within the seven that follow it");
-    uint64_t value = 0;
-    for (size_t i = 0; i < Bytes; ++i) value = value << 8 | at[i];
-    return value;
+    // In two, as compilers do not join loads of single bytes to such a number.
+    constexpr size_t kFirst = std::bit_floor(Bytes);
+    return load_bytes<kFirst>(at) << 8 * (Bytes - kFirst) | load_bytes<Bytes - kFirst>(at + kFirst);
   }
 }
 
 template <size_t Bytes>
 inline void store_bytes(uint8_t* at, uint64_t value) {
+  static_assert(Bytes >= 1 && Bytes <= 8, "fields that share bytes must have 64 bits together at most");
   if constexpr (Bytes == 1) {
     at[0] = static_cast<uint8_t>(value);
   } else if constexpr (Bytes == 2) {
@@ -96,18 +99,28 @@ inline void store_bytes(uint8_t* at, uint64_t value) {
   } else if constexpr (Bytes == 8) {
     store_big_endian<uint64_t>(at, value);
   } else {
-    static_assert(Bytes < 8, "fields that share bytes must have 64 bits together at most");
-    for (size_t i = 0; i < Bytes; ++i) at[i] = static_cast<uint8_t>(value >> 8 * (Bytes - 1 - i));
+    constexpr size_t kFirst = std::bit_floor(Bytes);
+    store_bytes<kFirst>(at, value >> 8 * (Bytes - kFirst));
+    store_bytes<Bytes - kFirst>(at + kFirst, value);
   }
 }
 
 constexpr uint64_t mask_of(size_t bits) { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
-template <size_t Begin, size_t Bits>
+// Bits of a header of `Size` bytes.
+template <size_t Size, size_t Begin, size_t Bits>
 inline uint64_t load_bits(const uint8_t* header) {
   constexpr size_t kFirst = Begin / 8;
   constexpr size_t kEnd = (Begin + Bits + 7) / 8;
-  return load_bytes<kEnd - kFirst>(header + kFirst) >> (8 * kEnd - Begin - Bits) & mask_of(Bits);
+  // One load of more bytes of the header takes less than several of those with the field only, and neighbours
+  // that are in the same bytes share it.
+  constexpr size_t kBytes = std::bit_ceil(kEnd - kFirst);
+  constexpr size_t kFrom = kEnd < kBytes ? 0 : kEnd - kBytes;
+  if constexpr (kFrom + kBytes <= Size) {
+    return load_bytes<kBytes>(header + kFrom) >> (8 * (kFrom + kBytes) - Begin - Bits) & mask_of(Bits);
+  } else {
+    return load_bytes<kEnd - kFirst>(header + kFirst) >> (8 * kEnd - Begin - Bits) & mask_of(Bits);
+  }
 }
 
 namespace details {
@@ -137,7 +150,8 @@ inline void load_one(Header& header, const uint8_t* at) {
   constexpr auto kField = std::get<Index>(Header::fields());
   if constexpr (kIsMember<std::remove_const_t<decltype(kField)>>) {
     using Value = std::remove_reference_t<decltype(header.*kField.member)>;
-    header.*kField.member = static_cast<Value>(load_bits<kFieldsAt<Header>[Index], kField.bits>(at));
+    header.*kField.member =
+        static_cast<Value>(load_bits<kHeaderBytes<Header>, kFieldsAt<Header>[Index], kField.bits>(at));
   }
 }
 
@@ -187,11 +201,12 @@ inline void load_header(Header& header, const uint8_t* at) {
   }(std::make_index_sequence<kFieldCount<Header>>());
 }
 
-// One field of a header at `at`.
+// One field of a header at `at`, which has kHeaderBytes.
 template <class Header, Name Field>
 inline uint64_t load_field(const uint8_t* at) {
   constexpr size_t kIndex = details::index_of<Header>(Field.text);
-  return load_bits<kFieldsAt<Header>[kIndex], std::get<kIndex>(Header::fields()).bits>(at);
+  return load_bits<kHeaderBytes<Header>, kFieldsAt<Header>[kIndex], std::get<kIndex>(Header::fields()).bits>(
+      at);
 }
 
 // Puts a value into a field that was written as 0.
