@@ -54,6 +54,8 @@ class alignas(64) Packet {
   size_t frame_bytes() const { return size_t{size_} + virtual_bytes_; }
   // Bytes that all packets it stands for take on the wire and in a queue.
   size_t wire_bytes() const {
+    if (packets_ == 1) [[likely]]
+      return frame_bytes();  // asked several times a hop
     return frame_bytes() * packets_ - size_t{once_words_} * kWordBytes * (packets_ - 1u);
   }
   // How many packets it stands for.
