@@ -27,7 +27,7 @@ def target_cpu() -> tuple[str, str]:
     if not level:
         return llvm.get_host_cpu_name(), features.flatten()
     if level not in LEVELS:
-        raise UnsupportedError(f"machine code for {VARIABLE}={level} (valid: {', '.join(LEVELS)}, or empty)")
+        raise UnsupportedError(f"machine code for {VARIABLE}={level}: give one of {', '.join(LEVELS)}, or none")
     if not features.get(LEVELS[level]):
         raise UnsupportedError(f"machine code for {VARIABLE}={level} here: this processor lacks {LEVELS[level]}")
     return level, ""
