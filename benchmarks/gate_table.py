@@ -12,8 +12,9 @@ from callgrind import DATA_MISSES, INSTRUCTION_MISSES
 
 TABLE = Path(__file__).with_name("gate.json")
 TOLERANCE = 0.02
-TOLERANCES = {INSTRUCTION_MISSES: 0.05, DATA_MISSES: 0.05}
-"""Of counts that depend on where the linker puts functions (by 2.3 %) and Python puts the engine's objects (1.3 %)."""
+TOLERANCES = {INSTRUCTION_MISSES: 0.1, DATA_MISSES: 0.05}
+"""Of counts that depend on where the linker puts functions (4.6 % between two builds of the same sources) and Python
+puts the engine's objects (2.1 %)."""
 ENGINE_COUNTS, PYTHON_COUNTS = "engine", "python"
 """Two kinds of counts: machine code of the engine and of P4 programs, and Python's work with it."""
 
