@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from rich.console import Console
 from rich.table import Table
 
 from weft.errors import EnvironmentLacksError
-from weft.report.coverage import PAGE, TRACEFILE, add_coverage, read_coverage
-from weft.switch.coverage.model import ProgramCoverage
-from weft.switch.coverage.totals import never, totals
+
+if TYPE_CHECKING:
+    from weft.switch.coverage.model import ProgramCoverage
 
 MOST_LINES = 12
 
@@ -21,6 +22,8 @@ MOST_LINES = 12
 def _require_directory(_context: click.Context, _option: click.Parameter, directory: Path | None) -> Path | None:
     """Refuse a directory that cannot be added to before anything is run, rather than after."""
     if directory is not None:
+        from weft.report.coverage import read_coverage
+
         directory.mkdir(parents=True, exist_ok=True)
         read_coverage(directory)
         if not os.access(directory, os.W_OK):
@@ -40,6 +43,9 @@ coverage_option = click.option(
 
 def show_coverage(directory: Path, found: Sequence[ProgramCoverage], console: Console) -> None:
     """Add what was reached to a directory, and print what it has then."""
+    from weft.report.coverage import PAGE, TRACEFILE, add_coverage
+    from weft.switch.coverage.totals import never, totals
+
     for coverage in add_coverage(directory, found):
         table = Table(title=f"coverage of {coverage.name}", title_justify="left", box=None)
         for column in ("", "reached", "of"):

@@ -76,12 +76,9 @@ def run(
 
     Exits with 1 if a result differs from NumPy's. `mpirun -n N weft run` has N processes serve the fabric.
     """
-    from weft.live import AttachedShown, Place, Shown
     from weft.results.losses import Traceable
     from weft.results.results_file import RESULTS_FILE
     from weft.run.attached import require_virtual_clock
-    from weft.run.coverage import RunCoverage
-    from weft.run.packet_logs import PacketLogs
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec
     from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
@@ -90,8 +87,16 @@ def run(
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
     if coverage_directory is not None and packet_logs is not None:
         raise click.UsageError("--coverage: not together with --packet-logs: each has switches run code of its own")
-    shown = Shown(metrics_port, None if web is None else Place.of(web), scenario.name)
-    coverage = None if coverage_directory is None else RunCoverage()
+    # What few runs ask for is imported for these: together it takes as long as half of the other modules.
+    shown = coverage = None
+    if metrics_port is not None or web is not None:
+        from weft.live import AttachedShown, Place, Shown
+
+        shown = Shown(metrics_port, None if web is None else Place.of(web), scenario.name)
+    if coverage_directory is not None:
+        from weft.run.coverage import RunCoverage
+
+        coverage = RunCoverage()
     captures = Captures(pcap_directory, pcap_switches) if pcap_directory is not None else None
 
     def by_processes(processes: Processes) -> int:
@@ -99,7 +104,8 @@ def run(
         spec = run_spec(loaded)
         for line in [] if network is None else what_is_not_done(network, spec.options.clock == "virtual"):
             click.echo(line, err=True)
-        shown.require_clock(spec.options.clock)
+        if shown is not None:
+            shown.require_clock(spec.options.clock)
         if coverage is not None:
             require_virtual_clock(spec.options.clock, "--coverage")
         directory = result_directory(spec, out) if processes.number == 0 else None
@@ -107,9 +113,11 @@ def run(
             click.echo(f"weft: {directory} has the results of another run, which this one replaces", err=True)
         attached: list[Attached] = [] if coverage is None else [coverage]
         if packet_logs is not None:
+            from weft.run.packet_logs import PacketLogs
+
             attached.append(PacketLogs(packet_logs, lambda text: click.echo(text, err=True)))
         with contextlib.ExitStack() as stack:
-            if shown.any:
+            if shown is not None:
                 attached.append(stack.enter_context(AttachedShown(shown, lambda text: click.echo(text, err=True))))
             options = tuple(as_assignments(overrides, clock=spec.options.clock))
             return run_and_show(

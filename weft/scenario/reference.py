@@ -9,10 +9,12 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from pydantic_core import PydanticUndefined
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import PydanticUndefined, core_schema
 
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import Quantity
+from weft.quantities.section import meaning_of
 from weft.quantities.units import shortest_rate, shortest_size, shortest_time
 from weft.scenario.congestion_reference import congestion_reference
 from weft.scenario.model import Scenario
@@ -84,9 +86,21 @@ def markdown() -> str:
     return "\n".join(lines)
 
 
+class _WithMeanings(GenerateJsonSchema):
+    """Describes properties by the texts below their declarations."""
+
+    def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
+        made = super().model_schema(schema)
+        model = schema["cls"]
+        for name, field in model.model_fields.items():
+            if meaning := meaning_of(model, name):
+                made["properties"][field.alias or name]["description"] = meaning
+        return made
+
+
 def json_schema() -> str:
     """Return the JSON Schema (2020-12) of a scenario file."""
-    schema = Scenario.model_json_schema(by_alias=True)
+    schema = Scenario.model_json_schema(by_alias=True, schema_generator=_WithMeanings)
     document = {"$schema": "https://json-schema.org/draft/2020-12/schema", **_for_editors(schema)}
     document["title"] = "A scenario of Weft"
     default_program = document["properties"]["p4"]
@@ -124,7 +138,7 @@ def _row(key: Key) -> list[str]:
         _valid(annotation, metadata),
         _default(key),
         f"`{example_of(key)}`",
-        key.field.description or "",
+        key.meaning,
     ]
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from weft.quantities.section import meaning_of
 from weft.scenario.model import Scenario
 from weft.scenario.presets import preset_names
 from weft.scenario.traffic import TRAFFIC_KINDS, TrafficSection
@@ -22,12 +23,18 @@ class Key:
     """A key that holds a value, not a section.
 
     `path` is what people write, with [] for each item of a list: `fabric.host_rate`, `faults.links[].loss`. `section`
-    is the class that has it; `field` what is declared there.
+    is the class that has it, as `name`; `field` what is declared there.
     """
 
     path: str
     section: type[BaseModel]
+    name: str
     field: FieldInfo
+
+    @property
+    def meaning(self) -> str:
+        """The text below its declaration."""
+        return meaning_of(self.section, self.name)
 
     @property
     def valid(self) -> str:
@@ -62,7 +69,7 @@ def _sections_of(path: str, model: type[BaseModel], presets: tuple[str, ...] = (
         if model is not TrafficSection and name in TrafficSection.model_fields and issubclass(model, TrafficSection):
             continue  # of items of `together`, where it is described
         if not inner or (inner == [TrafficSection] and path):
-            keys.append(Key(own, model, field))
+            keys.append(Key(own, model, name, field))
         elif inner == [TopologySection]:
             below += [(f"{own} ({kind})", each.section, ()) for kind, each in TOPOLOGY_KINDS.items()]
         elif inner == [TrafficSection]:
