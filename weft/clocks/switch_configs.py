@@ -1,4 +1,4 @@
-"""From a fabric's description and options to the configuration of its embedded switches, under either clock."""
+"""From a fabric's description and options to the configuration of its embedded switches; depths that they can say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of links, queues and flows, shared by scenario files and the Python builders."""
+"""Limits of links, queues, flows and times, shared by scenario files and the Python builders."""
 
 from __future__ import annotations
 

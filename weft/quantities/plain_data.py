@@ -1,4 +1,4 @@
-"""Converts dataclasses to plain data for JSON: one rule for all files that a run writes."""
+"""Converts dataclasses to plain data for JSON: one rule for all files that a run writes; finds repeated names."""
 
 from __future__ import annotations
 

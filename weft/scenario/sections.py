@@ -1,4 +1,4 @@
-"""Sections of a scenario file: a fabric's faults, its marking, its control."""
+"""Sections of a scenario file: a fabric's faults, its marking, its control, its switching, its fidelity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prepares the standard streams for a command."""
+"""Prepares the standard streams for a command, and text for a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When the operations of a rank started and were done."""
+"""When the operations of a rank were ready, started and were done."""
 
 from __future__ import annotations
 
