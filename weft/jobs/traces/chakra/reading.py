@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from weft.errors import translated
 from weft.jobs.traces.assembling import JobAssembler, RankAssembler, check_count
 from weft.jobs.traces.chakra import own_data
 from weft.jobs.traces.chakra.attributes import Attributes
@@ -118,8 +117,10 @@ class RankReader:
                 self.launches += 1
             else:
                 self.transfers += 1
-        with translated(OperationsError, TraceError, place=place):
+        try:  # of each node: a context manager would take longer
             add(node, attributes, place)
+        except OperationsError as error:
+            raise TraceError(error, place=place) from None
         if number % STATEMENTS_BETWEEN_CHECKS == 0:
             check_memory(self._job.operation_count + number, place)
         self.node_ids.append(node.id)

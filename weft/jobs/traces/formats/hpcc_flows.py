@@ -6,7 +6,6 @@ import re
 from fractions import Fraction
 from pathlib import Path
 
-from weft.errors import translated
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
 from weft.jobs.traces.formats.flow_csv import MAX_HOSTS, checked_flow
@@ -53,8 +52,10 @@ class HpccFlows(TraceFormat):
 
 
 def _number(text: str, place: str, least: int, most: int) -> int:
-    with translated(ValueError, TraceError, place=place):
+    try:  # of each number of a flow: a context manager would take longer
         return whole(least, most)(text)
+    except ValueError as error:
+        raise TraceError(error, place=place) from None
 
 
 def _flow(fields: list[str], place: str) -> Flow:
