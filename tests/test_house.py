@@ -121,7 +121,8 @@ def test_the_vagrantfile_is_valid():
 
 def test_make_runs_the_provisioning_script():
     for target in ("demo", "test", "test-all", "test-changed", "sanitize"):
-        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True)
+        done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"make -n {target}: {done.stdout}{done.stderr}"
         assert "vagrant/provision.sh" in done.stdout
 
 
