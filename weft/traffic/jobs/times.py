@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.traffic.jobs.operations import Operations
+from weft.traffic.jobs.operations import Integers, Operations
 
 NEVER_PS = np.iinfo(np.int64).max
 """Stands for the time of what has not happened."""
@@ -23,9 +23,6 @@ class RankTimes:
     def after(self, start_ps: int) -> RankTimes:
         """Return the times since one of them, of a run that has ended."""
         return RankTimes(self.started_ps - start_ps, self.finished_ps - start_ps)
-
-
-Integers = NDArray[np.int64]
 
 
 def ready_ps(operations: Operations, times: RankTimes) -> Integers:
