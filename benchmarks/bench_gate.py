@@ -8,7 +8,7 @@ a fixed cache: a permutation over three tiers, WebSearch flows with HPCC, an all
 the allocator has taken for fabric and traffic. Whole instructions are counted of `weft --help`, of the smallest
 all-reduces of lab 1, and of setting 256 hosts up.
 
-A count that differs from benchmarks/gate.json by more than 2 % (first-level misses: 5 %) fails. A larger one is a
+A count that differs from benchmarks/gate.json by more than its tolerance (gate_table.py) fails. A larger one is a
 regression to mend or to give a reason for; a smaller one lets the next regression pass unless the table is updated.
 `--update` counts and writes the table. The table names the versions that it holds for; with others the counts are
 printed and fail nothing. `--twice` counts twice and fails if the tolerance is less than ten times the largest
@@ -56,7 +56,7 @@ from weft.engine import _core
 from weft.paths import ROOT
 
 CPU = "x86-64-v3"
-"""Of P4 programs' machine code (WEFT_CPU): the newest level that valgrind runs."""
+"""The level that P4 programs are compiled for (WEFT_CPU): the newest that valgrind runs."""
 KEPT = ROOT / "build" / "gate"
 """Programs' machine code and modules' bytecode, which a run loads and does not make."""
 MEMORY = "bytes of memory"
@@ -91,7 +91,7 @@ def require_valgrind() -> Path:
 
 
 def versions() -> dict[str, dict[str, str]]:
-    """What counts depend on besides the sources, by kind of count."""
+    """Return the versions of the tools and packages that change counts, by kind of count."""
     engine_file = Path(_core.__file__).read_bytes()
     compiler = re.search(rb"GCC: \([^)]*\) ([\d.]+)|(clang version [\d.]+)", engine_file)
     name = "unknown" if compiler is None else (compiler[1] or compiler[2]).decode()
@@ -169,7 +169,7 @@ def smallest_of_lab() -> str:
 
 
 def _instructions_of(arguments: list[str], folder: Path) -> Measured:
-    """Of all processes of a `weft` command, when the cache has what it needs."""
+    """Count the instructions of all processes of a `weft` command, with a warm cache."""
     command = [sys.executable, "-m", "weft", *arguments]
     _output(command)
     # Without a cache, cachegrind counts four times as fast as callgrind does.
@@ -220,7 +220,7 @@ def _number(value: float) -> str:
 
 
 def verdict(table: Table, measured: Mapping[str, Measured], rows: Sequence[Row]) -> list[str]:
-    """What to do about the rows, a line each; empty if nothing."""
+    """Return a line for each count that differs, with the next step; empty if all are the same."""
     said = []
     for row in rows:
         if row.verdict == "worse":

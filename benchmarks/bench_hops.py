@@ -213,7 +213,7 @@ def fabric_of(size: int, planes: int) -> FabricSpec:
 
 
 def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) -> list[Figure]:
-    """The rate of one core, beside the null program's and a `small` fabric's."""
+    """The rate of one core, compared with the null program's and a `small` fabric's."""
     fabric = fabric_of(size, planes=1)
     bursts = frames(fabric)
     null = Runner([null_rig(fabric)], bursts)
@@ -227,7 +227,7 @@ def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) 
     figures = [
         Figure(endpoints(size), rate, "hops/s", goal=GOAL_HOPS_PER_S if has_goals else None),
         Figure(
-            "  beside the null program",
+            "  compared with the null program",
             null_rate,
             "hops/s",
             "null",
@@ -236,9 +236,16 @@ def one_worker_figures(program: Program, size: int, rounds: int, small: Runner) 
         ),
     ]
     if size > LINEAR_FROM:
-        beside = f"{LINEAR_FROM**2} endpoints"
+        compared_with = f"{LINEAR_FROM**2} endpoints"
         figures.append(
-            Figure("  beside a small fabric", small_rate, "hops/s", beside, rate / small_rate, GOAL_TIMES_SMALLER)
+            Figure(
+                "  compared with a small fabric",
+                small_rate,
+                "hops/s",
+                compared_with,
+                rate / small_rate,
+                GOAL_TIMES_SMALLER,
+            )
         )
     return figures
 

@@ -77,8 +77,10 @@ def measured_figures(options: argparse.Namespace, folder: Path) -> list[Figure]:
     figures = []
     for name, of_way in runs.items():
         traffic_s = min(each.traffic_s for each in of_way)
-        beside = "" if of_way is alone else "one thread's rate"
-        figures.append(Figure(f"traffic, {name}", traffic_s, "s", beside, alone_s / traffic_s if beside else None))
+        compared_with = "" if of_way is alone else "one thread's rate"
+        figures.append(
+            Figure(f"traffic, {name}", traffic_s, "s", compared_with, alone_s / traffic_s if compared_with else None)
+        )
         memory_mib = min(each.memory_mib for each in of_way)
         figures.append(Figure(f"memory of a process, {name}", memory_mib, "MiB"))
     return figures

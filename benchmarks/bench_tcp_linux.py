@@ -81,7 +81,9 @@ def main() -> None:
     except WeftError as error:
         raise SystemExit(str(error)) from None
     figures = [each for way, pair in found.items() for each in figures_of(way, *pair)]
-    report("Linux's TCP in a lab, beside Weft's in virtual time: ratios to Weft's", figures, as_json=options.json)
+    report(
+        "Linux's TCP in a lab, compared with Weft's in virtual time: ratios to Weft's", figures, as_json=options.json
+    )
     if options.picture:
         options.picture.write_text(svg_of(panels(found)), encoding="utf-8")
 

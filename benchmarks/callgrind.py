@@ -9,7 +9,7 @@ from dataclasses import dataclass
 FIRST_LEVEL = "32768,64,64"
 LAST_LEVEL = "1048576,16,64"
 CACHES = (f"--I1={FIRST_LEVEL}", f"--D1={FIRST_LEVEL}", f"--LL={LAST_LEVEL}")
-"""Of no particular machine: sizes in bytes, ways, bytes of a line. Counts are then alike on all machines.
+"""A cache's size in bytes, its ways and the bytes of a line. No machine has these; they make all machines count alike.
 
 A first level of eight ways counts where the linker puts functions: a change of one line moved its instruction misses by
 29 %, which 64 ways make 2.3 % (a fully associative one: 2.0 %).
@@ -42,7 +42,7 @@ class Profile:
 
 
 def read_profile(text: str) -> Profile:
-    """What an output file of callgrind says. ValueError if the parts do not add up to the file's own total."""
+    """Return the counts in an output file of callgrind. Raises ValueError unless its lines add up to its total."""
     names: list[str] = []
     totals: list[int] = []
     known: dict[tuple[str, str], str] = {}

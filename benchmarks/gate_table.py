@@ -13,8 +13,8 @@ from callgrind import DATA_MISSES, INSTRUCTION_MISSES
 TABLE = Path(__file__).with_name("gate.json")
 TOLERANCE = 0.02
 TOLERANCES = {INSTRUCTION_MISSES: 0.1, DATA_MISSES: 0.05}
-"""Of counts that depend on where the linker puts functions (4.6 % between two builds of the same sources) and Python
-puts the engine's objects (2.1 %)."""
+"""Tolerances of first-level misses. Two builds of the same sources place functions at other addresses, which moves
+misses of instructions by 4.6 %; Python places the engine's objects, which moves misses of data by 2.1 %."""
 ENGINE_COUNTS, PYTHON_COUNTS = "engine", "python"
 """Two kinds of counts: machine code of the engine and of P4 programs, and Python's work with it."""
 
@@ -44,7 +44,7 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Of now to the table."""
+        """The present count divided by the table's."""
         return self.now / self.table if self.table else (1.0 if not self.now else float("inf"))
 
     @property
@@ -103,7 +103,7 @@ class Table:
 
 
 def compare(table: Table, measured: Mapping[str, Measured], differences: Mapping[str, Sequence[str]]) -> list[Row]:
-    """A row for each count. Raises TableError if runs or counts are not those of the table."""
+    """Return a row for each count. Raises TableError unless the table has the same runs and counts."""
     _require_same("run", table.runs, measured)
     rows = []
     for name, run in measured.items():
@@ -133,7 +133,7 @@ def grown_folders(table: Measured, now: Measured, most: int = 5) -> list[tuple[s
 
 
 def largest_difference(first: Mapping[str, Measured], second: Mapping[str, Measured]) -> float:
-    """Of all counts of two measurements, relative to the first."""
+    """Return the largest difference between two measurements' counts, relative to the first."""
     return max(
         abs(second[name].counts[count] - value) / value
         for name, run in first.items()

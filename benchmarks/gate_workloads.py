@@ -18,10 +18,10 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
 from typing import Any
 
 from bench_permutation import fabric_of_hosts, packet_hops
+from engine_time import around_clock_calls
 
 from weft import Fabric
 from weft.engine import Partitions
@@ -111,27 +111,18 @@ class Counting:
 def clock_calls(counting: Counting, counted: Sequence[int]) -> Iterator[list[int]]:
     """Within it, calls of the clock with these numbers are counted; the list gets the events of every call."""
     events: list[int] = []
-    whole = {name: getattr(Partitions, name) for name in ("run", "run_for")}
 
-    def noted(method: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(method)
-        def run(clock: Partitions, *arguments: Any) -> Any:
-            before = clock.events_served
-            try:
-                with counting.on(len(events) in counted):
-                    return method(clock, *arguments)
-            finally:
-                events.append(clock.events_served - before)
+    @contextmanager
+    def noted(clock: Partitions) -> Iterator[None]:
+        before = clock.events_served
+        try:
+            with counting.on(len(events) in counted):
+                yield
+        finally:
+            events.append(clock.events_served - before)
 
-        return run
-
-    for name, method in whole.items():
-        setattr(Partitions, name, noted(method))
-    try:
+    with around_clock_calls(noted):
         yield events
-    finally:
-        for name, method in whole.items():
-            setattr(Partitions, name, method)
 
 
 class _Allocated(ctypes.Structure):
