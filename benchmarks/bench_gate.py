@@ -5,7 +5,7 @@
 Timings say little on a busy machine; valgrind's counts are the same on any. Per packet-hop (a packet received by a
 switch) of three runs in virtual time (gate_workloads.py), callgrind counts the engine's instructions and the misses of
 a fixed cache: a permutation over three tiers, WebSearch flows with HPCC, an all-reduce in the network. Memory is what
-the allocator has taken for fabric and traffic. Whole instructions are counted of `weft --help`, of the smallest
+fabric and traffic have in use at the end. Whole instructions are counted of `weft --help`, of the smallest
 all-reduces of lab 1, and of setting 256 hosts up.
 
 A count that differs from benchmarks/gate.json by more than its tolerance (gate_table.py) fails. A larger one is a
