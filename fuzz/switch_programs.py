@@ -10,18 +10,22 @@ from hashlib import sha256
 from pathlib import Path
 
 from fuzz.p4_grammar import CLONE_SESSIONS, MULTICAST_GROUPS, PORTS, random_program
-from fuzz.switch_setup import random_setup
+from fuzz.switch_setup import Step, random_setup
 from fuzz.twin import Twin
 from weft.compiler import compile_file
 from weft.switch.backend import BackendError
 from weft.switch.bmv2json import Program, load_program
 from weft.switch.lowering.bounds import VARIABLE as CHECKED_PIPELINES
+from weft.switch.native.specialised import specialise
 
 PACKETS = 20
 _SEEDS = 6
+_LATER = 0.3
+_PACKETS_BETWEEN_WRITES = 4
 _LENGTHS = (0, 1, 14, 40, 60, 120, 120, 300)
-_CHECKED, _TRACED = 1, 2
-"""Bits of a case's digest: machine code that checks its addresses; both switches' traces are compared."""
+_CHECKED, _TRACED, _SPECIALISED = 1, 2, 4
+"""Bits of a case's digest: machine code that checks its addresses; both switches' traces are compared; code for the
+contents of tables, which writes between packets break."""
 
 
 class ProgramsTarget:
@@ -53,7 +57,12 @@ class ProgramsTarget:
         left = sum(
             map(
                 len,
-                run(_twin(program, checked=bool(digest[0] & _CHECKED)), rng, traced=bool(digest[0] & _TRACED)),
+                run(
+                    _twin(program, checked=bool(digest[0] & _CHECKED)),
+                    rng,
+                    traced=bool(digest[0] & _TRACED),
+                    specialised=bool(digest[0] & _SPECIALISED),
+                ),
             )
         )
         return "packets left" if left else "nothing left"
@@ -68,18 +77,35 @@ def _twin(program: Program, *, checked: bool) -> Twin:
         os.environ[CHECKED_PIPELINES] = before
 
 
-def run(twin: Twin, rng: random.Random, *, traced: bool = False) -> list[list[tuple[int, bytes]]]:
-    """Set up both switches, run packets, and compare all state; what left of each packet."""
-    for step in random_setup(rng, twin.program, PORTS, CLONE_SESSIONS, MULTICAST_GROUPS):
+def run(
+    twin: Twin, rng: random.Random, *, traced: bool = False, specialised: bool = False
+) -> list[list[tuple[int, bytes]]]:
+    """Set up both switches, run packets, and compare all state; what left of each packet.
+
+    With `specialised`, packets run through code for the contents of tables, and further writes come between them.
+    """
+    steps = list(random_setup(rng, twin.program, PORTS, CLONE_SESSIONS, MULTICAST_GROUPS))
+    later = [step for step in steps if specialised and rng.random() < _LATER]
+    _write(twin, [step for step in steps if step not in later])
+    if traced:
+        twin.native.trace.start()
+    outputs = []
+    for number, (port, data) in enumerate(random_packets(rng)):
+        if specialised and number % _PACKETS_BETWEEN_WRITES == 0:
+            specialise([twin.native])
+            _write(twin, later[:1])
+            later = later[1:]
+        outputs.append(twin.process(port, data))
+    twin.compare_state()
+    return outputs
+
+
+def _write(twin: Twin, steps: Sequence[Step]) -> None:
+    for step in steps:
         try:
             twin.both(step)
         except BackendError:
             continue  # an entry like one before
-    if traced:
-        twin.native.trace.start()
-    outputs = [twin.process(port, data) for port, data in random_packets(rng)]
-    twin.compare_state()
-    return outputs
 
 
 def random_packets(rng: random.Random) -> list[tuple[int, bytes]]:

@@ -182,6 +182,18 @@ What an event reports to Python (a listener's call) arrives that much later.)doc
           "Call callback() at time_ps (at once if that is past), after all events of that time; it may touch "
           "all.")
       .def(
+          "after_events",
+          [](Partitions& partitions, uint64_t events, Callback callback) {
+            const auto held = std::make_shared<PythonCallback>(std::move(callback));
+            PythonPartitionsGuard guard(partitions);
+            partitions.after_events(events, [held] { (*held)(); });
+          },
+          "events"_a, "callback"_a,
+          R"doc(Call callback() between windows, once so many more events have been served.
+
+There is one such call at a time; a new one replaces it. The moment depends on windows, so it must not change any
+outcome.)doc")
+      .def(
           "forget_scheduled",
           [](Partitions& partitions) {
             PythonPartitionsGuard guard(partitions);

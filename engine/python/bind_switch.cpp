@@ -3,6 +3,8 @@
 #include "python/bind_switch.hpp"
 
 #include <map>
+#include <optional>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -34,14 +36,51 @@ Function entry_point(const std::map<std::string, uintptr_t>& functions, const ch
 
 using PlacesAndStrides = std::vector<std::pair<uint64_t, uint64_t>>;
 
+using ContentsOfTables = std::vector<std::pair<bool, std::optional<uint32_t>>>;
+using ContentsOfActions = Typed<"dict[int, tuple[bytes, bytes]]", py::dict>;
+
+CommonContents make_contents(const ContentsOfTables& tables, const ContentsOfActions& actions) {
+  CommonContents contents;
+  for (const auto& [has_entries, default_action] : tables)
+    contents.tables.push_back({has_entries, default_action.value_or(ActionData::kNoAction)});
+  for (const auto& [number, found] : actions) {
+    const auto at = number.cast<size_t>();
+    const auto [data, fixed] = found.cast<std::pair<py::bytes, py::bytes>>();
+    const std::span<const uint8_t> bytes = view_of(data);
+    const std::span<const uint8_t> mask = view_of(fixed);
+    if (bytes.size() != mask.size()) throw std::invalid_argument("data and mask of different sizes");
+    if (at >= contents.actions.size()) contents.actions.resize(at + 1);
+    contents.actions[at] = {true, {bytes.begin(), bytes.end()}, {mask.begin(), mask.end()}};
+  }
+  return contents;
+}
+
+ContentsOfTables tables_of(const CommonContents& contents) {
+  ContentsOfTables tables;
+  for (const CommonContents::Table& table : contents.tables) {
+    std::optional<uint32_t> action = table.default_action;
+    if (table.default_action == ActionData::kNoAction) action.reset();
+    tables.emplace_back(table.has_entries, action);
+  }
+  return tables;
+}
+
+ContentsOfActions actions_of(const CommonContents& contents) {
+  ContentsOfActions actions;
+  for (size_t number = 0; number < contents.actions.size(); ++number)
+    if (const CommonContents::Action& action = contents.actions[number]; action.used)
+      actions[py::int_(number)] = py::make_tuple(to_bytes(action.data), to_bytes(action.fixed));
+  return actions;
+}
+
 std::shared_ptr<SwitchProgram> make_program(
     const std::map<std::string, uintptr_t>& functions, py::object code, uint32_t state_bytes,
     uint32_t cleared_bytes, uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
     uint32_t max_headers_bytes, uint32_t max_digest_bytes, uint32_t max_action_data_bytes,
-    const Typed<"list[dict[str, object]]", py::list>& tables, uint32_t looked_up_tables,
-    uint32_t action_profile_count, uint64_t registers_bytes, uint64_t counter_count,
-    const PlacesAndStrides& port_counters, const PlacesAndStrides& port_registers, uint64_t meter_count,
-    uint32_t value_set_count, std::vector<std::string> log_formats) {
+    const Typed<"list[dict[str, object]]", py::list>& tables, uint32_t action_profile_count,
+    uint64_t registers_bytes, uint64_t counter_count, const PlacesAndStrides& port_counters,
+    const PlacesAndStrides& port_registers, uint64_t meter_count, uint32_t value_set_count,
+    std::vector<std::string> log_formats, std::optional<CommonContents> assumed) {
   auto program = std::make_shared<SwitchProgram>();
   program->clear = entry_point<ClearFunction>(functions, "clear");
   program->parse = entry_point<PipelineFunction>(functions, "parse");
@@ -52,6 +91,10 @@ std::shared_ptr<SwitchProgram> make_program(
   program->set_metadata_again = entry_point<PipelineFunction>(functions, "set_metadata_again");
   program->copy_fields = entry_point<CopyFieldsFunction>(functions, "copy_fields");
   program->pack_digest = entry_point<DigestFunction>(functions, "pack_digest");
+  if (assumed) {
+    program->arrive = entry_point<ArriveFunction>(functions, "arrive");
+    program->send = entry_point<SendFunction>(functions, "send");
+  }
   program->state_bytes = state_bytes;
   program->cleared_bytes = cleared_bytes;
   program->metadata_offset_bytes = metadata_offset_bytes;
@@ -67,14 +110,13 @@ std::shared_ptr<SwitchProgram> make_program(
       shape.ranges.push_back(RangeField{offset, size});
     shape.action_profile = item["action_profile"].cast<int32_t>();
     shape.action_data_bytes = item["action_data_bytes"].cast<uint32_t>();
+    shape.looked_up = item["looked_up"].cast<bool>();
     shape.reads_default_entry = item["reads_default_entry"].cast<bool>();
     shape.reads_default_action = item["reads_default_action"].cast<bool>();
+    if (shape.looked_up) program->looked_up.push_back(static_cast<uint32_t>(program->tables.size()));
     program->tables.push_back(std::move(shape));
   }
-  if (looked_up_tables > program->tables.size())
-    throw std::invalid_argument(std::to_string(looked_up_tables) + " tables are looked up of " +
-                                std::to_string(program->tables.size()));
-  program->looked_up_tables = looked_up_tables;
+  program->assumed = std::move(assumed);
   program->action_profile_count = action_profile_count;
   program->registers_bytes = registers_bytes;
   program->counter_count = counter_count;
@@ -115,16 +157,24 @@ void bind_switch(py::module_& m) {
   m.def("switch_runtime_symbols", &switch_runtime_symbols,
         "Functions that generated code may call, by name.");
 
+  py::class_<CommonContents>(m, "CommonContents",
+                             R"doc(What tables of switches that run one program have in common.
+
+`tables` has by number whether there are entries, and the number of all default entries' own action (None: it
+differs); `actions` by number the data of those in use, and 0xff for each byte of it that is the same everywhere.)doc")
+      .def(py::init(&make_contents), "tables"_a, "actions"_a)
+      .def_property_readonly("tables", &tables_of)
+      .def_property_readonly("actions", &actions_of);
   py::class_<SwitchProgram, std::shared_ptr<SwitchProgram>>(
       m, "SwitchProgram",
       "A compiled program; `functions` are addresses of its entry points, `code` is kept alive with it.")
       .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"),
            py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("metadata_offset_bytes"),
            py::arg("metadata_bytes"), py::arg("max_headers_bytes"), py::arg("max_digest_bytes"),
-           py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("looked_up_tables"),
-           py::arg("action_profile_count"), py::arg("registers_bytes"), py::arg("counter_count"),
-           py::arg("port_counters"), py::arg("port_registers"), py::arg("meter_count"),
-           py::arg("value_set_count"), py::arg("log_formats"));
+           py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("action_profile_count"),
+           py::arg("registers_bytes"), py::arg("counter_count"), py::arg("port_counters"),
+           py::arg("port_registers"), py::arg("meter_count"), py::arg("value_set_count"),
+           py::arg("log_formats"), py::arg("assumed") = py::none());
 
   SwitchClass cls(m, "Switch");
   cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,

@@ -44,9 +44,8 @@ void bind_switch_action_profiles(SwitchClass& cls) {
          "member_insert",
          [](Switch& self, uint32_t profile, uint32_t id, uint32_t action, const py::bytes& data) {
            PythonGuard guard(self.engine());
-           ActionProfile& target = self.objects().action_profile(profile);
-           if (target.member(id) != nullptr) return false;
-           target.add_member(id, action, view_of(data));
+           if (self.objects().action_profile(profile).member(id) != nullptr) return false;
+           self.objects().add_member(profile, id, action, view_of(data));
            return true;
          },
          "profile"_a, "id"_a, "action"_a, "data"_a)
@@ -54,8 +53,7 @@ void bind_switch_action_profiles(SwitchClass& cls) {
           "member_modify",
           [](Switch& self, uint32_t profile, uint32_t id, uint32_t action, const py::bytes& data) {
             PythonGuard guard(self.engine());
-            self.objects().action_profile(profile).modify_member(member_of(self, profile, id), action,
-                                                                 view_of(data));
+            self.objects().modify_member(profile, member_of(self, profile, id), action, view_of(data));
           },
           "profile"_a, "id"_a, "action"_a, "data"_a)
       .def(

@@ -15,14 +15,6 @@ using namespace py::literals;
 
 namespace weft {
 
-namespace {
-
-py::bytes to_bytes(std::span<const uint8_t> data) {
-  return py::bytes(reinterpret_cast<const char*>(data.data()), data.size());
-}
-
-}  // namespace
-
 void bind_switch_packets(SwitchClass& cls) {
   using Replicas = std::vector<std::pair<uint32_t, uint32_t>>;
   const auto replicas_of = [](const Replicas& pairs) {
@@ -121,6 +113,30 @@ void bind_switch_packets(SwitchClass& cls) {
             self.replace_code(std::move(program));
           },
           "program"_a, "Go on with other code for the same program. ValueError if its shape is another.")
+      .def(
+          "add_contents_to",
+          [](Switch& self, CommonContents& common) {
+            PythonGuard guard(self.engine());
+            self.objects().add_to(common);
+          },
+          "common"_a, "Take the contents of its tables into account.")
+      .def(
+          "specialise",
+          [](Switch& self, std::shared_ptr<SwitchProgram> program) {
+            PythonGuard guard(self.engine());
+            return self.objects().specialise(std::move(program));
+          },
+          "program"_a, R"doc(Go on with code that takes contents of tables for granted.
+
+The first write that breaks it brings the general code back. False if the contents break it already, or if the
+code in use is not the program's own.)doc")
+      .def_property_readonly(
+          "code", [](Switch& self)->Typed<"tuple[bool, int, int]"> {
+            PythonGuard guard(self.engine());
+            const SwitchObjects& objects = self.objects();
+            return py::make_tuple(objects.is_specialised(), objects.generalisations(), objects.writes());
+          },
+          "Whether the code is specialised, how often writes have ended that, and writes to tables.")
       .def(
           "start_trace",
           [](Switch& self, uint64_t packets, std::optional<uint32_t> port, std::optional<Callback> ended,

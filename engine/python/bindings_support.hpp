@@ -120,6 +120,10 @@ inline Record<"TrafficCounter"> counter_dict(const TrafficCounter& counter) {
 
 Record<"ConservationCounts"> conservation_dict(const ConservationBalance& balance);
 
+inline pybind11::bytes to_bytes(std::span<const uint8_t> data) {
+  return {reinterpret_cast<const char*>(data.data()), data.size()};
+}
+
 inline std::span<const uint8_t> view_of(const pybind11::bytes& data) {
   const auto text = static_cast<std::string_view>(data);
   return {reinterpret_cast<const uint8_t*>(text.data()), text.size()};

@@ -3,7 +3,10 @@
 // the structs below are their only definition.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace weft {
 
@@ -76,23 +79,32 @@ struct PacketState {
   uint32_t instance_type;
   // Set by generated code for the runtime.
   uint32_t egress_spec;
-  uint32_t multicast_group;
   uint32_t priority;
   uint32_t parser_error;
   uint32_t checksum_error;
+  // All 0 for most packets, which then go straight on; see asks_for_more().
+  alignas(8) uint32_t multicast_group;
   uint32_t clone_session;  // kCloneRequested | session
   uint32_t clone_field_list;
   uint32_t digest_list;
   uint32_t resubmit_field_list;  // 0: no resubmission
   uint32_t recirculate_field_list;
-  uint32_t truncated_length_bytes;
   uint32_t exit_requested;
-  uint32_t abort_reason;           // not 0: the packet is to be dropped, see kAssertionFailed and kLoopLimit
+  uint32_t abort_reason;  // not 0: the packet is to be dropped, see kAssertionFailed and kLoopLimit
+  uint32_t truncated_length_bytes;
   uint32_t loop_budget;            // jumps backward that actions may still make for this packet
   uint32_t pass_budget;            // passes through a pipeline that this packet and its copies may still make
   uint32_t large_headers_written;  // not 0: something has been written to a large header
   uint32_t drop_site;  // what last marked the packet to be dropped (weft/switch/drop_sites.py); 0: nothing
   TraceNumbers trace;
+  // Of specialised code (arrive and send of SwitchProgram): the code that has parsed the packet, whether
+  // headers have come, gone or been extracted in another order than the deparser's, which have been written
+  // to (a bit each), and where in the packet these begin.
+  const void* arrived_by;
+  uint32_t headers_moved;
+  uint32_t headers_written;
+  static constexpr size_t kPositions = 20;
+  std::array<uint16_t, kPositions> positions;
 
   static constexpr uint32_t kCloneRequested = 1U << 31;
   static constexpr uint32_t kNotTruncated = 0xffffffff;
@@ -100,7 +112,22 @@ struct PacketState {
   static constexpr uint32_t kLoopLimit = 2;
   static constexpr uint32_t kLoopBudget = 16384;
   static constexpr uint32_t kPassBudget = 1024;
+
+  // Whether a pipeline wants anything but that the packet goes on (or is dropped, by egress_spec). Two
+  // members at a time, as every packet is asked twice.
+  bool asks_for_more() const {
+    const auto both = [](const uint32_t& first) {
+      uint64_t word;
+      std::memcpy(&word, &first, sizeof word);
+      return word;
+    };
+    return (both(multicast_group) | both(clone_field_list) | both(resubmit_field_list) |
+            both(exit_requested)) != 0;
+  }
 };
+static_assert(offsetof(PacketState, abort_reason) - offsetof(PacketState, multicast_group) ==
+                  7 * sizeof(uint32_t),
+              "asks_for_more() reads what lies between as four words");
 
 constexpr uint32_t kProgramStateOffset = (sizeof(PacketState) + 15) / 16 * 16;
 
@@ -122,6 +149,16 @@ using PipelineFunction = void (*)(PacketState*, SwitchContext*);
 // Writes to the end of the room; returns how many bytes, or kNoRoom.
 using DeparseFunction = uint32_t (*)(const PacketState*, uint8_t* room, uint32_t room_bytes);
 constexpr uint32_t kNoRoom = 0xffffffff;
+// Of specialised code: the packet is parsed and ingress run; kWriteOut if it has to be parsed again, written
+// out.
+using ArriveFunction = uint32_t (*)(PacketState*, SwitchContext*);
+constexpr uint32_t kWriteOut = 1;
+// Egress and what precedes the headers' emission, and then the headers written to where they were parsed;
+// kAsks if egress has asked for more or dropped the packet, kMoved if the headers are still to be written.
+using SendFunction = uint32_t (*)(PacketState*, SwitchContext*);
+constexpr uint32_t kInPlace = 0;
+constexpr uint32_t kAsks = 1;
+constexpr uint32_t kMoved = 2;
 using CopyFieldsFunction = void (*)(PacketState* to, const PacketState* from, uint32_t field_list);
 using DigestFunction = uint32_t (*)(const PacketState*, uint32_t learn_list, uint8_t* out);
 

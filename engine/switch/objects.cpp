@@ -23,6 +23,7 @@ void* allocate_zeroed(size_t size_bytes) {
 
 SwitchObjects::SwitchObjects(std::shared_ptr<const SwitchProgram> program, Switch* owner)
     : program_(std::move(program)),
+      loaded_(program_),
       tables_(program_->tables.size()),
       views_(program_->tables.size()),
       registers_(static_cast<uint8_t*>(allocate_zeroed(program_->registers_bytes))),
@@ -55,7 +56,8 @@ MatchTable& SwitchObjects::table(uint32_t index) {
 
 void SwitchObjects::fetch(PrefetchStep step, uint32_t port_count) const {
   if (step == PrefetchStep::kObject) {
-    prefetch<CacheLevel::kSecond>(views_.data(), program_->looked_up_tables * sizeof(TableView));
+    if (fetched_stale_) find_fetched();
+    for (const void* line : fetched_.views) prefetch<CacheLevel::kSecond>(line, kCacheLineBytes);
     const auto* counters = reinterpret_cast<const uint8_t*>(counters_.get());
     for (const auto& [first_byte, stride_bytes] : program_->port_counters)
       prefetch<CacheLevel::kSecond>(counters + first_byte, port_count * stride_bytes);
@@ -63,16 +65,30 @@ void SwitchObjects::fetch(PrefetchStep step, uint32_t port_count) const {
       prefetch<CacheLevel::kSecond>(registers_.get() + first_byte, port_count * stride_bytes);
     return;
   }
-  for (uint32_t table = 0; table < program_->looked_up_tables; ++table) {
-    const TableView& view = views_[table];
-    const TableShape& shape = program_->tables[table];
-    if (step == PrefetchStep::kOneAway && shape.reads_default_entry)
-      prefetch<CacheLevel::kSecond>(view.default_entry, sizeof(EntryView));
-    if (step == PrefetchStep::kTwoAway && shape.reads_default_action)
-      prefetch<CacheLevel::kSecond>(view.default_entry->action, sizeof(ActionData));
-    if (view.entry_count != 0) view.matcher->fetch(step - PrefetchStep::kOneAway);
-  }
+  if (step == PrefetchStep::kOneAway)
+    for (const TableEntry* entry : fetched_.default_entries)
+      prefetch<CacheLevel::kSecond>(static_cast<const EntryView*>(entry), sizeof(EntryView));
+  if (step == PrefetchStep::kTwoAway)
+    for (const TableEntry* entry : fetched_.default_actions)
+      prefetch<CacheLevel::kSecond>(entry->action, sizeof(ActionData));
+  for (const MatchTable* table : fetched_.tables) table->fetch(step - PrefetchStep::kOneAway);
   for (const auto& profile : action_profiles_) profile->fetch(step - PrefetchStep::kOneAway);
+}
+
+// Of a program's many tables a switch uses few, so they are listed.
+void SwitchObjects::find_fetched() const {
+  fetched_ = {};
+  for (const uint32_t number : program_->looked_up) {
+    const TableView& view = views_[number];
+    const TableShape& shape = program_->tables[number];
+    const auto* line =
+        reinterpret_cast<const uint8_t*>(&view) - reinterpret_cast<uintptr_t>(&view) % kCacheLineBytes;
+    if (fetched_.views.empty() || fetched_.views.back() != line) fetched_.views.push_back(line);
+    if (shape.reads_default_entry) fetched_.default_entries.push_back(default_entries_[number].get());
+    if (shape.reads_default_action) fetched_.default_actions.push_back(default_entries_[number].get());
+    if (view.entry_count != 0) fetched_.tables.push_back(view.matcher);
+  }
+  fetched_stale_ = false;
 }
 
 void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {
@@ -84,10 +100,85 @@ void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {
   };
   if (shape(*program) != shape(*program_)) throw std::invalid_argument("the code is of another program");
   program_ = std::move(program);
+  fetched_stale_ = true;
+}
+
+// Calls visit(const ActionData&) for what entries, default entries and members do.
+template <typename Visit>
+void SwitchObjects::for_each_action(const Visit& visit) const {
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    if (default_entries_[i]->action != nullptr) visit(*default_entries_[i]->action);
+    if (tables_[i] != nullptr)
+      tables_[i]->for_each([&visit](const TableEntry& entry) {
+        if (entry.action != nullptr) visit(*entry.action);
+      });
+  }
+  for (const auto& profile : action_profiles_)
+    for (const auto& [id, member] : profile->members()) visit(*member.action);
+}
+
+void SwitchObjects::add_to(CommonContents& common) const {
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const TableEntry& entry = *default_entries_[i];
+    const bool own = entry.action != nullptr && entry.member == nullptr;
+    common.add_table(i, views_[i].entry_count != 0, own ? entry.action->action : ActionData::kNoAction);
+  }
+  for_each_action([&common](const ActionData& action) { common.add_action(action); });
+}
+
+bool SwitchObjects::holds(const CommonContents& assumed) const {
+  if (assumed.tables.size() != tables_.size()) return false;
+  for (size_t i = 0; i < tables_.size(); ++i) {
+    const TableEntry& entry = *default_entries_[i];
+    const bool own = entry.action != nullptr && entry.member == nullptr;
+    if (views_[i].entry_count != 0 && !assumed.allows_entry(i)) return false;
+    if (!assumed.allows_default(i, own ? entry.action->action : ActionData::kNoAction)) return false;
+  }
+  bool allowed = true;
+  for_each_action([&](const ActionData& action) {
+    allowed = allowed && assumed.allows_action(action.action, {action.bytes(), action.size_bytes});
+  });
+  return allowed;
+}
+
+bool SwitchObjects::specialise(std::shared_ptr<const SwitchProgram> program) {
+  if (program_ != loaded_ && !is_specialised()) return false;
+  if (!program->assumed || !holds(*program->assumed)) return false;
+  const std::shared_ptr<const SwitchProgram> loaded = loaded_;
+  replace_code(std::move(program));
+  loaded_ = loaded;
+  return true;
+}
+
+void SwitchObjects::generalise() {
+  program_ = loaded_;
+  fetched_stale_ = true;
+  ++generalisations_;
+}
+
+// Before an entry, a default entry or a member does this.
+void SwitchObjects::expect_action(uint32_t action, std::span<const uint8_t> data) {
+  if (assumed() != nullptr && !assumed()->allows_action(action, data)) generalise();
+}
+
+ActionMember& SwitchObjects::add_member(uint32_t profile, uint32_t id, uint32_t action,
+                                        std::span<const uint8_t> data) {
+  ++writes_;
+  expect_action(action, data);
+  return action_profile(profile).add_member(id, action, data);
+}
+
+void SwitchObjects::modify_member(uint32_t profile, ActionMember& member, uint32_t action,
+                                  std::span<const uint8_t> data) {
+  ++writes_;
+  expect_action(action, data);
+  action_profile(profile).modify_member(member, action, data);
 }
 
 void SwitchObjects::bind(TableEntry& entry, uint32_t table, const ActionBinding& binding) {
+  ++writes_;
   if (binding.kind == ActionBinding::Kind::kAction) {
+    expect_action(binding.id, binding.data);
     unbind(entry, table);
     entry.set_own_action(binding.id, binding.data);
     return;
@@ -130,6 +221,7 @@ bool SwitchObjects::insert(uint32_t table, const EntryMatch& match, const Action
                            int64_t idle_timeout_ns) {
   MatchTable& matcher = this->table(table);
   if (matcher.find(match) != nullptr) return false;
+  if (assumed() != nullptr && !assumed()->allows_entry(table)) generalise();
   TableEntry* entry = matcher.insert(match);
   try {
     bind(*entry, table, binding);
@@ -140,6 +232,7 @@ bool SwitchObjects::insert(uint32_t table, const EntryMatch& match, const Action
   entry->idle_timeout_ns = idle_timeout_ns;
   entry->last_hit_ps = context_.now_ps;
   views_[table].entry_count = matcher.size();
+  fetched_stale_ = true;
   return true;
 }
 
@@ -157,14 +250,19 @@ bool SwitchObjects::erase(uint32_t table, const EntryMatch& match) {
   MatchTable& matcher = this->table(table);
   TableEntry* entry = matcher.find(match);
   if (entry == nullptr) return false;
+  ++writes_;
   unbind(*entry, table);
   matcher.erase(entry);
   views_[table].entry_count = matcher.size();
+  fetched_stale_ = true;
   return true;
 }
 
 void SwitchObjects::set_default(uint32_t table, const ActionBinding& binding) {
-  bind(*default_entries_.at(table), table, binding);
+  TableEntry& entry = *default_entries_.at(table);
+  const uint32_t own = binding.kind == ActionBinding::Kind::kAction ? binding.id : ActionData::kNoAction;
+  if (assumed() != nullptr && !assumed()->allows_default(table, own)) generalise();
+  bind(entry, table, binding);
 }
 
 }  // namespace weft

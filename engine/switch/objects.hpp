@@ -40,6 +40,18 @@ class SwitchObjects : public InCacheLines {
   // obviously has not. State and tables stay as they are.
   void replace_code(std::shared_ptr<const SwitchProgram> program);
 
+  // Takes what is in the tables into account.
+  void add_to(CommonContents& common) const;
+  // Goes on with code that takes contents for granted, for the same program; the general code comes back with
+  // the first write to a table or a member that breaks what it assumes, before that write has an effect.
+  // False, and nothing done: the contents break it already, or the code in use is not the program's own (a
+  // trace's).
+  bool specialise(std::shared_ptr<const SwitchProgram> program);
+  bool is_specialised() const { return program_->assumed.has_value(); }
+  uint64_t generalisations() const { return generalisations_; }
+  // Writes that have gone to tables and members since the start.
+  uint64_t writes() const { return writes_; }
+
   // False: an entry like it exists already.
   bool insert(uint32_t table, const EntryMatch& match, const ActionBinding& binding, int64_t idle_timeout_ns);
   // False: there is no such entry.
@@ -50,6 +62,8 @@ class SwitchObjects : public InCacheLines {
   // Made when it is first asked for: of a program's many tables most stay empty on a switch.
   MatchTable& table(uint32_t index);
   ActionProfile& action_profile(uint32_t index) { return *action_profiles_.at(index); }
+  ActionMember& add_member(uint32_t profile, uint32_t id, uint32_t action, std::span<const uint8_t> data);
+  void modify_member(uint32_t profile, ActionMember& member, uint32_t action, std::span<const uint8_t> data);
 
   // Prefetches what most packets pass by, `step` pointers away from this; of the ports below `port_count`.
   void fetch(PrefetchStep step, uint32_t port_count) const;
@@ -66,8 +80,28 @@ class SwitchObjects : public InCacheLines {
 
   void bind(TableEntry& entry, uint32_t table, const ActionBinding& binding);
   void unbind(TableEntry& entry, uint32_t table);
+  const CommonContents* assumed() const { return program_->assumed ? &*program_->assumed : nullptr; }
+  void expect_action(uint32_t action, std::span<const uint8_t> data);
+  void generalise();
+  bool holds(const CommonContents& assumed) const;
+  template <typename Visit>
+  void for_each_action(const Visit& visit) const;
 
   std::shared_ptr<const SwitchProgram> program_;
+  std::shared_ptr<const SwitchProgram> loaded_;  // the program's own code, which assumes nothing
+  // What fetch() prefetches, found anew once a table has got its first entry or lost its last, or the code
+  // another.
+  struct Fetched {
+    CacheLineVector<const void*> views;
+    CacheLineVector<const TableEntry*> default_entries;
+    CacheLineVector<const TableEntry*> default_actions;
+    CacheLineVector<const MatchTable*> tables;
+  };
+  void find_fetched() const;
+  mutable Fetched fetched_;
+  mutable bool fetched_stale_ = true;
+  uint64_t generalisations_ = 0;
+  uint64_t writes_ = 0;
   SwitchContext context_{};
   std::vector<std::unique_ptr<ActionProfile>> action_profiles_;  // outlive the tables that refer to them
   std::vector<std::unique_ptr<MatchTable>> tables_;              // null: has never been asked for

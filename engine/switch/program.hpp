@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "switch/abi.hpp"
+#include "switch/common_contents.hpp"
 #include "switch/tables/match_table.hpp"
 
 namespace weft {
@@ -19,6 +21,7 @@ struct TableShape {
   int32_t action_profile = -1;     // index, or -1 for a table whose entries hold their action
   uint32_t action_data_bytes = 0;  // the most that an entry's own action takes
   bool supports_timeout = false;
+  bool looked_up = true;             // code reads something of it
   bool reads_default_entry = true;   // packets that miss read it, at least to be counted
   bool reads_default_action = true;  // ... and its action
 };
@@ -31,6 +34,8 @@ struct SwitchProgram {
   PipelineFunction egress = nullptr;
   PipelineFunction finish = nullptr;  // what precedes the headers' emission: checksums
   DeparseFunction deparse = nullptr;
+  ArriveFunction arrive = nullptr;  // of specialised code only, as send
+  SendFunction send = nullptr;
   PipelineFunction set_metadata_again = nullptr;  // of a packet that comes to the parser another time
   CopyFieldsFunction copy_fields = nullptr;
   DigestFunction pack_digest = nullptr;
@@ -46,7 +51,8 @@ struct SwitchProgram {
   uint32_t max_action_data_bytes = 0;
 
   std::vector<TableShape> tables;
-  uint32_t looked_up_tables = 0;  // of the tables, the first ones; code reads nothing of the others
+  std::vector<uint32_t> looked_up;        // numbers of the tables that code reads something of
+  std::optional<CommonContents> assumed;  // what the code takes for granted; none: nothing
   uint32_t action_profile_count = 0;
   uint64_t registers_bytes = 0;
   uint64_t counter_count = 0;

@@ -232,13 +232,14 @@ bool Switch::dropped_by_abort(const PacketState& state, const Packet& packet) {
 
 // ---- ingress
 
+[[gnu::always_inline]] inline void Switch::parse(Packet& packet, PacketState& state) {
+  objects_->program().parse(&state, &objects_->context());
+  if (state.virtual_bytes != 0 && state.parser_error != 0) [[unlikely]]
+    parse_written_out(packet, state);
+}
+
 // A parser that has looked for more than the bytes that are there starts over on the packet written out.
-void Switch::parse(Packet& packet) {
-  const SwitchProgram& program = objects_->program();
-  PacketState& state = state_of(packet)->state;
-  program.parse(&state, &objects_->context());
-  if (state.virtual_bytes == 0 || state.parser_error == 0) [[likely]]
-    return;
+void Switch::parse_written_out(Packet& packet, PacketState& state) {
   const PacketState before = state;
   clear_state(state);
   packet.materialise();
@@ -249,53 +250,91 @@ void Switch::parse(Packet& packet) {
   state.packet_length_bytes = state.size_bytes;
   state.ingress_timestamp = before.ingress_timestamp;
   state.pass_budget = before.pass_budget;
-  program.parse(&state, &objects_->context());
+  objects_->program().parse(&state, &objects_->context());
+}
+
+PacketPtr Switch::serve_ingress_requests(PacketPtr packet, Arrival arrival, bool& again) {
+  PacketState& state = state_of(*packet)->state;
+  if (dropped_by_abort(state, *packet)) return nullptr;
+  if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
+  if (state.digest_list != 0) send_digest(state);
+  if (state.resubmit_field_list != 0) {
+    again = true;
+    return resubmit(std::move(packet));
+  }
+  const uint32_t group_id = state.multicast_group;
+  clear_requests(state);
+  if (group_id == 0) return packet;
+  const std::vector<Replica>* replicas = replication_.multicast_group(group_id);
+  const size_t replica_count = replicas == nullptr ? 0 : replicas->size();
+  record(state.trace, TraceSite::kMulticast, {group_id, static_cast<uint32_t>(replica_count)});
+  if (replica_count == 0) {
+    drop(DropReason::kEmptyMulticastGroup, *packet, state);
+    return nullptr;
+  }
+  state.instance_type = kReplicated;
+  state.truncated_length_bytes = PacketState::kNotTruncated;  // as in BMv2, whose copies are whole
+  multicast(std::move(packet), *replicas, arrival);
+  return nullptr;
 }
 
 [[gnu::always_inline]] inline void Switch::run_ingress(PacketPtr packet, Arrival arrival) {
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
   context.now_ps = engine_.now();
-  for (;;) {
+  for (bool again = true; again;) {
+    again = false;
     PacketState& state = state_of(*packet)->state;
-    if (!spend_pass(state)) {
+    if (!spend_pass(state)) [[unlikely]] {
       drop(DropReason::kPassLimit, *packet, state);
       return;
     }
     if (state.trace.packet != 0) [[unlikely]]
       record_received(state, *packet);
-    parse(*packet);
-    if (dropped_by_abort(state, *packet)) return;
-    program.ingress(&state, &context);
-    prefetch_port(state);
-    if (dropped_by_abort(state, *packet)) return;
-    if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_ingress(*packet);
-    if (state.digest_list != 0) send_digest(state);
-    if (state.resubmit_field_list == 0) break;
-    packet = resubmit(std::move(packet));
-  }
-
-  PacketState& state = state_of(*packet)->state;
-  const uint32_t group_id = state.multicast_group;
-  const uint32_t egress_port = state.egress_spec;
-  clear_requests(state);
-  if (group_id != 0) {
-    const std::vector<Replica>* replicas = replication_.multicast_group(group_id);
-    const size_t replica_count = replicas == nullptr ? 0 : replicas->size();
-    record(state.trace, TraceSite::kMulticast, {group_id, static_cast<uint32_t>(replica_count)});
-    if (replica_count == 0) {
-      drop(DropReason::kEmptyMulticastGroup, *packet, state);
-      return;
+    parse(*packet, state);
+    if (state.abort_reason == 0) [[likely]] {
+      program.ingress(&state, &context);
+      prefetch_port(state);
     }
-    state.instance_type = kReplicated;
-    state.truncated_length_bytes = PacketState::kNotTruncated;  // as in BMv2, whose copies are whole
-    multicast(std::move(packet), *replicas, arrival);
-  } else if (egress_port == options_.drop_port) {
-    drop(DropReason::kProgramIngress, *packet, state);
-  } else {
-    state.instance_type = kNormal;
-    enqueue(egress_port, std::move(packet), arrival);
+    if (state.asks_for_more()) [[unlikely]] {
+      packet = serve_ingress_requests(std::move(packet), arrival, again);
+      if (packet == nullptr) return;
+    }
   }
+  go_on(std::move(packet), arrival);
+}
+
+// After ingress that has asked for nothing.
+[[gnu::always_inline]] inline void Switch::go_on(PacketPtr packet, Arrival arrival) {
+  PacketState& state = state_of(*packet)->state;
+  const uint32_t egress_port = state.egress_spec;
+  if (egress_port == options_.drop_port) {
+    drop(DropReason::kProgramIngress, *packet, state);
+    return;
+  }
+  state.instance_type = kNormal;
+  enqueue(egress_port, std::move(packet), arrival);
+}
+
+// The usual way of a packet through specialised code. False: it is the general code's, with its state
+// cleared.
+[[gnu::always_inline]] inline bool Switch::arrive(Packet& packet, StateBlock& block, uint32_t port) {
+  const SwitchProgram& program = objects_->program();
+  if (program.arrive == nullptr || trace_.is_waiting()) return false;
+  PacketState& state = block.state;
+  clear_state(state);
+  begin_state(state, packet, port, kNormal, PacketState::kPassBudget - 1);
+  state.arrived_by = &program;
+  packet.release_context();
+  packet.context = &block;
+  SwitchContext& context = objects_->context();
+  context.now_ps = engine_.now();
+  if (program.arrive(&state, &context) == kWriteOut) [[unlikely]] {
+    parse_written_out(packet, state);
+    if (state.abort_reason == 0) program.ingress(&state, &context);
+  }
+  prefetch_port(state);
+  return true;
 }
 
 void Switch::receive(int port, PacketPtr packet) {
@@ -307,8 +346,21 @@ void Switch::receive(int port, PacketPtr packet) {
   if (packet->packets() > 1) [[unlikely]]
     note_first_of_segment(port, *packet);
   const Arrival arrival(port, packet->virtual_lane());
-  start_pass(std::move(packet), arrival, static_cast<uint32_t>(port), kNormal, PacketState::kPassBudget,
-             nullptr, 0);
+  StateBlock* block = states_->acquire();
+  if (arrive(*packet, *block, static_cast<uint32_t>(port))) [[likely]] {
+    if (block->state.asks_for_more()) [[unlikely]] {
+      bool again = false;
+      packet = serve_ingress_requests(std::move(packet), arrival, again);
+      if (again)
+        run_ingress(std::move(packet), arrival);
+      else if (packet != nullptr)
+        go_on(std::move(packet), arrival);
+    } else {
+      go_on(std::move(packet), arrival);
+    }
+  } else {
+    receive_generally(std::move(packet), block, static_cast<uint32_t>(port), arrival);
+  }
   if (!bypassing_.empty()) [[unlikely]]
     run_bypassing();
 }
@@ -321,26 +373,43 @@ void Switch::note_first_of_segment(int port, Packet& packet) const {
   packet.received_ps -= ports_[number]->rate().serialisation_ps(packet.wire_bytes() - packet.frame_bytes());
 }
 
-void Switch::start_pass(PacketPtr packet, Arrival arrival, uint32_t port, InstanceType type,
-                        uint32_t pass_budget, const PacketState* previous, uint32_t field_list) {
-  StateBlock* block = new_state();
+void Switch::receive_generally(PacketPtr packet, StateBlock* block, uint32_t port, Arrival arrival) {
   PacketState& state = block->state;
-  if (previous == nullptr) {
-    trace_.begin(state.trace, port, engine_.now());
-  } else {
-    trace_.copied(previous->trace, state.trace, type, engine_.now());
-  }
-  // Only what has come from a port is parsed a second time if it must be, see parse().
-  if (previous != nullptr || state.trace.packet != 0) packet->materialise();
-  point_at(state, *packet);
-  state.ingress_port = port;
-  state.instance_type = type;
-  state.packet_length_bytes = static_cast<uint32_t>(packet->wire_bytes());
-  state.ingress_timestamp = timestamp(engine_.now());
-  state.pass_budget = pass_budget;
-  if (previous != nullptr) preserve(state, *previous, field_list);
+  clear_state(state);
+  begin_state(state, *packet, port, kNormal, PacketState::kPassBudget);
   packet->release_context();
   packet->context = block;
+  trace_.begin(state.trace, port, engine_.now());
+  // Only what has come from a port is parsed a second time if it must be, see parse().
+  if (state.trace.packet != 0) [[unlikely]] {
+    packet->materialise();
+    point_at(state, *packet);
+  }
+  run_ingress(std::move(packet), arrival);
+}
+
+[[gnu::always_inline]] inline void Switch::begin_state(PacketState& state, const Packet& packet,
+                                                       uint32_t port, InstanceType type,
+                                                       uint32_t pass_budget) {
+  point_at(state, packet);
+  state.ingress_port = port;
+  state.instance_type = type;
+  state.packet_length_bytes = static_cast<uint32_t>(packet.wire_bytes());
+  state.ingress_timestamp = timestamp(engine_.now());
+  state.pass_budget = pass_budget;
+}
+
+void Switch::recirculate(PacketPtr packet, Arrival arrival) {
+  StateBlock* old_block = state_of(*packet);
+  const PacketState& previous = old_block->state;
+  packet->materialise();
+  StateBlock* block = new_state();
+  PacketState& state = block->state;
+  begin_state(state, *packet, previous.ingress_port, kRecirculated, previous.pass_budget);
+  packet->context = block;  // the old one goes back only after its fields have been copied
+  trace_.copied(previous.trace, state.trace, kRecirculated, engine_.now());
+  preserve(state, previous, previous.recirculate_field_list);
+  old_block->release(old_block);
   run_ingress(std::move(packet), arrival);
 }
 
@@ -507,12 +576,12 @@ void Switch::enqueue(uint32_t port, PacketPtr packet, Arrival arrival) {
   PacketState& state = state_of(*packet)->state;
   state.queue_class = std::min<uint32_t>(state.priority, TransmitPort::kMaxClasses - 1);
   record(state.trace, TraceSite::kEnqueued, {port, state.queue_class});
-  if (captured_ != nullptr || captured_count_ != nullptr || port == options_.cpu_port) {
+  if (capturing_ || port == options_.cpu_port) [[unlikely]] {
     bypassing_.push(Waiting{port, std::move(packet)});
     return;
   }
   TransmitPort* transmit_port = port < ports_.size() ? ports_[port] : nullptr;
-  if (transmit_port == nullptr) {
+  if (transmit_port == nullptr) [[unlikely]] {
     drop(DropReason::kUnknownPort, *packet, state);
     return;
   }
@@ -522,7 +591,7 @@ void Switch::enqueue(uint32_t port, PacketPtr packet, Arrival arrival) {
   state.enqueue_depth = depth(waiting.bytes, waiting.packets);
   const TraceNumbers trace = state.trace;  // a packet that finds no room is gone with its state
   const uint64_t packets = packet->packets();
-  if (!transmit_port->enqueue(std::move(packet), queue_class, arrival)) {
+  if (!transmit_port->enqueue(std::move(packet), queue_class, arrival)) [[unlikely]] {
     const auto reason = transmit_port->is_up() ? DropReason::kTailDrop : DropReason::kPortDown;
     count(reason, {packets, 0});
     record(trace, TraceSite::kDropped, {static_cast<uint32_t>(reason)});
@@ -553,10 +622,8 @@ void Switch::record_egress(const PacketState& state, uint32_t port) {
 // ---- egress
 
 // The headers are written to where they go, in front of the payload: the state has all that was there.
-[[gnu::always_inline]] inline void Switch::deparse(Packet& packet) {
-  PacketState& state = state_of(packet)->state;
+[[gnu::always_inline]] inline void Switch::deparse(Packet& packet, PacketState& state) {
   const SwitchProgram& program = objects_->program();
-  program.finish(&state, &objects_->context());
   const uint32_t parsed_bytes = state.payload_offset_bytes;
   std::span<uint8_t> room = packet.room_before(parsed_bytes);
   uint32_t headers_bytes = program.deparse(&state, room.data(), static_cast<uint32_t>(room.size()));
@@ -570,41 +637,54 @@ void Switch::record_egress(const PacketState& state, uint32_t port) {
   packet.replace_front(parsed_bytes, headers_bytes);
 }
 
+bool Switch::serve_egress_requests(const Packet& packet, PacketState& state) {
+  if (dropped_by_abort(state, packet)) return false;
+  if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(packet);
+  return true;
+}
+
 [[gnu::always_inline]] inline PacketPtr Switch::run_egress(uint32_t port, PacketPtr packet,
                                                            const QueueStamp* stamp) {
   SwitchContext& context = objects_->context();
   const SwitchProgram& program = objects_->program();
   context.now_ps = engine_.now();
-  PacketState& state = state_of(*packet)->state;
+  Packet& sent = *packet;
+  PacketState& state = state_of(sent)->state;
   state.egress_port = port;
   state.egress_spec = options_.drop_port + 1;  // anything but the drop port
-  point_at(state, *packet);
+  point_at(state, sent);
   if (state.trace.packet != 0) [[unlikely]]
     record_egress(state, port);
-  program.egress(&state, &context);
-  if (dropped_by_abort(state, *packet)) return nullptr;
-  if ((state.clone_session & PacketState::kCloneRequested) != 0) clone_from_egress(*packet);
-  if (state.egress_spec == options_.drop_port) {
-    drop(DropReason::kProgramEgress, *packet, state);
-    return nullptr;
+  uint32_t done = kAsks;
+  if (program.send != nullptr && state.arrived_by == &program) [[likely]]
+    done = program.send(&state, &context);
+  else
+    program.egress(&state, &context);
+  if (done == kAsks) {
+    if (state.asks_for_more() && !serve_egress_requests(sent, state)) [[unlikely]]
+      return nullptr;
+    if (state.egress_spec == options_.drop_port) [[unlikely]] {
+      drop(DropReason::kProgramEgress, sent, state);
+      return nullptr;
+    }
+    program.finish(&state, &context);
   }
-  deparse(*packet);
-  if (dropped_by_abort(state, *packet)) return nullptr;
-  if (state.recirculate_field_list != 0) {
-    // start_pass releases the old state only after its fields have been copied.
-    start_pass(std::move(packet), admitted_again(stamp), state.ingress_port, kRecirculated, state.pass_budget,
-               &state, state.recirculate_field_list);
-    return nullptr;
+  if (done != kInPlace) deparse(sent, state);
+  if (state.asks_for_more()) [[unlikely]] {
+    if (dropped_by_abort(state, sent)) return nullptr;
+    if (state.recirculate_field_list != 0) {
+      recirculate(std::move(packet), admitted_again(stamp));
+      return nullptr;
+    }
   }
   // BMv2 recirculates the whole packet, so this comes last.
-  if (packet->frame_bytes() > state.truncated_length_bytes) {
-    const auto more_bytes =
-        int64_t{state.truncated_length_bytes} - static_cast<int64_t>(packet->frame_bytes());
-    engine_.conservation().resize(more_bytes * packet->packets());
-    packet->resize(state.truncated_length_bytes);
+  if (sent.frame_bytes() > state.truncated_length_bytes) [[unlikely]] {
+    const auto more_bytes = int64_t{state.truncated_length_bytes} - static_cast<int64_t>(sent.frame_bytes());
+    engine_.conservation().resize(more_bytes * sent.packets());
+    sent.resize(state.truncated_length_bytes);
   }
-  record(state.trace, TraceSite::kSent, {port}, packet->bytes());
-  packet->release_context();
+  record(state.trace, TraceSite::kSent, {port}, sent.bytes());
+  sent.release_context();
   return packet;
 }
 
@@ -638,8 +718,7 @@ PacketPtr Switch::on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp
 
 void Switch::deliver(uint32_t port, uint32_t came_by, PacketPtr packet) {
   packet->materialise();
-  const bool captured = captured_count_ != nullptr || captured_ != nullptr;
-  if (captured) engine_.conservation().leave(PacketEnd::kCollected, packet->traffic());
+  if (capturing_) engine_.conservation().leave(PacketEnd::kCollected, packet->traffic());
   if (captured_count_ != nullptr) {
     ++*captured_count_;
   } else if (captured_ != nullptr) {
@@ -660,15 +739,18 @@ void Switch::deliver(uint32_t port, uint32_t came_by, PacketPtr packet) {
 std::vector<Switch::Output> Switch::process(uint32_t port, std::span<const uint8_t> bytes) {
   std::vector<Output> outputs;
   captured_ = &outputs;
+  capturing_ = true;
   engine_.conservation().enter(PacketOrigin::kInjected, {1, bytes.size()});
   receive(static_cast<int>(port), engine_.packets().copy_of(bytes));
   captured_ = nullptr;
+  capturing_ = false;
   return outputs;
 }
 
 uint64_t Switch::process_repeatedly(std::span<const Input> packets, uint64_t count) {
   uint64_t left = 0;
   captured_count_ = &left;
+  capturing_ = true;
   for (size_t next = 0; count > 0; --count) {
     const auto& [port, bytes] = packets[next];
     engine_.conservation().enter(PacketOrigin::kInjected, {1, bytes.size()});
@@ -676,6 +758,7 @@ uint64_t Switch::process_repeatedly(std::span<const Input> packets, uint64_t cou
     if (++next == packets.size()) next = 0;
   }
   captured_count_ = nullptr;
+  capturing_ = false;
   return left;
 }
 

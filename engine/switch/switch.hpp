@@ -175,11 +175,19 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
 
   using Arrival = SharedBuffer::Arrival;
 
-  void start_pass(PacketPtr packet, Arrival arrival, uint32_t port, InstanceType type, uint32_t pass_budget,
-                  const PacketState* previous, uint32_t field_list);
+  void begin_state(PacketState& state, const Packet& packet, uint32_t port, InstanceType type,
+                   uint32_t pass_budget);
+  bool arrive(Packet& packet, StateBlock& block, uint32_t port);
+  void receive_generally(PacketPtr packet, StateBlock* block, uint32_t port, Arrival arrival);
+  void recirculate(PacketPtr packet, Arrival arrival);
   void preserve(PacketState& state, const PacketState& previous, uint32_t field_list);
-  void parse(Packet& packet);
+  void parse(Packet& packet, PacketState& state);
+  void parse_written_out(Packet& packet, PacketState& state);
   void run_ingress(PacketPtr packet, Arrival arrival);
+  void go_on(PacketPtr packet, Arrival arrival);
+  // What asks_for_more() after ingress; null if the packet has ended, or another one in its place that
+  // ingress is to run for (`again`), or else the packet.
+  PacketPtr serve_ingress_requests(PacketPtr packet, Arrival arrival, bool& again);
   PacketPtr resubmit(PacketPtr packet);
   // Null, and counted, if there is no session of the number that the program asks for.
   const CloneSession* requested_session(PacketState& original);
@@ -196,8 +204,10 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   bool dropped_by_abort(const PacketState& state, const Packet& packet);
   // stamp: of the queue it has left, null where it passed none.
   PacketPtr run_egress(uint32_t port, PacketPtr packet, const QueueStamp* stamp);
+  // What asks_for_more() after egress; whether the packet goes on.
+  bool serve_egress_requests(const Packet& packet, PacketState& state);
   Arrival admitted_again(const QueueStamp* stamp) const;
-  void deparse(Packet& packet);
+  void deparse(Packet& packet, PacketState& state);
   void deliver(uint32_t port, uint32_t came_by, PacketPtr packet);
   // A packet ends here. Its state is still there.
   void drop(DropReason reason, const Packet& packet, const PacketState& state) {
@@ -258,6 +268,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   // a copy's further copies come behind what is there already.
   RingBuffer<Waiting> bypassing_;
 
+  bool capturing_ = false;                   // while one of these two runs
   std::vector<Output>* captured_ = nullptr;  // set while process() runs
   uint64_t* captured_count_ = nullptr;       // set while process_repeatedly() runs
   uint64_t received_packets_ = 0;

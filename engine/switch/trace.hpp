@@ -62,6 +62,8 @@ class SwitchTrace {
   // Packets that were not traced because nobody fetched the records of those before.
   uint64_t packets_missed() const { return packets_missed_; }
 
+  // Whether packets that arrive may be traced.
+  bool is_waiting() const { return filter_.packets != 0; }
   // Called as a packet arrives; numbers it if it is to be traced.
   void begin(TraceNumbers& numbers, uint32_t port, TimePs now) {
     if (filter_.packets != 0) mark(numbers, port, now);

@@ -120,6 +120,7 @@ void Partitions::forget_scheduled() {
     for (Partition* partition : worker->take_talkative()) partition->take_hand_overs();
   one_shots_ = std::make_unique<OneShotPool>(control_);
   kept_listeners_.clear();
+  alarm_ = nullptr;
 }
 
 // --- running
@@ -142,6 +143,8 @@ void Partitions::run_until(TimePs time, Engine::InterruptCheck check) {
       next_check_ns = monotonic_now_ns() + kInterruptCheckNs;
       check();
     }
+    if (events_of_windows_ >= alarm_events_ && alarm_ != nullptr) [[unlikely]]
+      std::exchange(alarm_, nullptr)();
     if (group_ != nullptr) {
       meet();
     } else {
@@ -183,6 +186,7 @@ void Partitions::serve_window(TimePs limit_ps) {
     now_ = std::max(now_, worker->latest_ps());
   }
   events_in_last_window_ = served;
+  events_of_windows_ += served;
   rethrow_failure();
 }
 

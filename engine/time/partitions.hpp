@@ -98,6 +98,14 @@ class Partitions {
     one_shots_->schedule(time < now_ ? now_ : time, std::forward<Callable>(callable));
   }
 
+  // Calls `call` between windows, once this many events have been served from now on. There is one such call
+  // at a time: it replaces the one before. The moment depends on where windows end, so the call must not
+  // change any outcome.
+  void after_events(uint64_t events, std::function<void()> call) {
+    alarm_events_ = events_of_windows_ + events;
+    alarm_ = std::move(call);
+  }
+
   // Drops the calls that were scheduled or handed over and have not been made, and with them what they keep
   // alive: for who has run this for the last time. Throws std::logic_error within a run.
   void forget_scheduled();
@@ -161,6 +169,9 @@ class Partitions {
   TimePs limit_ps_ = 0;  // of the window being served
   uint64_t windows_served_ = 0;
   uint64_t events_in_last_window_ = 0;
+  uint64_t events_of_windows_ = 0;
+  uint64_t alarm_events_ = 0;
+  std::function<void()> alarm_;
   EventQueue control_;
   std::unique_ptr<OneShotPool> one_shots_ = std::make_unique<OneShotPool>(control_);
   std::atomic<bool> stop_requested_{false};

@@ -825,6 +825,11 @@ class Partitions:
         Partitions of one `group` (0 or more) have their traffic with each other, as the switches of a plane do: one
         worker serves them all, where groups can be shared out evenly.
         """
+    def after_events(self, events: int, callback: collections.abc.Callable[[], object]) -> None:
+        """Call callback() between windows, once so many more events have been served.
+
+        There is one such call at a time; a new one replaces it. It must not change any outcome: the moment depends on windows.
+        """
     def agree_on_links(self) -> None:
         """Let links count what has arrived damaged in other processes. All processes must call it."""
     def distribute(
@@ -1104,6 +1109,20 @@ class PacketSocket(Node):
     @property
     def mtu_bytes(self) -> int: ...
 
+class CommonContents:
+    """What tables of switches that run one program have in common.
+
+    `tables` has by number whether there are entries, and the number of all default entries' own action (None: it differs);
+    `actions` by number the data of those in use, and 0xff for each byte of it that is the same everywhere.
+    """
+    def __init__(
+        self, tables: collections.abc.Sequence[tuple[bool, int | None]], actions: dict[int, tuple[bytes, bytes]]
+    ) -> None: ...
+    @property
+    def actions(self) -> dict[int, tuple[bytes, bytes]]: ...
+    @property
+    def tables(self) -> list[tuple[bool, int | None]]: ...
+
 class SwitchProgram:
     """A compiled program; `functions` are addresses of its entry points, `code` is kept alive with it."""
     def __init__(
@@ -1119,7 +1138,6 @@ class SwitchProgram:
         max_digest_bytes: int,
         max_action_data_bytes: int,
         tables: list[dict[str, object]],
-        looked_up_tables: int,
         action_profile_count: int,
         registers_bytes: int,
         counter_count: int,
@@ -1128,6 +1146,7 @@ class SwitchProgram:
         meter_count: int,
         value_set_count: int,
         log_formats: collections.abc.Sequence[str],
+        assumed: CommonContents | None = None,
     ) -> None: ...
 
 class Switch(Node):
@@ -1151,6 +1170,8 @@ class Switch(Node):
         cell_bytes: int = 80,
         time_unit: str = "ns",
     ) -> None: ...
+    def add_contents_to(self, common: CommonContents) -> None:
+        """Take the contents of its tables into account."""
     def attach_port(self, port: int, transmit_port: TransmitPort) -> None:
         """Packets for `port` go to `transmit_port`; the egress pipeline runs as they leave its queue."""
     def clone_session_delete(self, id: int) -> bool: ...
@@ -1238,6 +1259,12 @@ class Switch(Node):
     def set_prepared_defaults(self, defaults: collections.abc.Sequence[tuple[int, object]]) -> None:
         """Sets default actions, each a tuple of a table and a prepared action."""
     def set_watch_port_up(self, profile: int, port: int, up: bool) -> None: ...
+    def specialise(self, program: SwitchProgram) -> bool:
+        """Go on with code that takes contents of tables for granted.
+
+        The first write that breaks it brings the general code back. False if the contents break it already, or if the code
+        in use is not the program's own.
+        """
     def start_trace(
         self,
         packets: int,
@@ -1287,6 +1314,9 @@ class Switch(Node):
     def value_set_write(self, index: int, members: collections.abc.Sequence[tuple[bytes, bytes]]) -> None: ...
     def wait_event(self, timeout_s: float) -> tuple[str, int, bytes, int] | None:
         """("packet_in" or "digest", learn list, bytes, time in ps), or None when the time is over."""
+    @property
+    def code(self) -> tuple[bool, int, int]:
+        """Whether the code is specialised, how often writes have ended that, and writes to tables."""
     @property
     def received_packets(self) -> int: ...
     @property

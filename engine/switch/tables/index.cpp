@@ -46,6 +46,7 @@ void TableIndex<kWords>::build(std::span<Tuple* const> order) {
   }
   first_ = probes.empty() ? Probe() : probes.front();
   others_.assign(probes.begin() + (probes.empty() ? 0 : 1), probes.end());
+  first_settles_ = {others_.empty(), first_.decides};
 }
 
 template <size_t kWords>

@@ -30,11 +30,16 @@ class TableIndex {
 
   // Where the matching entry of highest priority is, until the next build(); a vacant slot if there is none.
   const Slot& find(Key key) const {
-    const Slot& slot = find_in(first_, key);
-    if (slot.entry != nullptr ? first_.decides : others_.empty()) [[likely]]
+    const Slot& slot = find_first(key);
+    if (is_settled_by(slot)) [[likely]]
       return slot;
     return find_in_others(slot, key);
   }
+  // The steps of find(): the first tuple; where that does not settle it, the better of `best`, which may be
+  // vacant, and what the other tuples have.
+  const Slot& find_first(const Key& key) const { return find_in(first_, key); }
+  bool is_settled_by(const Slot& slot) const { return first_settles_[slot.entry != nullptr]; }
+  [[gnu::noinline]] const Slot& find_in_others(const Slot& best, Key key) const;
 
   size_t slot_count() const { return slots_.size(); }
   const Slot& slot(size_t number) const { return slots_[number]; }
@@ -72,9 +77,6 @@ class TableIndex {
     uint32_t last_filter_bit = 0;  // number of bits, a power of two, less one; 0: no filter
   };
 
-  // The better of `best`, which may be vacant, and what the other probes find.
-  [[gnu::noinline]] const Slot& find_in_others(const Slot& best, Key key) const;
-
   const Slot& find_in(const Probe& probe, const Key& key) const {
     Key masked;
     for (size_t i = 0; i < kWords; ++i) masked[i] = key[i] & probe.mask[i];
@@ -109,6 +111,8 @@ class TableIndex {
 
   // Most tables have one tuple, or find what they look for in the first.
   Probe first_;
+  std::array<bool, 2> first_settles_ = {true,
+                                        true};  // the search, if it finds nothing, and if it finds an entry
   CacheLineVector<Slot> slots_ = CacheLineVector<Slot>(1);
   CacheLineVector<Probe> others_;
   CacheLineVector<uint64_t> filters_;

@@ -54,14 +54,16 @@ class alignas(64) MatchTable : public InCacheLines {
 
   // The matching entry of highest priority, or null. `key` has words_for(key_bytes) words.
   TableEntry* lookup(const uint64_t* key) const;
-  // The same for a key as wide as the table's, in registers.
+  // The same for a key as wide as the table's, in registers. What is rare or long is called last, so that the
+  // usual lookup keeps nothing on the stack.
   template <size_t kWords>
   TableEntry* lookup(std::array<uint64_t, kWords> key) const {
     if (index_state_ != IndexState::kReady) [[unlikely]]
       return lookup_unindexed(key);
-    const auto& slot = index<kWords>().find(key);
-    if (recent_ != nullptr && slot.entry != nullptr) recent_->add(index<kWords>().number_of(slot));
-    return slot.entry;
+    const TableIndex<kWords>& in = index<kWords>();
+    const auto& slot = in.find_first(key);
+    if (!in.is_settled_by(slot)) return lookup_in_others(key, slot);
+    return noted(in, slot);
   }
 
   // The entry installed with exactly this match and priority, or null.
@@ -128,7 +130,19 @@ class alignas(64) MatchTable : public InCacheLines {
   template <size_t kWords>
   TableEntry* lookup_in_tuples(const uint64_t* key) const;
   template <size_t kWords>
-  TableEntry* lookup_unindexed(std::array<uint64_t, kWords> key) const;
+  [[gnu::noinline]] TableEntry* lookup_unindexed(std::array<uint64_t, kWords> key) const;
+  template <size_t kWords>
+  [[gnu::noinline]] TableEntry* lookup_in_others(std::array<uint64_t, kWords> key,
+                                                 const typename TableIndex<kWords>::Slot& found) const {
+    const TableIndex<kWords>& in = index<kWords>();
+    return noted(in, in.find_in_others(found, key));
+  }
+  // The slot's entry, or null.
+  template <size_t kWords>
+  TableEntry* noted(const TableIndex<kWords>& in, const typename TableIndex<kWords>::Slot& slot) const {
+    if (recent_ != nullptr && slot.entry != nullptr) recent_->add(in.number_of(slot));
+    return slot.entry;
+  }
   template <size_t kWords>
   void fetch_recent(PrefetchStep step) const;
   template <size_t kWords>

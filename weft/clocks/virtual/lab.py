@@ -42,6 +42,7 @@ from weft.clocks.virtual.probes import FabricProbes
 from weft.clocks.virtual.processes import ALONE, Processes, of_all
 from weft.clocks.virtual.registers import clear_registers, registers_of_runs
 from weft.clocks.virtual.scale_up import scale_up_links
+from weft.clocks.virtual.specialised_code import SpecialisedCode
 from weft.clocks.virtual.stats_of_all import stats_of_all
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
@@ -90,6 +91,7 @@ _WHILE_RUNNING = (
     "user_controller",
     "circuits",
     "_circuit_ports",
+    "specialised_code",
 )
 _ROUND_TRIPS_BETWEEN_LOOKS = 16
 _MOST_SETTLING_STEPS = 10_000
@@ -125,6 +127,7 @@ class VirtualLab(Lab):
         self._probes: FabricProbes | None = None
         self._link_events: VirtualLinkEvents
         self._circuit_ports: VirtualCircuits
+        self.specialised_code: SpecialisedCode
 
     def _build(self, stack: contextlib.ExitStack) -> None:
         stack.callback(self._let_go)
@@ -252,6 +255,9 @@ class VirtualLab(Lab):
                 self.fabric, self.options, ends, self._loop, self.controller, self.operations, self.circuits
             )
             group.follow_parted(self._link_events.parted)
+            switches = [each.switch for each in self.switches.switches.values()]
+            self.specialised_code = SpecialisedCode(self.partitions, switches)
+            self.specialised_code.begin()
             yield group
 
     def _make_endpoints(self, stack: contextlib.ExitStack) -> list[VirtualEndpoint]:

@@ -5,7 +5,8 @@
 and other objects through the C++ runtime (`engine/switch/abi.hpp`).
 """
 
+from weft.switch.lowering.assumptions import Assumptions
 from weft.switch.lowering.errors import UnsupportedError
-from weft.switch.lowering.jit import CompiledProgram, compile_program
+from weft.switch.lowering.jit import CompiledProgram, compile_program, is_compiled
 
-__all__ = ["CompiledProgram", "UnsupportedError", "compile_program"]
+__all__ = ["Assumptions", "CompiledProgram", "UnsupportedError", "compile_program", "is_compiled"]

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 
 from weft.switch.bmv2json import Deparser
 from weft.switch.lowering import checksums, fields
-from weft.switch.lowering.emitter import I32, I64, Emitter, Value
+from weft.switch.lowering.emitter import I32, I64, POINTER, Emitter, Value, integer
+from weft.switch.lowering.parser import position_address
 from weft.switch.lowering.primitives import emit_primitives
 from weft.switch.lowering.tracing import report
 from weft.switch.trace.places import HeaderEmitted
+
+_GROUP = 4
 
 
 def emit_finish(emit: Emitter, deparser: Deparser | None) -> None:
@@ -47,6 +51,27 @@ def emit_deparser(emit: Emitter, deparser: Deparser | None, room: Value, room_by
             _write(emit, place, emit.address(room, start))
             emit.store(start, position, 8)
     emit.builder.ret(emit.resize(emit.builder.sub(wide, emit.load(position, I64, 8)), 32))
+
+
+def emit_in_place(emit: Emitter, names: Sequence[str]) -> None:
+    """Write the headers that have been written to (`HeadersInPlace.names`) to where they were parsed."""
+    data = emit.builder.inttoptr(emit.load_state("data", 64), POINTER)
+    emit.extent(data, emit.builder.zext(emit.load_state("size_bytes"), I64), "the packet")
+    written = emit.load_state("headers_written")
+
+    def when_any(numbers: range) -> AbstractContextManager[None]:
+        bits = I32(sum(1 << number for number in numbers))
+        return emit.when(emit.builder.icmp_unsigned("!=", emit.builder.and_(written, bits), I32(0)))
+
+    # A packet has few of them: in groups, most take one test together.
+    for first in range(0, len(names), _GROUP):
+        group = range(first, min(first + _GROUP, len(names)))
+        with when_any(group):
+            for number in group:
+                place = fields.header_place(emit, names[number])
+                with when_any(range(number, number + 1)), emit.when(fields.is_valid(emit, place)):
+                    at = emit.load(position_address(emit, number), integer(16), 2)
+                    _write(emit, place, emit.address(data, emit.builder.zext(at, I64)))
 
 
 def _may_be_valid(emit: Emitter, place: fields.HeaderPlace) -> AbstractContextManager[None]:

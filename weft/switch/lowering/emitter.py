@@ -9,9 +9,11 @@ from typing import Any, TypeAlias
 
 from llvmlite import ir
 
-from weft.switch.bmv2json import FieldRef, Program
+from weft.switch.bmv2json import Action, FieldRef, Program
 from weft.switch.drop_sites import Key
+from weft.switch.lowering.assumptions import Assumptions
 from weft.switch.lowering.bounds import BoundsChecks
+from weft.switch.lowering.in_place import HeadersInPlace
 from weft.switch.lowering.known_memory import KnownMemory, size_bytes
 from weft.switch.lowering.layout import ActionDataLayout, StateLayout, Temporary
 from weft.switch.lowering.ranges import RangeAnalysis
@@ -68,6 +70,10 @@ class ModuleContext:
     """Numbers of the sites that may mark a packet to be dropped."""
     counts: str | None = None
     """Symbol of the counts that the code keeps in place of reports (`weft.switch.coverage.counts`)."""
+    in_place: HeadersInPlace | None = None
+    """Headers written to, for code that writes them back in place."""
+    assumed: Assumptions | None = None
+    """Contents of tables that the code takes for granted."""
 
     def runtime_function(self, name: str, result: Any, arguments: list[Any]) -> Value:
         """A declaration of a function of the C++ runtime (switch/runtime.cpp) or of the C library."""
@@ -109,6 +115,7 @@ class Emitter:
         self.function = function
         self.state = state
         self.context = context
+        self.action: Action | None = None
         self.action_data: Value | None = None
         self.action_layout: ActionDataLayout | None = None
         self.temporaries: dict[Temporary, Value] = {}

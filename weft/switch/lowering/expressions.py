@@ -339,6 +339,11 @@ def _runtime_data(emit: Emitter, index: int) -> Value:
     if emit.action_layout is None:
         raise UnsupportedError("an action parameter outside an action")
     width = emit.action_layout.widths_bits[index]
+    assumed = emit.shared.assumed
+    if assumed is not None and emit.action is not None:
+        known = assumed.argument(emit.action, index)
+        if known is not None:
+            return constant(width, known)
     size = native_bytes(width)
     address = emit.address(emit.action_data, emit.action_layout.offsets[index])
     return emit.resize(emit.load(address, integer(size * 8), min(size, 8)), width)

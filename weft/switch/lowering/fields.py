@@ -19,6 +19,8 @@ class HeaderPlace:
     siblings: tuple[HeaderPlace, ...] = ()
     large: bool = False
     """Whether writes must be recorded, so that it is cleared for the next packet."""
+    name: str | None = None
+    """None for one that is chosen at run time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +39,10 @@ def header_place(emit: Emitter, name: str) -> HeaderPlace:
     """The place of the instance called `name`."""
     layout = emit.layout
     siblings = tuple(
-        HeaderPlace(layout.blocks[other], _block_address(emit, other)) for other in layout.union_siblings.get(name, ())
+        HeaderPlace(layout.blocks[other], _block_address(emit, other), name=other)
+        for other in layout.union_siblings.get(name, ())
     )
-    return HeaderPlace(layout.blocks[name], _block_address(emit, name), siblings, layout.is_large(name))
+    return HeaderPlace(layout.blocks[name], _block_address(emit, name), siblings, layout.is_large(name), name)
 
 
 def _block_address(emit: Emitter, name: str) -> Value:
@@ -61,12 +64,22 @@ def field_place(emit: Emitter, field: FieldRef) -> FieldPlace:
     if emit.lane is not None and field in emit.lane.fields:
         # The loop has recorded that it writes to a large header.
         address = emit.lane_address(address, emit.lane.fields[field])
-        return FieldPlace(HeaderPlace(block, address), slot, alone=True)
-    return FieldPlace(HeaderPlace(block, address, large=large), slot)
+        return FieldPlace(HeaderPlace(block, address, name=field.header), slot, alone=True)
+    return FieldPlace(HeaderPlace(block, address, large=large, name=field.header), slot)
 
 
 def note_write(emit: Emitter, header: HeaderPlace) -> None:
-    """Record a write to a large header."""
+    """Record a write to a header, at run time for a large one."""
+    in_place = emit.shared.in_place
+    if in_place is not None and header.block.wire:
+        number = in_place.number_written(header.name)
+        if number is not None:
+            written = emit.builder.or_(emit.load_state("headers_written"), I32(1 << number))
+            emit.store_state("headers_written", written)
+    _note_large(emit, header)
+
+
+def _note_large(emit: Emitter, header: HeaderPlace) -> None:
     if not header.large:
         return
 
@@ -88,20 +101,31 @@ def is_valid(emit: Emitter, header: HeaderPlace) -> Value:
     return emit.builder.icmp_unsigned("!=", flag, I8(0))
 
 
-def set_valid(emit: Emitter, header: HeaderPlace) -> None:
+def set_valid(emit: Emitter, header: HeaderPlace, *, extracted: bool = False) -> None:
     """Mark valid, which makes the other members of a union invalid."""
     if not header.block.wire:
         return
     for sibling in header.siblings:
         set_invalid(emit, sibling)
-    note_write(emit, header)
+    if extracted:
+        _note_large(emit, header)
+    else:
+        note_write(emit, header)
+        note_move(emit)
     emit.store(I8(1), emit.address(header.address, header.block.valid_offset))
 
 
 def set_invalid(emit: Emitter, header: HeaderPlace) -> None:
     """Mark invalid; as in BMv2, its fields keep their values."""
     if header.block.wire:
+        note_move(emit)
         emit.store(I8(0), emit.address(header.address, header.block.valid_offset))
+
+
+def note_move(emit: Emitter) -> None:
+    """Record that the packet's headers are no longer those that were parsed."""
+    if emit.shared.in_place is not None:
+        emit.store_state("headers_moved", I32(1))
 
 
 def clear_fields(emit: Emitter, header: HeaderPlace) -> None:

@@ -24,7 +24,8 @@ from weft.engine import _core
 from weft.switch.bmv2json import Program
 from weft.switch.coverage.counts import Counts
 from weft.switch.lowering import bounds
-from weft.switch.lowering.shape import FUNCTIONS, ProgramShape
+from weft.switch.lowering.assumptions import Assumptions
+from weft.switch.lowering.shape import FUNCTIONS, SPECIALISED_FUNCTIONS, ProgramShape
 from weft.switch.lowering.target_cpu import target_cpu
 
 OPTIMISATION_LEVEL = 1
@@ -35,40 +36,66 @@ _STORE = Store("code")
 RECENT_PROGRAMS = 16
 """Most compiled programs kept without a switch that runs them, as a controller may push pipelines forever."""
 
-_compiled: WeakValueDictionary[tuple[str, bool, bool, bool], CompiledProgram] = WeakValueDictionary()
+_compiled: WeakValueDictionary[tuple[str, bool, bool, bool, str], CompiledProgram] = WeakValueDictionary()
 _recent: deque[CompiledProgram] = deque(maxlen=RECENT_PROGRAMS)
 _lock = threading.RLock()
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class CompiledProgram:
-    """A program in machine code, shared by all switches; `native` is for `_core.Switch.load`."""
+    """A program in machine code, shared by all switches; `native` is for `_core.Switch.load`.
+
+    `addresses` are those of its functions, as long as `native` lives.
+    """
 
     program: Program
     shape: ProgramShape
     native: Any
+    addresses: dict[str, int]
 
 
-def compile_program(program: Program, *, instrumented: bool = False, counts: Counts | None = None) -> CompiledProgram:
+def compile_program(
+    program: Program,
+    *,
+    instrumented: bool = False,
+    counts: Counts | None = None,
+    assumed: Assumptions | None = None,
+) -> CompiledProgram:
     """Lower and compile `program`, or return the cached result for the same document.
 
     Raises UnsupportedError, with the place, for features that the native switch lacks. `instrumented` code reports to a
-    trace (switch/trace) and may replace plain code while it runs; so may code that keeps `counts`.
+    trace (switch/trace) and may replace plain code while it runs; so may code that keeps `counts`. Code with `assumed`
+    contents of tables is for `_core.Switch.specialise`.
     """
     with _lock:
-        key = program.content_hash, instrumented, counts is not None, bounds.requested()
+        key = program.content_hash, instrumented, counts is not None, bounds.requested(), _text_of(assumed)
         compiled = _compiled.get(key)
         if compiled is None:
-            compiled = _compiled[key] = _compile(program, instrumented, counts)
+            compiled = _compiled[key] = _compile(program, instrumented, counts, assumed)
             _recent.append(compiled)
         return compiled
 
 
-def _compile(program: Program, instrumented: bool, counts: Counts | None) -> CompiledProgram:
+def is_compiled(program: Program, assumed: Assumptions) -> bool:
+    """Whether `compile_program` finds the code with these assumptions in the cache."""
+    return _STORE.read(_key(program, False, None, assumed)) is not None
+
+
+def _text_of(assumed: Assumptions | None) -> str:
+    return "" if assumed is None else assumed.to_text()
+
+
+def _key(program: Program, instrumented: bool, symbol: str | None, assumed: Assumptions | None) -> str:
+    variant = str(instrumented), str(symbol), str(bounds.requested()), _text_of(assumed)
+    return _STORE.key(program.content_hash, *variant, *_environment())
+
+
+def _compile(
+    program: Program, instrumented: bool, counts: Counts | None, assumed: Assumptions | None
+) -> CompiledProgram:
     machine = _machine()
     symbol = None if counts is None else counts.symbol
-    variant = str(instrumented), str(symbol), str(bounds.requested())
-    key = _STORE.key(program.content_hash, *variant, *_environment())
+    key = _key(program, instrumented, symbol, assumed)
     entry = _STORE.read(key)
     if entry is not None:
         shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]
@@ -77,15 +104,21 @@ def _compile(program: Program, instrumented: bool, counts: Counts | None) -> Com
         from weft.switch.lowering.program import lower_program
 
         with collector_paused():
-            lowered = lower_program(program, instrumented=instrumented, counts=symbol)
+            lowered = lower_program(program, instrumented=instrumented, counts=symbol, assumed=assumed)
         shape, code = lowered.shape, machine.emit_object(_optimise(lowered.ir_text, machine))
         _STORE.write(key, {"shape": json.dumps(shape.to_json()).encode(), "code": code})
     if counts is not None:
         llvm.add_symbol(counts.symbol, counts.address)
     engine = _link(code, machine)
-    addresses = {name: engine.get_function_address(name) for name in FUNCTIONS}
-    native = _core.SwitchProgram(functions=addresses, code=engine, **shape.runtime)
-    return CompiledProgram(program, shape, native)
+    if assumed is None:
+        addresses = {name: engine.get_function_address(name) for name in FUNCTIONS}
+        native = _core.SwitchProgram(functions=addresses, code=engine, **shape.runtime)
+        return CompiledProgram(program, shape, native, addresses)
+    plain = compile_program(program)
+    addresses = plain.addresses | {name: engine.get_function_address(name) for name in SPECIALISED_FUNCTIONS}
+    contents = assumed.contents(program)
+    native = _core.SwitchProgram(functions=addresses, code=(engine, plain), **shape.runtime, assumed=contents)
+    return CompiledProgram(program, shape, native, addresses)
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from weft.switch.lowering import stacks
 from weft.switch.lowering.emitter import I1, I32, I64, POINTER, Emitter, Value, constant
 from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.expressions import lookahead_bytes, lower, lower_condition
-from weft.switch.lowering.fields import HeaderPlace, header_place, set_valid
+from weft.switch.lowering.fields import HeaderPlace, header_place, note_move, set_valid
 from weft.switch.lowering.layout import bytes_for
 from weft.switch.lowering.primitives import assign, emit_primitives
 from weft.switch.lowering.tracing import counting, report
@@ -106,6 +106,8 @@ class ParserLowering:
             self._require(emit.builder.icmp_unsigned("!=", steps, I32(0)), "ParserTimeout")
             emit.store(emit.builder.sub(steps, I32(1)), self._steps, 4)
         report(emit, StateEntered(state.name))
+        if emit.shared.in_place is not None and state.name in emit.shared.in_place.out_of_order:
+            note_move(emit)
         for operation in state.operations:
             match operation:
                 case bmv2json.Extract():
@@ -162,13 +164,20 @@ class ParserLowering:
         else:
             self._check_lookahead(lookahead_bytes(operation.length_bits))
             self._extract_variable(place, lower(emit, operation.length_bits, 64))
-        set_valid(emit, place)
+        set_valid(emit, place, extracted=True)
+        self._note_position(place, before)
         if emit.shared.places is not None:
             extracted = emit.address(self._data, emit.builder.zext(before, I64))
             size = emit.builder.sub(self._at(), before)
             report(emit, Extracted(operation), [index], extracted, size)
         if stack is not None:
             stacks.set_next_index(emit, stack, emit.builder.add(stacks.next_index(emit, stack), I32(1)))
+
+    def _note_position(self, place: HeaderPlace, at: Value) -> None:
+        """Store where in the packet a header begins that pipelines write to."""
+        emit, in_place = self._emit, self._emit.shared.in_place
+        if in_place is not None and in_place.usable and place.name is not None and place.name in in_place.names:
+            emit.store(emit.resize(at, 16), position_address(emit, in_place.names.index(place.name)), 2)
 
     def _require_room(self, stack: stacks.AnyStack) -> None:
         room = self._emit.builder.icmp_unsigned("<", stacks.next_index(self._emit, stack), I32(stack.size))
@@ -296,6 +305,11 @@ class ParserLowering:
             emit.shared.constant_bytes(mask.to_bytes(size, "big")),
             I32(size),
         )
+
+
+def position_address(emit: Emitter, number: int) -> Value:
+    """The address of the position (u16) of a header in the packet, by its number in `HeadersInPlace.names`."""
+    return emit.address(emit.state, emit.shared.abi["PacketState.positions"] + 2 * number)
 
 
 def _has_loops(parser: bmv2json.Parser) -> bool:

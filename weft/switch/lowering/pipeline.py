@@ -14,7 +14,13 @@ from weft.switch.lowering.expressions import lower, lower_condition
 from weft.switch.lowering.fields import field_place, store_field
 from weft.switch.lowering.layout import Temporary
 from weft.switch.lowering.primitives import emit_primitives, may_leave_early
-from weft.switch.lowering.tables import action_arguments, action_number, apply_table, count_miss
+from weft.switch.lowering.tables import (
+    action_arguments,
+    action_number,
+    apply_table,
+    count_miss,
+    default_arguments,
+)
 from weft.switch.lowering.tracing import count_outcome, report, report_lookup
 from weft.switch.trace.places import Branched, action_place, choice_place
 
@@ -54,6 +60,7 @@ class Actions:
             size_bytes = self._shared.layout.temporaries_bytes[kind]
             emit.temporaries[kind] = emit.extent(address, size_bytes, "its pipeline's temporaries")
         emit.place = f"action '{action.name}'"
+        emit.action = action
         emit.action_layout = self._shared.action_data[action.id]
         emit.action_data = emit.extent(function.args[2], emit.action_layout.size_bytes, "its data")
         end = emit.block("end")
@@ -151,12 +158,19 @@ class PipelineLowering:
             self._note_drop(table.name, action, None)
             self._call(action, POINTER(None), self._next(table, action, None))
             return
+        assumed = emit.shared.assumed
+        always = None if assumed is None else assumed.default_of(table)
+        if always is not None:
+            self._always_missed(table, always)
+            return
         # Where a miss does nothing the default entry, another cache line, is not read.
         missed = emit.block("missed") if table.misses_do_nothing else None
         result = apply_table(emit, table, missed)
         nothing = emit.block("no_action")
         choice = emit.builder.switch(action_number(emit, result.action), nothing)
         for action in table.actions:
+            if assumed is not None and not assumed.uses(action):
+                continue
             block = emit.block("action")
             choice.add_case(I32(action.id), block)
             emit.continue_in(block)
@@ -175,6 +189,18 @@ class PipelineLowering:
             action = table.default_entry.action
             self._count_choice(table, action)
             self._call(action, POINTER(None), self._next(table, action, constant(1, 0)))
+
+    def _always_missed(self, table: Table, action: Action) -> None:
+        """A table without entries: its default action, whose data are read only where they may differ."""
+        emit = self._emit
+        if table.with_counters:
+            count_miss(emit, table)
+        missed = constant(1, 0)
+        self._note_drop(table.name, action, missed if table.key else None)
+        assumed = emit.shared.assumed
+        assert assumed is not None
+        data = default_arguments(emit, table) if assumed.varies(action) else POINTER(None)
+        self._call(action, data, self._next(table, action, missed))
 
     def _note_drop(self, node: str, action: Action, hit: Value | None) -> None:
         """Store the site of an action that may mark the packet to be dropped in its state; others cost nothing."""

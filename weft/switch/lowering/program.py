@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -10,14 +11,16 @@ from llvmlite import ir
 
 from weft.engine import _core
 from weft.errors import translated
-from weft.switch.bmv2json import Constant, Deparser, FieldList, FieldRef, MatchKind, Program, Table
+from weft.switch.bmv2json import Constant, Deparser, FieldList, FieldRef, MatchKind, Parser, Program, Table
 from weft.switch.drop_sites import drop_sites
 from weft.switch.lowering import bounds, checksums, intrinsics
-from weft.switch.lowering.deparser import emit_deparser, emit_finish
+from weft.switch.lowering.assumptions import Assumptions
+from weft.switch.lowering.deparser import emit_deparser, emit_finish, emit_in_place
 from weft.switch.lowering.emitter import I32, I64, POINTER, VOID, Emitter, ModuleContext, Value
 from weft.switch.lowering.errors import UnsupportedError
 from weft.switch.lowering.expressions import lower
 from weft.switch.lowering.fields import field_place, load_field, store_big_endian, store_field
+from weft.switch.lowering.in_place import headers_in_place
 from weft.switch.lowering.layout import (
     action_data_layout,
     bytes_for,
@@ -49,11 +52,14 @@ class LoweredProgram:
     shape: ProgramShape
 
 
-def lower_program(program: Program, *, instrumented: bool = False, counts: str | None = None) -> LoweredProgram:
+def lower_program(
+    program: Program, *, instrumented: bool = False, counts: str | None = None, assumed: Assumptions | None = None
+) -> LoweredProgram:
     """Lower `program`. Raises UnsupportedError, with the place, for features that the native switch lacks.
 
     An `instrumented` program reports its steps to a trace; it has the same shape as the plain one. With `counts`, a
-    symbol, it counts its places there instead.
+    symbol, it counts its places there instead. Code that has `assumed` contents of tables is right only as long as they
+    hold; its shape is that of the plain program, but for the tables that it looks up.
     """
     abi = _core.switch_abi()
     found = temporaries(program)
@@ -83,8 +89,13 @@ def lower_program(program: Program, *, instrumented: bool = False, counts: str |
         places=Places(program) if instrumented or counts is not None else None,
         drop_sites={key: number for number, key in enumerate(drop_sites(program), 1)},
         counts=counts,
+        assumed=assumed,
     )
-    _emit_functions(shared)
+    if assumed is None:
+        _emit_functions(shared)
+    else:
+        shared.in_place = headers_in_place(_parser(program), _deparser(program), layout, abi["kPositions"])
+        _emit_usual_way(shared)
     runtime = {
         "state_bytes": layout.size_bytes,
         "cleared_bytes": layout.cleared_bytes,
@@ -93,8 +104,7 @@ def lower_program(program: Program, *, instrumented: bool = False, counts: str |
         "max_headers_bytes": _max_headers_bytes(shared),
         "max_digest_bytes": max((_digest_bytes(item) for item in program.learn_lists.values()), default=0),
         "max_action_data_bytes": max((item.size_bytes for item in shared.action_data.values()), default=0),
-        "tables": _table_shapes(program),
-        "looked_up_tables": sum(not table.has_fixed_action for table in program.tables.values()),
+        "tables": _table_shapes(program, assumed),
         "action_profile_count": len(program.action_profiles),
         "registers_bytes": registers_bytes,
         "counter_count": counters[1],
@@ -132,13 +142,12 @@ def _offsets(sizes: dict[str, int]) -> tuple[dict[str, int], int]:
     return offsets, total
 
 
-def _table_shapes(program: Program) -> list[dict[str, Any]]:
+def _table_shapes(program: Program, assumed: Assumptions | None) -> list[dict[str, Any]]:
     profiles = {name: index for index, name in enumerate(program.action_profiles)}
     return [
         {
             "name": table.name,
-            "reads_default_entry": not table.has_fixed_action and (table.with_counters or not table.misses_do_nothing),
-            "reads_default_action": not table.has_fixed_action and not table.misses_do_nothing,
+            **_reads(table, assumed),
             "key_bytes": key_bytes(table),
             "ranges": [
                 (offset, bytes_for(key.field.width_bits))
@@ -152,11 +161,28 @@ def _table_shapes(program: Program) -> list[dict[str, Any]]:
     ]
 
 
+def _reads(table: Table, assumed: Assumptions | None) -> dict[str, bool]:
+    """Return what code reads of a table: anything, the default entry, and its action."""
+    always = None if assumed is None else assumed.default_of(table)
+    looked_up = not table.has_fixed_action
+    if always is None or assumed is None:
+        action = looked_up and not table.misses_do_nothing
+        entry = action or (looked_up and table.with_counters)
+    else:
+        action = looked_up and assumed.varies(always)
+        looked_up = entry = looked_up and (action or table.with_counters)
+    return {"looked_up": looked_up, "reads_default_entry": entry, "reads_default_action": action}
+
+
 def _action_data_bytes(table: Table) -> int:
     """Return the most bytes that the data of an entry's direct action takes."""
     if table.action_profile is not None:
         return 0
     return max((action_data_layout(action).size_bytes for action in table.actions), default=0)
+
+
+def _parser(program: Program) -> Parser | None:
+    return program.parsers.get("parser") or next(iter(program.parsers.values()), None)
 
 
 def _deparser(program: Program) -> Deparser | None:
@@ -191,6 +217,70 @@ def _emit_functions(shared: ModuleContext) -> None:
     _pack_digest(shared)
 
 
+def _emit_usual_way(shared: ModuleContext) -> None:
+    """Emit the two functions of specialised code; all else is left to the plain program's."""
+    actions = Actions(shared)
+    ingress = _part(shared, "ingress", lambda emit: _ingress(emit, actions))
+    egress = _part(shared, "egress", lambda emit: _egress(emit, actions))
+    finish = _part(shared, "finish", _finish)
+    # After what writes to headers: the parser notes where those begin.
+    in_place = shared.in_place
+    known = [] if in_place is None else list(in_place.names)
+    parse = _part(shared, "parse", _parse_new)
+    if in_place is not None and in_place.names != known:  # a state assigns to a header, maybe one extracted before
+        in_place.usable = False
+    _arrive(shared, parse, ingress)
+    _send(shared, egress, finish)
+
+
+def _part(shared: ModuleContext, name: str, body: Callable[[Emitter], None]) -> Any:
+    function = _function(shared, name, VOID, [POINTER, POINTER])
+    function.linkage = "internal"
+    function.attributes.add("alwaysinline")
+    body(Emitter(shared, function, function.args[0], function.args[1]))
+    return function
+
+
+def _arrive(shared: ModuleContext, parse: Any, ingress: Any) -> None:
+    """uint32_t arrive(PacketState*, SwitchContext*)."""
+    function = _function(shared, "arrive", I32, [POINTER, POINTER])
+    emit = Emitter(shared, function, *function.args)
+    emit.call(parse, [emit.state, emit.context])
+    failed = emit.builder.icmp_unsigned("!=", emit.load_state("parser_error"), I32(0))
+    with emit.when(failed, likely=False):
+        shortened = emit.builder.icmp_unsigned("!=", emit.load_state("virtual_bytes"), I32(0))
+        with emit.when(shortened):
+            emit.builder.ret(I32(shared.abi["kWriteOut"]))
+    aborted = emit.builder.icmp_unsigned("!=", emit.load_state("abort_reason"), I32(0))
+    with emit.when(aborted, likely=False):
+        emit.builder.ret(I32(0))
+    emit.call(ingress, [emit.state, emit.context])
+    emit.builder.ret(I32(0))
+
+
+def _send(shared: ModuleContext, egress: Any, finish: Any) -> None:
+    """uint32_t send(PacketState*, SwitchContext*)."""
+    function = _function(shared, "send", I32, [POINTER, POINTER])
+    emit = Emitter(shared, function, *function.args)
+    emit.call(egress, [emit.state, emit.context])
+    asked = emit.builder.icmp_unsigned("==", emit.load_state("egress_spec"), emit.load_context("drop_port", I32))
+    first = shared.abi["PacketState.multicast_group"]
+    words = [emit.load(emit.address(emit.state, first + 8 * number), I64, 8) for number in range(4)]
+    more = emit.builder.icmp_unsigned("!=", functools.reduce(emit.builder.or_, words), I64(0))
+    with emit.when(emit.builder.or_(asked, more), likely=False):
+        emit.builder.ret(I32(shared.abi["kAsks"]))
+    emit.call(finish, [emit.state, emit.context])
+    in_place = shared.in_place
+    if in_place is not None and in_place.usable:
+        moved = emit.builder.icmp_unsigned("!=", emit.load_state("headers_moved"), I32(0))
+        with emit.when(moved, likely=False):
+            emit.builder.ret(I32(shared.abi["kMoved"]))
+        emit_in_place(emit, in_place.names)
+        emit.builder.ret(I32(shared.abi["kInPlace"]))
+    else:
+        emit.builder.ret(I32(shared.abi["kMoved"]))
+
+
 def _function(shared: ModuleContext, name: str, result: Any, arguments: list[Any]) -> Any:
     function = ir.Function(shared.module, ir.FunctionType(result, arguments), name)
     mark_arguments(function)
@@ -221,7 +311,16 @@ def _parse(emit: Emitter) -> None:
     newly_arrived = emit.builder.icmp_unsigned("==", emit.load_state("instance_type"), I32(0))
     with emit.when(newly_arrived, likely=True):
         intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
-    parser = emit.program.parsers.get("parser") or next(iter(emit.program.parsers.values()), None)
+    _run_parser(emit)
+
+
+def _parse_new(emit: Emitter) -> None:
+    intrinsics.take_in(emit, intrinsics.INGRESS_INPUT)
+    _run_parser(emit)
+
+
+def _run_parser(emit: Emitter) -> None:
+    parser = _parser(emit.program)
     if parser is None:
         emit.builder.ret_void()
         return

@@ -20,6 +20,9 @@ FUNCTIONS = (
 )
 """Entry points of a compiled program (SwitchProgram in switch/program.hpp)."""
 
+SPECIALISED_FUNCTIONS = ("arrive", "send")
+"""Entry points of specialised code, which has the plain program's for the rest."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProgramShape:

@@ -55,6 +55,14 @@ def count_miss(emit: Emitter, table: Table) -> None:
     count_packet(emit, emit.address(default, emit.shared.abi["EntryView.counter"]))
 
 
+def default_arguments(emit: Emitter, table: Table) -> Value:
+    """The address of the data of the default entry's action."""
+    default = _default_entry(emit, _view(emit, table))
+    action = emit.load(emit.address(default, emit.shared.abi["EntryView.action"]), POINTER, 8)
+    emit.extent(action, emit.shared.abi["sizeof(ActionData)"], "the default entry's action")
+    return action_arguments(emit, action)
+
+
 def _view(emit: Emitter, table: Table) -> Value:
     """The table's TableView."""
     view_bytes = emit.shared.abi["sizeof(TableView)"]

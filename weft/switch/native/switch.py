@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import Any
 
 from weft.engine import _core
@@ -36,6 +37,22 @@ from weft.switch.native.replication import Replication
 from weft.switch.native.running import RunningProgram
 from weft.switch.native.trace import NativeTrace
 from weft.switch.native.value_sets import ValueSets
+
+
+@dataclass(frozen=True, slots=True)
+class CodeInUse:
+    """Machine code of a switch.
+
+    Attributes:
+        is_specialised: whether it takes contents of tables for granted (`specialise`).
+        generalisations: how often a write has ended that.
+        writes: to tables and members of action profiles since the program was loaded.
+
+    """
+
+    is_specialised: bool
+    generalisations: int
+    writes: int
 
 
 class NativeSwitch:
@@ -104,6 +121,11 @@ class NativeSwitch:
             for port in self._failover.ports_down:
                 self._set_watch_port_up(port, False)
             self._entries.start()
+
+    @property
+    def code(self) -> CodeInUse:
+        """The machine code in use."""
+        return CodeInUse(*self.native.code) if self._running.is_loaded else CodeInUse(False, 0, 0)
 
     def atomically(self) -> AbstractContextManager[Any]:
         """Process no packets while inside."""
