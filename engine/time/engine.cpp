@@ -154,21 +154,29 @@ void Engine::run_real_until(TimePs time) {
   }
 }
 
+inline void Engine::serve(EventQueue::First first) {
+  if (first.time > sample_due_ps_) [[unlikely]] {
+    sample_due_ps_ = sample_taker_->take_samples(first.time);
+    first = events_.first();
+  }
+  now_ = std::max(now_, first.time);
+  ++events_served_;
+  const TimerAction action = events_.take(first);
+  action.function(action.object);
+}
+
 size_t Engine::serve_batch(TimePs limit) {
   size_t served = 0;
   TimePs wall = 0;
-  while (served < kBatchEvents && !events_.empty() && events_.next_time() <= limit && !stop_requested_) {
+  while (served < kBatchEvents && !stop_requested_) {
+    const EventQueue::First first = events_.first();
+    if (!first.exists() || first.time > limit) break;
     if (is_real()) {
       if (served % kEventsPerWallReading == 0) wall = wall_now();
-      lateness_->record(wall - events_.next_time());
+      lateness_->record(wall - first.time);
     }
-    if (events_.next_time() > sample_due_ps_) [[unlikely]]
-      sample_due_ps_ = sample_taker_->take_samples(events_.next_time());
-    now_ = std::max(now_, events_.next_time());
     ++served;
-    ++events_served_;
-    const TimerAction action = events_.pop();
-    action.function(action.object);
+    serve(first);
   }
   return served;
 }
@@ -178,14 +186,7 @@ void Engine::serve_until(TimePs limit) {
     explicit Served(Engine* engine) { engine_served_here = engine; }
     ~Served() { engine_served_here = nullptr; }
   } served(this);
-  for (TimePs next_ps = events_.next_time(); next_ps <= limit; next_ps = events_.next_time()) {
-    if (next_ps > sample_due_ps_) [[unlikely]]
-      sample_due_ps_ = sample_taker_->take_samples(next_ps);
-    now_ = std::max(now_, next_ps);
-    ++events_served_;
-    const TimerAction action = events_.pop();
-    action.function(action.object);
-  }
+  for (EventQueue::First first = events_.first(); first.time <= limit; first = events_.first()) serve(first);
 }
 
 void Engine::fetch(PrefetchStep step) const {

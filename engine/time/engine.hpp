@@ -204,6 +204,7 @@ class Engine {
   void run_real_until(TimePs time);
   TimePs poll_all();
   void flush_all();
+  void serve(EventQueue::First first);
   size_t serve_batch(TimePs limit);
   void sleep_until(TimePs deadline);
   void require_no_thread(const char* what) const;

@@ -1,6 +1,7 @@
 #include "time/event_queue.hpp"
 
 #include <stdexcept>
+#include <string>
 
 #include "memory/prefetch.hpp"
 
@@ -8,11 +9,18 @@ namespace weft {
 
 namespace {
 constexpr uint32_t kArity = 4;
-}
+}  // namespace
+
+EventQueue::EventQueue()
+    : width_bits_(kSpanBits - std::countr_zero(kFewestBuckets)), heads_(kFewestBuckets, kNoSlot) {}
 
 Timer::Timer(EventQueue& queue, TimerAction action) : queue_(queue), slot_(queue.add_timer(action)) {}
 
 Timer::~Timer() { queue_.remove_timer(slot_); }
+
+TimerSlot::TimerSlot(EventQueue& queue, TimerAction action) : slot_(queue.add_timer(action)) {}
+
+void TimerSlot::give_back(EventQueue& queue) { queue.remove_timer(slot_); }
 
 uint64_t EventQueue::reserve_rank() {
   if (next_rank_ >= kRanks) throw std::length_error("an event queue has at most 2^24 ranks");
@@ -23,14 +31,16 @@ uint32_t EventQueue::add_timer(TimerAction action) {
   if (!free_slots_.empty()) {
     const uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
-    actions_[slot] = action;
+    slots_[slot].action = action;
     return slot;
   }
-  if (actions_.size() >= kMaxTimers) throw std::length_error("an event queue holds at most 2^22 timers");
-  actions_.push_back(action);
-  heap_index_.push_back(kNotQueued);
-  free_slots_.reserve(actions_.size());  // so that remove_timer(), called by destructors, never allocates
-  return static_cast<uint32_t>(actions_.size() - 1);
+  if (slots_.size() >= kMaxTimers)
+    throw std::length_error("an event queue holds at most " + std::to_string(kMaxTimers) + " timers");
+  slots_.push_back({.action = action});
+  places_.push_back(kNotInHeap);
+  free_slots_.reserve(slots_.size());  // so that remove_timer(), called by destructors, never allocates
+  if (slots_.size() > bucket_count_ && bucket_count_ < kMostBuckets) add_buckets();
+  return static_cast<uint32_t>(slots_.size() - 1);
 }
 
 void EventQueue::remove_timer(uint32_t slot) {
@@ -41,44 +51,99 @@ void EventQueue::remove_timer(uint32_t slot) {
 void EventQueue::fetch() const {
   // Of so many most stay as they are from one visit to the next.
   constexpr size_t kMostTimers = 512;
-  if (actions_.size() > kMostTimers) return;
-  prefetch<CacheLevel::kSecond>(heap_.data(), heap_.size() * sizeof(Entry));
-  prefetch<CacheLevel::kSecond>(heap_index_.data(), heap_index_.size() * sizeof(uint32_t));
-  prefetch<CacheLevel::kSecond>(actions_.data(), actions_.size() * sizeof(TimerAction));
-}
-
-void EventQueue::move(uint32_t slot, Entry entry) {
-  if (vacant_) fill_top();
-  const uint32_t index = heap_index_[slot];
-  if (entry.before(heap_[index]))
-    sift_up(index, entry);
-  else
-    sift_down(index, entry);
+  // What is due later waits; its first entries are compared with.
+  constexpr size_t kFirstEntries = 1 + kArity;
+  if (slots_.size() > kMostTimers) return;
+  prefetch<CacheLevel::kSecond>(heads_.data(), heads_.size() * sizeof(uint32_t));
+  prefetch<CacheLevel::kSecond>(slots_.data(), slots_.size() * sizeof(Slot));
+  prefetch<CacheLevel::kSecond>(places_.data(), places_.size() * sizeof(uint32_t));
+  prefetch<CacheLevel::kSecond>(heap_.data(), std::min(heap_.size(), kFirstEntries) * sizeof(Entry));
 }
 
 void EventQueue::cancel(uint32_t slot) {
-  if (heap_index_[slot] == kNotQueued) return;
-  if (vacant_) fill_top();
-  erase_at(heap_index_[slot]);
-}
-
-void EventQueue::fill_top() {
-  vacant_ = false;
-  const Entry last = heap_.back();
-  heap_.pop_back();
-  if (!heap_.empty()) sift_down(0, last);
-}
-
-void EventQueue::erase_at(uint32_t index) {
-  const Entry removed = heap_[index];
-  heap_index_[removed.slot()] = kNotQueued;
-  const Entry last = heap_.back();
-  heap_.pop_back();
-  if (index == heap_.size()) return;
-  if (last.before(removed))
-    sift_up(index, last);
+  if (!is_armed(slot)) return;
+  if (const uint32_t index = places_[slot]; index == kNotInHeap)
+    remove_near(slot);
   else
-    sift_down(index, last);
+    erase_far(index);
+  slots_[slot].entry.sequence_and_slot = kIdle;
+}
+
+void EventQueue::move(uint32_t slot, TimePs time, uint64_t sequence) {
+  cancel(slot);
+  arm(slot, time, sequence);
+}
+
+// --- the calendar
+
+void EventQueue::add_behind(uint32_t head, uint32_t slot, Entry entry) {
+  uint32_t before = head;
+  for (int steps = 0; steps < kMostSteps; ++steps) {
+    Entry& other = slots_[before].entry;
+    const uint32_t next = other.slot();
+    if (next == kNoSlot || entry.before(slots_[next].entry)) {
+      other.set_slot(slot);
+      entry.set_slot(next);
+      slots_[slot].entry = entry;
+      return;
+    }
+    before = next;
+  }
+  add_far(slot, entry);
+}
+
+void EventQueue::remove_near(uint32_t slot) {
+  const Entry& removed = slots_[slot].entry;
+  const uint32_t bucket = bucket_at(number_of(removed.time) - base_);
+  if (heads_[bucket] == slot) {
+    set_head(bucket, removed.slot());
+    return;
+  }
+  uint32_t before = heads_[bucket];
+  while (slots_[before].entry.slot() != slot) before = slots_[before].entry.slot();
+  slots_[before].entry.set_slot(removed.slot());
+}
+
+// Twice as many, half as wide.
+void EventQueue::add_buckets() {
+  std::vector<uint32_t> near;
+  for (uint32_t slot = 0; slot < slots_.size(); ++slot)
+    if (is_armed(slot) && places_[slot] == kNotInHeap) near.push_back(slot);
+  bucket_count_ *= 2;
+  --width_bits_;
+  base_ *= 2;
+  heads_.assign(bucket_count_, kNoSlot);
+  occupied_.fill(0);
+  occupied_words_ = 0;
+  for (const uint32_t slot : near) {
+    const Entry entry = slots_[slot].entry;
+    slots_[slot].entry.sequence_and_slot = kIdle;
+    arm(slot, entry.time, entry.sequence_and_slot >> kSlotBits);
+  }
+}
+
+// --- the heap
+
+void EventQueue::add_far(uint32_t slot, Entry entry) {
+  slots_[slot].entry = entry;
+  entry.set_slot(slot);
+  heap_.push_back(entry);
+  sift_up(static_cast<uint32_t>(heap_.size() - 1), entry);
+  first_far_ = heap_.front();
+}
+
+void EventQueue::erase_far(uint32_t index) {
+  const Entry removed = heap_[index];
+  places_[removed.slot()] = kNotInHeap;
+  const Entry last = heap_.back();
+  heap_.pop_back();
+  if (index < heap_.size()) {
+    if (last.before(removed))
+      sift_up(index, last);
+    else
+      sift_down(index, last);
+  }
+  first_far_ = heap_.empty() ? kNone : heap_.front();
 }
 
 void EventQueue::sift_up(uint32_t index, Entry entry) {

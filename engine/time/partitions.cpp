@@ -192,7 +192,7 @@ void Partitions::serve_window(TimePs limit_ps) {
 
 void Partitions::serve_control() {
   now_ = std::max(now_, control_.next_time());
-  const TimerAction action = control_.pop();
+  const TimerAction action = control_.take(control_.first());
   action.function(action.object);
 }
 

@@ -115,30 +115,38 @@ class ModelTimers:
 
 
 TIMERS = 24
+MORE_TIMERS = 60
+UNITS_PS = st.sampled_from([1, 33_000, 700_000])
+"""Forty of them are within one bucket of the event queue's calendar, within the calendar, and beyond it."""
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("arm"), st.integers(0, TIMERS - 1), st.integers(0, 40)),
         st.tuples(st.just("cancel"), st.integers(0, TIMERS - 1), st.just(0)),
         st.tuples(st.just("run"), st.just(0), st.integers(0, 15)),
+        st.tuples(st.just("more timers"), st.just(0), st.just(0)),
     ),
     max_size=150,
 )
 
 
 @settings(deadline=None)
-@given(STEPS)
-def test_timers_fire_as_a_simple_model_says(steps: list[tuple[str, int, int]]) -> None:
+@given(STEPS, UNITS_PS)
+def test_timers_fire_as_a_simple_model_says(steps: list[tuple[str, int, int]], unit_ps: int) -> None:
+    """More timers than buckets make the calendar grow, with what is in it."""
     engine = Engine()
     model = ModelTimers(TIMERS)
     fired: list[tuple[int, int]] = []
     timers = [Timer(engine, lambda i=i: fired.append((engine.now_ps, i))) for i in range(TIMERS)]
     expected: list[tuple[int, int]] = []
     now_ps = 0
-    for action, timer, amount in [*steps, ("run", 0, 1000)]:
+    for action, timer, units in [*steps, ("run", 0, 1000)]:
+        amount = units * unit_ps
         if action == "arm":
             timers[timer].arm(now_ps + amount)
             model.arm(timer, now_ps + amount)
             assert timers[timer].deadline_ps == now_ps + amount
+        elif action == "more timers":
+            timers += [Timer(engine, lambda: None) for _ in range(MORE_TIMERS)]
         elif action == "cancel":
             timers[timer].cancel()
             model.cancel(timer)
@@ -161,9 +169,9 @@ DEEDS = st.lists(
 
 
 @settings(deadline=None)
-@given(st.lists(st.integers(0, 40), min_size=1, max_size=TIMERS), DEEDS)
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=TIMERS), DEEDS, UNITS_PS)
 def test_events_arm_and_cancel_as_a_simple_model_says(
-    first_ps: list[int], deeds: list[list[tuple[str, int, int]]]
+    first: list[int], deeds: list[list[tuple[str, int, int]]], unit_ps: int
 ) -> None:
     """Each served event performs the next actions, on its own timer or on others."""
     engine = Engine()
@@ -171,23 +179,23 @@ def test_events_arm_and_cancel_as_a_simple_model_says(
 
     def on_fire(number: int) -> None:
         fired.append((engine.now_ps, number))
-        for action, timer, amount in deeds[len(fired) - 1] if len(fired) <= len(deeds) else []:
+        for action, timer, units in deeds[len(fired) - 1] if len(fired) <= len(deeds) else []:
             if action == "arm":
-                timers[timer].arm(engine.now_ps + amount)
+                timers[timer].arm(engine.now_ps + units * unit_ps)
             else:
                 timers[timer].cancel()
 
     timers = [Timer(engine, partial(on_fire, i)) for i in range(TIMERS)]
     model = ModelTimers(TIMERS)
-    for number, time_ps in enumerate(first_ps):
-        timers[number].arm(time_ps)
-        model.arm(number, time_ps)
+    for number, units in enumerate(first):
+        timers[number].arm(units * unit_ps)
+        model.arm(number, units * unit_ps)
     expected: list[tuple[int, int]] = []
     while (event := model.pop()) is not None:
         expected.append(event)
-        for action, timer, amount in deeds[len(expected) - 1] if len(expected) <= len(deeds) else []:
+        for action, timer, units in deeds[len(expected) - 1] if len(expected) <= len(deeds) else []:
             if action == "arm":
-                model.arm(timer, event[0] + amount)
+                model.arm(timer, event[0] + units * unit_ps)
             else:
                 model.cancel(timer)
     engine.run()
