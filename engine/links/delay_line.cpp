@@ -1,43 +1,60 @@
 #include "links/delay_line.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "links/link.hpp"
 #include "links/pcap_writer.hpp"
 #include "memory/prefetch.hpp"
 #include "observe/probe.hpp"
+#include "time/outbox.hpp"
 #include "time/partition.hpp"
 
 namespace weft {
 
+// Both compilers lay such a class out as if it were a standard one.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+struct DelayLine::Layout {
+  static_assert(EventQueue::kRanks <= 1ull << 32, "rank_ has 32 bits");
+  static_assert(offsetof(DelayLine, capture_) == kCacheLineBytes, "a packet touches one cache line");
+};
+#pragma GCC diagnostic pop
+
 DelayLine::DelayLine(Engine& engine, const Link* link)
     : engine_(engine),
-      between_partitions_(link != nullptr && &link->engine() != &engine),
       timer_(engine.events(), member_action<&DelayLine::on_due>(this)),
-      rank_(engine.events().reserve_rank()),
+      rank_(static_cast<uint32_t>(engine.events().reserve_rank())),
+      between_partitions_(link != nullptr && &link->engine() != &engine),
       link_(link) {
   engine.conservation().add_holder(this, &DelayLine::count_held);
   if (engine.partition() != nullptr) engine.partition()->add_visited({this, &DelayLine::fetch});
 }
 
-DelayLine::~DelayLine() { take_all(); }
+DelayLine::~DelayLine() {
+  take_all();
+  timer_.give_back(engine_.events());
+}
 
-void DelayLine::take_in(PacketChain& batches) {
-  const bool fit = in_order_.empty() || in_order_.last_due_ps() <= batches.first_due_ps();
-  if (fit && batches.sorted() && overtaken_.empty()) [[likely]] {
-    in_order_.append(std::exchange(batches, {}));
+void DelayLine::take_in(OutboxBatch& batch) {
+  PacketChain& sent = batch.chain;
+  const bool fit = in_order_.empty() || in_order_.last_due_ps() <= sent.first_due_ps();
+  if (fit && batch.sorted && !has_overtaken()) [[likely]] {
+    in_order_.append(std::exchange(sent, {}));
   } else {
-    while (!batches.empty()) {
-      const TimePs due_ps = batches.first_due_ps();
-      add(batches.pop(), due_ps);
+    while (!sent.empty()) {
+      const TimePs due_ps = sent.first_due_ps();
+      add(sent.pop(), due_ps);
     }
   }
   wake();
 }
 
 void DelayLine::wake() {
-  if (const TimePs due_ps = first_due_ps(); due_ps != timer_.deadline()) timer_.arm(due_ps, rank_);
+  EventQueue& events = engine_.events();
+  if (const TimePs due_ps = first_due_ps(); due_ps != timer_.deadline(events))
+    timer_.arm(events, due_ps, rank_);
   // All other delay lines are woken before it comes.
   prefetch_packet<CacheLevel::kSecond>(in_order_.first());
 }
@@ -52,15 +69,18 @@ bool DelayLine::add_among(Packet* packet, TimePs due_ps) {
   const bool second_fits = second_back_ps <= due_ps;
   const bool to_first = first_fits && (!second_fits || first_back_ps >= second_back_ps);
   (to_first ? in_order_ : overtaken_).insert(packet, due_ps);
+  look_for_extras();
   return due_ps < first_before_ps;
 }
 
-TimePs DelayLine::first_due_ps() const {
-  return std::min(in_order_.first_due_ps(), overtaken_.first_due_ps());
-}
-
 inline PacketPtr DelayLine::pop_first() {
-  Packet* packet = (overtaken_.first_due_ps() < in_order_.first_due_ps() ? overtaken_ : in_order_).pop();
+  Packet* packet = nullptr;
+  if (extras_) [[unlikely]] {
+    packet = (overtaken_.first_due_ps() < in_order_.first_due_ps() ? overtaken_ : in_order_).pop();
+    look_for_extras();
+  } else {
+    packet = in_order_.pop();
+  }
   if (between_partitions_) engine_.packets().claim(*packet);
   return PacketPtr(packet);
 }
@@ -68,7 +88,7 @@ inline PacketPtr DelayLine::pop_first() {
 std::vector<PacketPtr> DelayLine::take_all() {
   std::vector<PacketPtr> packets;
   while (first_due_ps() != kNever) packets.push_back(pop_first());
-  timer_.cancel();
+  timer_.cancel(engine_.events());
   return packets;
 }
 
@@ -77,7 +97,7 @@ void DelayLine::fetch(const void* line, PrefetchStep step) {
   // About as many full frames as arrive between two visits of a partition.
   constexpr PrefetchStep kLastPacket = PrefetchStep::kThreeAway;
   const auto& self = *static_cast<const DelayLine*>(line);
-  if (step == PrefetchStep::kObject) prefetch<CacheLevel::kSecond>(line, sizeof(DelayLine));
+  if (step == PrefetchStep::kObject) prefetch<CacheLevel::kSecond>(line, kCacheLineBytes);
   if (step == PrefetchStep::kObject || step > kLastPacket) return;
   const Packet* packet = self.in_order_.first();
   for (int before = 1; before < static_cast<int>(step) && packet != nullptr; ++before)
@@ -95,13 +115,14 @@ void DelayLine::on_due() {
   PacketPtr packet = pop_first();
   // Few packets, those of other delay lines, come before it.
   prefetch_packet(in_order_.first());
-  if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(next_ps, rank_);
+  if (const TimePs next_ps = first_due_ps(); next_ps != kNever) timer_.arm(engine_.events(), next_ps, rank_);
   if (packet->damaged()) [[unlikely]] {
     drop_damaged(*packet);
     return;
   }
   packet->received_ps = engine_.now();
-  if (capture_ != nullptr) capture_->write(engine_.now(), *packet, CaptureDirection::kInbound);
+  if (extras_ && capture_ != nullptr) [[unlikely]]
+    capture_->write(engine_.now(), *packet, CaptureDirection::kInbound);
   node_->receive(port_, std::move(packet));
 }
 

@@ -2,6 +2,7 @@
 // with many packets on it costs the event queue one entry.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <utility>
@@ -19,6 +20,7 @@ namespace weft {
 
 class Link;
 class PcapWriter;
+struct OutboxBatch;
 
 // Arrivals of a delay line go before all other events of their time, delay lines among each other in the
 // order in which they were made. So the outcome does not depend on when a packet is pushed, only on when it
@@ -41,17 +43,20 @@ class alignas(64) DelayLine : public InCacheLines {
   // Delivers at due_ps, in the order of pushing at equal times. The node must be connected.
   void push(PacketPtr packet, TimePs due_ps) {
     packet->release_context();
-    if (add(packet.release(), due_ps)) timer_.arm(due_ps, rank_);
+    if (add(packet.release(), due_ps)) timer_.arm(engine_.events(), due_ps, rank_);
   }
   // For a delay line between partitions, by the worker that serves both: puts a packet on it that its pool
   // has parted with. Whether it is now the first: then wake() must come before it is due.
   bool push_from_other(Packet* packet, TimePs due_ps) { return add(packet, due_ps); }
   void wake();
-  // Takes in what another worker has sent, which leaves the chain empty, and wakes the delay line.
-  void take_in(PacketChain& batches);
+  // Takes in what another worker has sent, which leaves the batch empty, and wakes the delay line.
+  void take_in(OutboxBatch& batch);
   size_t size() const { return in_order_.size() + overtaken_.size(); }
   // Records every packet as it is delivered; null stops.
-  void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
+  void set_capture(std::shared_ptr<PcapWriter> capture) {
+    capture_ = std::move(capture);
+    look_for_extras();
+  }
   // Takes all packets off the delay line, in order of arrival; they are delivered no more.
   std::vector<PacketPtr> take_all();
   // Arrived with bits wrong, and dropped.
@@ -63,8 +68,8 @@ class alignas(64) DelayLine : public InCacheLines {
  private:
   // Whether it is now the first.
   bool add(Packet* packet, TimePs due_ps) {
-    if (overtaken_.empty() && (in_order_.empty() || in_order_.last_due_ps() <= due_ps)) [[likely]] {
-      const bool is_first = in_order_.empty();
+    const bool is_first = in_order_.empty();
+    if (!has_overtaken() && (is_first || in_order_.last_due_ps() <= due_ps)) [[likely]] {
       in_order_.push(packet, due_ps);
       return is_first;
     }
@@ -74,27 +79,38 @@ class alignas(64) DelayLine : public InCacheLines {
   // From another partition, packets are claimed for the engine's pool as they leave the delay line, when they
   // are in the processor's caches anyway.
   PacketPtr pop_first();
-  TimePs first_due_ps() const;
+  TimePs first_due_ps() const {
+    const TimePs due_ps = in_order_.first_due_ps();
+    return extras_ ? std::min(due_ps, overtaken_.first_due_ps()) : due_ps;
+  }
   void on_due();
+  bool has_overtaken() const { return extras_ && !overtaken_.empty(); }
+  void look_for_extras() { extras_ = capture_ != nullptr || !overtaken_.empty(); }
   void drop_damaged(const Packet& packet);
   // See Visited.
   static void fetch(const void* line, PrefetchStep step);
   static void count_held(const void* line, HeldPackets& held);
 
-  // What every packet needs comes first.
+  // What every packet needs is one cache line: in a large fabric it comes from memory for nearly every
+  // packet.
   Engine& engine_;
   Node* node_ = nullptr;
   PacketChain in_order_;
+  TimerSlot timer_;
+  uint32_t rank_;
   int port_ = 0;
   bool between_partitions_;
-  Timer timer_;
-  uint64_t rank_;
+  // What few delay lines have is looked at: a capture, or packets that have been overtaken.
+  bool extras_ = false;
+
   std::shared_ptr<PcapWriter> capture_;
   // Packets that a fault delays while those behind them come as always: with one fixed extra delay, each of
   // the two chains stays in order by itself.
   PacketChain overtaken_;
   const Link* link_;
   TrafficCounter damaged_;
+
+  struct Layout;
 };
 
 }  // namespace weft

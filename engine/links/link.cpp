@@ -118,17 +118,9 @@ void Link::set_faults(FaultConfig faults) {
   log_bit_intact_ = std::log1p(-faults.bit_error_rate);
 }
 
-void Link::transmit(PacketPtr packet, TimePs ready_ps) {
-  if (outbox_.delay_line == nullptr) [[unlikely]]
-    throw std::logic_error("a packet was sent on a link that is connected to nothing");
-  const TimePs arrival_ps = ready_ps + delay_ps_;
-  if (faulty_)
-    transmit_with_faults(std::move(packet), arrival_ps);
-  else
-    deliver(std::move(packet), arrival_ps);
-}
-
 void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
+  if (outbox_.delay_line == nullptr)
+    throw std::logic_error("a packet was sent on a link that is connected to nothing");
   // Always three draws, so that one probability does not shift the others' decisions. The first decides the
   // lost ones, and of the rest the corrupted ones.
   const double fate = rng_.uniform();
@@ -214,7 +206,7 @@ TrafficCounter Link::cut() {
 
 void Link::prefetch_far_end() const {
   if (outbox_.target == nullptr || outbox_.near)
-    prefetch<CacheLevel::kSecond>(outbox_.delay_line, 2 * kCacheLineBytes);
+    prefetch<CacheLevel::kSecond>(outbox_.delay_line, kCacheLineBytes);
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {

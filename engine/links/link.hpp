@@ -73,7 +73,13 @@ class alignas(64) Link {
   void join(size_t far_end);
   // The packet is ready for the far end at ready_ps (with its last bit, or its first where the link is
   // early), and gets there a delay later. Throws std::logic_error if the link is connected to nothing.
-  void transmit(PacketPtr packet, TimePs ready_ps);
+  void transmit(PacketPtr packet, TimePs ready_ps) {
+    const TimePs arrival_ps = ready_ps + delay_ps_;
+    if (outbox_.delay_line == nullptr || faulty_) [[unlikely]]
+      transmit_with_faults(std::move(packet), arrival_ps);
+    else
+      deliver(std::move(packet), arrival_ps);
+  }
 
   // The link fails: drops what is on it, and what has not left its sender whole, and counts it. The sending
   // port is taken down apart (TransmitPort::set_up). Where partitions are linked, between windows only
@@ -110,6 +116,7 @@ class alignas(64) Link {
   FarEnd far_end_at(Node& node, int port);
   void require_between_windows(const char* what) const;
   void drop(LinkDrop reason, const TrafficCounter& traffic);
+  // Throws as transmit().
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
   double damage_probability(const Packet& packet) const;
   void deliver(PacketPtr packet, TimePs arrival_ps) {

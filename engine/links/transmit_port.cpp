@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstddef>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -27,14 +28,25 @@ constexpr std::array<TrafficCounter PortCounters::*, kQueueDrops.size()> kDropCo
 
 }  // namespace
 
+// Both compilers lay such a class out as if it were a standard one.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Winvalid-offsetof"
+struct TransmitPort::Layout {
+  static_assert(offsetof(TransmitPort, source_) == kCacheLineBytes,
+                "what begins to send a packet is one cache line with the object's head");
+  static_assert(offsetof(TransmitPort, observer_) == 2 * kCacheLineBytes,
+                "a packet touches two cache lines of a port, and its class's");
+};
+#pragma GCC diagnostic pop
+
 TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
     : engine_(engine),
       link_(link),
       rate_(config.rate_bps),
-      serialiser_free_(engine.events(), member_action<&TransmitPort::on_serialiser_free>(this)),
-      queue_capacity_bytes_(config.queue_capacity_bytes),
-      last_class_(config.classes - 1),
+      last_class_(static_cast<int8_t>(config.classes - 1)),
       arrivals_serialised_(config.arrivals_serialised),
+      queue_capacity_bytes_(config.queue_capacity_bytes),
+      serialiser_free_(engine.events(), member_action<&TransmitPort::on_serialiser_free>(this)),
       round_robin_(config.quantum_bytes),
       config_(config) {
   if (config.classes < 1 || config.classes > kMaxClasses)
@@ -46,7 +58,7 @@ TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
     if (quantum_bytes != 0 && quantum_bytes < kSmallestQuantumBytes)
       throw std::invalid_argument("port quantum_bytes is " + std::to_string(quantum_bytes) +
                                   " (0 for strict priority, or 64 or more)");
-  dwrr_classes_ = round_robin_.members();
+  dwrr_classes_ = static_cast<uint8_t>(round_robin_.members());
   engine.conservation().add_holder(this, &TransmitPort::count_held);
   if (engine.partition() != nullptr) engine.partition()->add_visited({this, &TransmitPort::fetch});
 }
@@ -91,7 +103,7 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
   } else {
     const TimePs earliest_ps = begin_ps(now, *packet);
     queue.packets.push(Waiting(std::move(packet), now, arrival));
-    nonempty_classes_ |= 1u << priority_class;
+    set_nonempty(priority_class);
     start_if_idle(now, earliest_ps);
   }
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
@@ -112,7 +124,7 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
   engine_.schedule_at(whole_ps, [this, priority_class, waiting = std::move(waiting)]() mutable {
     if (up_) {
       classes_[static_cast<size_t>(priority_class)].packets.push(std::move(waiting));
-      nonempty_classes_ |= 1u << priority_class;
+      set_nonempty(priority_class);
       kick();
       return;
     }
@@ -159,7 +171,7 @@ void TransmitPort::send_control(PacketPtr frame) {
   if (!up_) return;
   engine_.conservation().enter(PacketOrigin::kFlowControl, frame->traffic());
   control_.push(std::move(frame));
-  nonempty_classes_ |= kControlBit;
+  set_nonempty(kMaxClasses);
   kick();
 }
 
@@ -167,7 +179,7 @@ void TransmitPort::send_control(PacketPtr frame) {
 
 void TransmitPort::set_egress_stage(EgressStage* stage, int number) {
   stage_ = stage;
-  stage_port_ = number;
+  stage_port_ = static_cast<uint16_t>(number);
 }
 
 void TransmitPort::set_source(PacketSource* source) {
@@ -181,6 +193,7 @@ void TransmitPort::count_by_kind() {
   if (by_kind_ != nullptr) return;
   by_kind_ = std::make_unique<TrafficByKind>(observer_);
   observer_ = by_kind_.get();
+  look_for_extras();
 }
 
 void TransmitPort::set_buffer(SharedBuffer* buffer, uint32_t number) {
@@ -193,7 +206,7 @@ void TransmitPort::set_buffer(SharedBuffer* buffer, uint32_t number) {
 void TransmitPort::set_blocked_classes(uint32_t blocked_classes) {
   if (blocked_classes == blocked_classes_) return;
   const uint32_t released = blocked_classes_ & ~blocked_classes;
-  blocked_classes_ = blocked_classes;
+  blocked_classes_ = static_cast<uint16_t>(blocked_classes);
   if (source_ != nullptr) source_->on_blocked_classes(blocked_classes);
   if (released != 0) kick();
 }
@@ -215,8 +228,9 @@ void TransmitPort::drop_all_waiting() {
       drop_down(take_first(priority_class), priority_class);
   }
   while (!control_.empty()) drop(QueueDrop::kDown, kControl, control_.pop()->traffic());
-  nonempty_classes_ &= ~kControlBit;
+  set_empty(kMaxClasses);
   serialiser_free_.cancel();
+  serialiser_armed_ = false;
 }
 
 void TransmitPort::set_rate_bps(uint64_t rate_bps) {
@@ -232,6 +246,12 @@ void TransmitPort::set_queue_capacity_bytes(uint64_t queue_capacity_bytes) {
 void TransmitPort::set_packet_rate_pps(uint64_t packet_rate_pps) {
   packet_rate_pps_ = packet_rate_pps;
   packet_interval_ps_ = packet_rate_pps == 0 ? 0 : kPsPerSecond / static_cast<TimePs>(packet_rate_pps);
+  look_for_extras();
+}
+
+void TransmitPort::look_for_extras() {
+  extras_ = capture_ != nullptr || observer_ != nullptr || (packet_interval_ps_ | rest_ps_) != 0 ||
+            segment_packet_ps_ != 0;
 }
 
 // --- out
@@ -243,16 +263,19 @@ void TransmitPort::kick() {
 
 void TransmitPort::start_if_idle(TimePs now, TimePs earliest_ps) {
   if (serving_) return;
-  if (segment_packet_ps_ != 0 && now < segment_end_ps_) [[unlikely]]
+  if (extras_ && segment_packet_ps_ != 0 && now < segment_end_ps_) [[unlikely]]
     send_between_packets(now);
-  if (serialiser_free_.armed()) return;
+  if (serialiser_armed_) return;
   if (now < busy_until_ps_)
-    serialiser_free_.arm(busy_until_ps_);
+    arm_serialiser();
   else
     serve(std::max(earliest_ps, busy_until_ps_));
 }
 
-void TransmitPort::on_serialiser_free() { serve(busy_until_ps_); }
+void TransmitPort::on_serialiser_free() {
+  serialiser_armed_ = false;
+  serve(busy_until_ps_);
+}
 
 bool TransmitPort::may_send() const {
   return (nonempty_classes_ & ~blocked_classes_) != 0 || (source_ != nullptr && source_->may_have_packets());
@@ -260,21 +283,18 @@ bool TransmitPort::may_send() const {
 
 // Looks at nothing itself.
 void TransmitPort::prefetch_for(int priority_class) const {
-  const auto hot_bytes = reinterpret_cast<const char*>(&classes_) - reinterpret_cast<const char*>(this);
-  prefetch(this, static_cast<size_t>(hot_bytes));
+  prefetch(this, kHotBytes);
   prefetch(&classes_[static_cast<size_t>(priority_class)], sizeof(ClassQueue));
 }
 
 void TransmitPort::fetch(const void* port, PrefetchStep step) {
   const auto& self = *static_cast<const TransmitPort*>(port);
   switch (step) {
-    case PrefetchStep::kObject: {
-      const auto hot_bytes = reinterpret_cast<const char*>(&self.classes_) - static_cast<const char*>(port);
-      prefetch<CacheLevel::kSecond>(port, static_cast<size_t>(hot_bytes));
+    case PrefetchStep::kObject:
+      prefetch<CacheLevel::kSecond>(port, kHotBytes);
       break;
-    }
     case PrefetchStep::kOneAway:
-      prefetch<CacheLevel::kSecond>(&self.link_, 2 * kCacheLineBytes);
+      prefetch<CacheLevel::kSecond>(&self.link_, kCacheLineBytes);
       for (uint32_t left = self.used_classes_; left != 0; left &= left - 1)
         prefetch<CacheLevel::kSecond>(&self.classes_[static_cast<size_t>(std::countr_zero(left))],
                                       sizeof(ClassQueue));
@@ -301,14 +321,7 @@ void TransmitPort::fetch_waiting(PrefetchStep step) const {
   }
 }
 
-// What a packet that passes at once skips: queue, weighted turns, and the wait for the serialiser.
-bool TransmitPort::passes_at_once(int priority_class, TimePs now) const {
-  return plain_ && queue_depth_packets_ == 0 && nonempty_classes_ == 0 && dwrr_classes_ == 0 &&
-         (blocked_classes_ >> priority_class & 1) == 0 && source_ == nullptr && !serving_ &&
-         busy_until_ps_ <= now && !serialiser_free_.armed();
-}
-
-void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {
+[[gnu::always_inline]] inline void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {
   const Serving serving(serving_);
   const TimePs start_ps = std::max(begin_ps(now, *packet), busy_until_ps_);
   packet = through_stage(
@@ -329,28 +342,46 @@ void TransmitPort::send_waiting(TimePs start_ps) {
 }
 
 bool TransmitPort::send(PacketPtr packet, int priority_class, TimePs start_ps) {
+  if (extras_ || priority_class == kControl || packet->packets() > 1) [[unlikely]]
+    return send_with_extras(std::move(packet), priority_class, start_ps);
+  const size_t bytes = packet->frame_bytes();
+  packet->set_virtual_lane(priority_class);
+  classes_[static_cast<size_t>(priority_class)].transmitted.add(bytes);
+  used_classes_ = static_cast<uint8_t>(used_classes_ | 1u << priority_class);
+  const TimePs end_ps = start_ps + rate_.serialisation_ps(bytes);
+  link_.transmit(std::move(packet), link_.is_early() ? start_ps : end_ps);
+  // A port without a rate: the next packet leaves at the same moment.
+  if (end_ps == start_ps) return false;
+  busy_until_ps_ = end_ps;
+  sending_class_ = static_cast<int8_t>(priority_class);
+  // Nothing to send next: the serialiser falls idle without costing an event, and kick() looks at
+  // busy_until_ps_.
+  if (may_send()) arm_serialiser();
+  return true;
+}
+
+bool TransmitPort::send_with_extras(PacketPtr packet, int priority_class, TimePs start_ps) {
   const uint32_t packets = packet->packets();
   TimePs end_ps = transmit(std::move(packet), priority_class, start_ps);
-  if ((packet_interval_ps_ | rest_ps_) != 0) [[unlikely]] {
+  if ((packet_interval_ps_ | rest_ps_) != 0) {
     const TimePs next_ps = priority_class == kControl ? end_ps : start_ps + packet_interval_ps_ * packets;
     rest_ps_ = std::max<TimePs>(0, next_ps - end_ps);
     end_ps += rest_ps_;
   }
-  // A port without a rate: the next packet leaves at the same moment.
-  if (end_ps == start_ps) return false;
-  busy_until_ps_ = end_ps;
-  sending_class_ = priority_class;
-  segment_packet_ps_ = 0;
-  if (packets > 1) [[unlikely]] {
-    segment_packet_ps_ = std::max<TimePs>(1, (end_ps - start_ps) / packets);
-    segment_end_ps_ = end_ps;
-    between_until_ps_ = 0;
-    send_between_packets(engine_.now());
+  if (end_ps != start_ps) {
+    busy_until_ps_ = end_ps;
+    sending_class_ = static_cast<int8_t>(priority_class);
+    segment_packet_ps_ = 0;
+    if (packets > 1) {
+      segment_packet_ps_ = std::max<TimePs>(1, (end_ps - start_ps) / packets);
+      segment_end_ps_ = end_ps;
+      between_until_ps_ = 0;
+      send_between_packets(engine_.now());
+    }
+    if (may_send()) arm_serialiser();
   }
-  // Nothing to send next: the serialiser falls idle without costing an event, and kick() looks at
-  // busy_until_ps_.
-  if (may_send()) serialiser_free_.arm(busy_until_ps_);
-  return true;
+  look_for_extras();
+  return end_ps != start_ps;
 }
 
 // What goes before the class of the segment that is being sent leaves when one of its packets has, and delays
@@ -368,7 +399,7 @@ void TransmitPort::send_between_packets(TimePs now) {
     busy_until_ps_ += end_ps - start_ps;
     between_until_ps_ = start_ps = end_ps;
   }
-  if (serialiser_free_.armed()) serialiser_free_.arm(busy_until_ps_);
+  if (serialiser_armed_) arm_serialiser();
 }
 
 PacketPtr TransmitPort::next_before_segment(TimePs start_ps, int& priority_class) {
@@ -384,17 +415,15 @@ PacketPtr TransmitPort::next_before_segment(TimePs start_ps, int& priority_class
 
 TimePs TransmitPort::transmit(PacketPtr packet, int priority_class, TimePs start_ps) {
   const TrafficCounter traffic = packet->traffic();
-  transmitted_.add(traffic);
-  if (priority_class == kControl) [[unlikely]] {
+  if (priority_class == kControl) {
     counters_.control_transmitted.add(traffic);
   } else {
     packet->set_virtual_lane(priority_class);
     classes_[static_cast<size_t>(priority_class)].transmitted.add(traffic);
-    used_classes_ |= 1u << priority_class;
+    used_classes_ = static_cast<uint8_t>(used_classes_ | 1u << priority_class);
   }
   if (capture_ != nullptr) capture_->write(start_ps, *packet, CaptureDirection::kOutbound);
-  if (observer_ != nullptr && priority_class != kControl) [[unlikely]]
-    observer_->on_transmit(priority_class, *packet);
+  if (observer_ != nullptr && priority_class != kControl) observer_->on_transmit(priority_class, *packet);
   const TimePs end_ps = start_ps + rate_.serialisation_ps(traffic.bytes);
   const bool by_first_bit = link_.is_early() && priority_class != kControl;
   link_.transmit(std::move(packet), by_first_bit ? start_ps : end_ps);
@@ -422,7 +451,8 @@ PacketPtr TransmitPort::next_packet(TimePs start_ps, int& priority_class) {
 }
 
 // Null if the stage has dropped it.
-PacketPtr TransmitPort::through_stage(PacketPtr packet, const QueueStamp& stamp) {
+[[gnu::always_inline]] inline PacketPtr TransmitPort::through_stage(PacketPtr packet,
+                                                                    const QueueStamp& stamp) {
   if (stage_ == nullptr) return packet;
   prefetch(&link_, kCacheLineBytes);  // for when the stage has had its turn
   const TrafficCounter traffic = packet->traffic();
@@ -433,7 +463,7 @@ PacketPtr TransmitPort::through_stage(PacketPtr packet, const QueueStamp& stamp)
 
 PacketPtr TransmitPort::pop_control(int& priority_class) {
   PacketPtr frame = control_.pop();
-  if (control_.empty()) nonempty_classes_ &= ~kControlBit;
+  if (control_.empty()) set_empty(kMaxClasses);
   priority_class = kControl;
   return frame;
 }
@@ -490,7 +520,7 @@ TransmitPort::Waiting TransmitPort::take_first(int priority_class) {
   Waiting waiting = queue.packets.pop();
   prefetch_waiting(queue.packets);
   if (queue.packets.empty()) {
-    nonempty_classes_ &= ~(1u << priority_class);
+    set_empty(priority_class);
     if (dwrr_classes_ != 0) [[unlikely]]
       round_robin_.emptied(priority_class);
   }
@@ -554,6 +584,12 @@ std::vector<WaitingFrom> TransmitPort::waiting_by_arrival() const {
   return found;
 }
 
+TrafficCounter TransmitPort::transmitted() const {
+  TrafficCounter sum = counters_.control_transmitted;
+  for (const ClassQueue& queue : classes_) sum.add(queue.transmitted);
+  return sum;
+}
+
 const TrafficCounter& TransmitPort::transmitted(int priority_class) const {
   return class_queue(priority_class).transmitted;
 }
@@ -570,7 +606,6 @@ void TransmitPort::count_held(const void* port, HeldPackets& held) {
 }
 
 void TransmitPort::reset_counters() {
-  transmitted_ = TrafficCounter();
   counters_ = PortCounters();
   for (ClassQueue& queue : classes_) queue.transmitted = TrafficCounter();
   tail_dropped_ = {};

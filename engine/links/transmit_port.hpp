@@ -135,7 +135,10 @@ class TransmitPort : public Node {
   // The source has something to send (again).
   void kick();
   // Records every frame as its serialisation starts; null stops.
-  void set_capture(std::shared_ptr<PcapWriter> capture) { capture_ = std::move(capture); }
+  void set_capture(std::shared_ptr<PcapWriter> capture) {
+    capture_ = std::move(capture);
+    look_for_extras();
+  }
   // Packets take the memory of the buffer, in which this is port `number`, instead of queue_capacity_bytes.
   // Before the first packet. Throws std::logic_error when packets wait already.
   void set_buffer(SharedBuffer* buffer, uint32_t number);
@@ -152,6 +155,7 @@ class TransmitPort : public Node {
       observer_ = observer;
     else
       by_kind_->set_next(observer);
+    look_for_extras();
   }
   // Counts from now on what is sent of each kind of traffic, but for the MAC's own frames.
   void count_by_kind();
@@ -197,7 +201,7 @@ class TransmitPort : public Node {
   int sending_class() const { return sending_class_; }
 
   // All frames, those of the MAC included.
-  const TrafficCounter& transmitted() const { return transmitted_; }
+  TrafficCounter transmitted() const;
   const TrafficCounter& transmitted(int priority_class) const;
   const TrafficCounter& control_transmitted() const { return counters_.control_transmitted; }
   // Found no memory in the queue, in any class: the port's own capacity, or a shared buffer's threshold.
@@ -219,6 +223,8 @@ class TransmitPort : public Node {
  private:
   static constexpr uint32_t kControlBit = 1u << kMaxClasses;
   static constexpr int kControl = -1;  // instead of a class
+  // What every packet needs, apart from its class's.
+  static constexpr size_t kHotBytes = 2 * kCacheLineBytes;
 
   // With what is to be known before the packet is looked at: one that has waited for long has left the
   // caches.
@@ -280,12 +286,29 @@ class TransmitPort : public Node {
     }
     return arrivals_serialised_ ? now - rate_.serialisation_ps(packet.wire_bytes()) : now;
   }
-  bool passes_at_once(int priority_class, TimePs now) const;
+  // What a packet that passes at once skips: queue, weighted turns, and the wait for the serialiser.
+  bool passes_at_once(int priority_class, TimePs now) const {
+    return plain_ && !serving_ && !serialiser_armed_ && busy_until_ps_ <= now && source_ == nullptr &&
+           (queue_depth_packets_ | nonempty_classes_ | dwrr_classes_) == 0 &&
+           (blocked_classes_ >> priority_class & 1) == 0;
+  }
   void pass(PacketPtr packet, int priority_class, TimePs now);
+  void arm_serialiser() {
+    serialiser_armed_ = true;
+    serialiser_free_.arm(busy_until_ps_);
+  }
+  void look_for_extras();
+  void set_nonempty(int priority_class) {
+    nonempty_classes_ = static_cast<uint16_t>(nonempty_classes_ | 1u << priority_class);
+  }
+  void set_empty(int priority_class) {
+    nonempty_classes_ = static_cast<uint16_t>(nonempty_classes_ & ~(1u << priority_class));
+  }
   void serve(TimePs start_ps);
   void send_waiting(TimePs start_ps);
   // Whether the serialiser is busy then.
   bool send(PacketPtr packet, int priority_class, TimePs start_ps);
+  bool send_with_extras(PacketPtr packet, int priority_class, TimePs start_ps);
   // Puts it on the link; result: when its last bit leaves.
   TimePs transmit(PacketPtr packet, int priority_class, TimePs start_ps);
   void send_between_packets(TimePs now);
@@ -309,33 +332,39 @@ class TransmitPort : public Node {
   static void count_held(const void* port, HeldPackets& held);
   void drop_all_waiting();
 
-  // What every packet needs comes first, in three cache lines and its class's.
+  // What every packet needs comes first, in two cache lines and its class's: in a large fabric each of them
+  // comes from memory for nearly every packet.
   Engine& engine_;
   Link& link_;
   EgressStage* stage_ = nullptr;
-  PacketSource* source_ = nullptr;
   BitRate rate_;
   TimePs busy_until_ps_ = 0;
-  Timer serialiser_free_;
-  uint64_t queue_depth_bytes_ = 0;
-  uint64_t queue_depth_packets_ = 0;
-  uint64_t max_queue_depth_bytes_ = 0;
-  uint64_t queue_capacity_bytes_;
-  uint32_t nonempty_classes_ = 0;  // bit per class, and kControlBit
-  uint32_t blocked_classes_ = 0;
-  uint32_t dwrr_classes_ = 0;
-  uint32_t used_classes_ = 0;  // bit per class that packets have been sent of
-  int stage_port_ = 0;
-  int last_class_;
-  int sending_class_ = kControl;
+  uint16_t stage_port_ = 0;
+  int8_t last_class_;
+  int8_t sending_class_ = kControl;
   bool serving_ = false;
   bool arrivals_serialised_;
   bool plain_ = true;  // up, and with a capacity of its own
+  bool serialiser_armed_ = false;
+  // The second line.
+  PacketSource* source_ = nullptr;
+  uint64_t queue_depth_bytes_ = 0;
+  uint64_t queue_capacity_bytes_;
+  uint64_t max_queue_depth_bytes_ = 0;
+  uint32_t queue_depth_packets_ = 0;
+  uint16_t nonempty_classes_ = 0;  // bit per class, and kControlBit
+  uint16_t blocked_classes_ = 0;
+  uint8_t dwrr_classes_ = 0;
+  uint8_t used_classes_ = 0;  // bit per class that packets have been sent of
   bool up_ = true;
+  // What few ports have is looked at: a capture, an observer, an interval between packets and what it leaves,
+  // or a segment that is being sent.
+  bool extras_ = false;
+  Timer serialiser_free_;  // armed: serialiser_armed_
+
   TransmitObserver* observer_ = nullptr;
   SharedBuffer* buffer_ = nullptr;
   std::shared_ptr<PcapWriter> capture_;
-  TrafficCounter transmitted_;
   // Of a segment that is being sent (0: none is): each packet's time, the end, and when what was sent in
   // between has left.
   TimePs segment_packet_ps_ = 0;
@@ -354,6 +383,8 @@ class TransmitPort : public Node {
   PortCounters counters_;
   TimePs last_down_drop_ps_ = -1;
   std::unique_ptr<TrafficByKind> by_kind_;  // the observer, if there is one
+
+  struct Layout;
 };
 
 }  // namespace weft

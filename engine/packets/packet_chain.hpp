@@ -17,8 +17,6 @@ class PacketChain {
   const Packet* first() const { return first_; }
   TimePs first_due_ps() const { return first_due_ps_; }  // kNever when empty
   TimePs last_due_ps() const { return last_due_ps_; }    // unless empty
-  // Whether none is due sooner than one before it.
-  bool sorted() const { return sorted_; }
 
   // Behind all others.
   void push(Packet* packet, TimePs due_ps) {
@@ -27,9 +25,7 @@ class PacketChain {
     if (first_ == nullptr) {
       first_ = packet;
       first_due_ps_ = due_ps;
-      sorted_ = true;
     } else {
-      sorted_ &= last_due_ps_ <= due_ps;
       last_->follower = packet;
       last_->follower_due_ps = due_ps;
     }
@@ -69,7 +65,6 @@ class PacketChain {
       *this = other;
       return;
     }
-    sorted_ &= other.sorted_ && last_due_ps_ <= other.first_due_ps_;
     last_->follower = other.first_;
     last_->follower_due_ps = other.first_due_ps_;
     last_ = other.last_;
@@ -92,7 +87,6 @@ class PacketChain {
   Packet* last_ = nullptr;
   TimePs first_due_ps_ = kNever;
   TimePs last_due_ps_ = 0;
-  bool sorted_ = true;
 };
 
 }  // namespace weft

@@ -17,8 +17,14 @@ class Partition;
 // the receiver empties the other.
 struct alignas(kCacheLineBytes) OutboxBatch {
   PacketChain chain;
+  bool sorted = true;               // none is due sooner than one before it
   DelayLine* delay_line = nullptr;  // where it goes
   uint32_t line = 0;                // the same, by number: see Partitions::add_line()
+
+  void push(Packet* packet, TimePs due_ps) {
+    sorted = chain.empty() || (sorted && chain.last_due_ps() <= due_ps);
+    chain.push(packet, due_ps);
+  }
 };
 
 // Where a link's packets go. Where one worker serves both ends, that is the delay line at once.

@@ -20,13 +20,13 @@ constexpr size_t kDelayLineDistance = 3;
 // Since they were used last, a whole window of other packets has passed.
 void prefetch_ahead(const CacheLineVector<DelayLine*>& delay_lines, size_t at) {
   if (at + kDelayLineDistance < delay_lines.size())
-    prefetch(delay_lines[at + kDelayLineDistance], sizeof(DelayLine));
+    prefetch(delay_lines[at + kDelayLineDistance], kCacheLineBytes);
 }
 
 void prefetch_ahead(const CacheLineVector<OutboxBatch*>& batches, size_t at) {
   if (at + kBatchDistance < batches.size()) prefetch(batches[at + kBatchDistance], sizeof(OutboxBatch));
   if (at + kDelayLineDistance < batches.size())
-    prefetch(batches[at + kDelayLineDistance]->delay_line, sizeof(DelayLine));
+    prefetch(batches[at + kDelayLineDistance]->delay_line, kCacheLineBytes);
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
   }
   OutboxBatch& batches = (*outbox.batches)[worker.parity_];
   if (batches.chain.empty()) worker.deliveries_to(*outbox.target).batches.push_back(&batches);
-  batches.chain.push(sent, due_ps);
+  batches.push(sent, due_ps);
 }
 
 uint64_t Partition::unclaimed_packets() const {
@@ -185,7 +185,7 @@ void PartitionWorker::deliver(Deliveries& deliveries) {
   deliveries.delay_lines.clear();
   for (size_t i = 0; i < deliveries.batches.size(); ++i) {
     prefetch_ahead(deliveries.batches, i);
-    deliveries.batches[i]->delay_line->take_in(deliveries.batches[i]->chain);
+    deliveries.batches[i]->delay_line->take_in(*deliveries.batches[i]);
   }
   deliveries.batches.clear();
 }
