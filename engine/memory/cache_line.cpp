@@ -4,8 +4,9 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <memory_resource>
+#include <array>
 #include <mutex>
+#include <utility>
 
 #include "memory/huge_page_regions.hpp"
 
@@ -21,19 +22,38 @@ constexpr bool kPooled = false;  // so that AddressSanitizer sees what is used a
 constexpr bool kPooled = true;
 #endif
 
-class Upstream final : public std::pmr::memory_resource {
-  void* do_allocate(size_t bytes, size_t alignment) override { return regions_.take(bytes, alignment); }
-  void do_deallocate(void* /*memory*/, size_t /*bytes*/, size_t /*alignment*/) override {}
-  bool do_is_equal(const memory_resource& other) const noexcept override { return this == &other; }
+// Blocks that have been given back, by size and alignment, and memory for new ones. A block is cut off by
+// itself when it is wanted, so an object lies next to those made with it, which packets pass by with it.
+class Pools {
+ public:
+  // bytes: a multiple of the alignment, kMostPooledBytes at most; alignment: one cache line, or kApartBytes.
+  void* take(size_t bytes, size_t alignment) {
+    const std::lock_guard lock(mutex);
+    Block*& first = list_of(bytes, alignment);
+    if (first == nullptr) return regions_.take(bytes, alignment);
+    return std::exchange(first, first->next);
+  }
+  void give_back(void* memory, size_t bytes, size_t alignment) noexcept {
+    const std::lock_guard lock(mutex);
+    Block*& first = list_of(bytes, alignment);
+    first = new (memory) Block{first};
+  }
+
+  std::mutex mutex;
+
+ private:
+  struct Block {
+    Block* next;
+  };
+  using Lists = std::array<Block*, kMostPooledBytes / kCacheLineBytes + 1>;
+
+  Block*& list_of(size_t bytes, size_t alignment) {
+    return (alignment == kCacheLineBytes ? in_lines_ : apart_)[bytes / kCacheLineBytes];
+  }
 
   HugePageRegions regions_;
-};
-
-struct Pools {
-  std::mutex mutex;
-  Upstream upstream;
-  std::pmr::unsynchronized_pool_resource memory{
-      {.max_blocks_per_chunk = 256, .largest_required_pool_block = kMostPooledBytes}, &upstream};
+  Lists in_lines_{};
+  Lists apart_{};
 };
 
 Pools& pools();
@@ -67,21 +87,23 @@ void* take_own(size_t bytes, size_t alignment) {
   return memory;
 }
 
+bool is_pooled(size_t bytes, size_t alignment) {
+  return kPooled && bytes <= kMostPooledBytes && alignment <= kApartBytes;
+}
+
 }  // namespace
 
 void* take_cache_lines(size_t bytes, size_t alignment) {
-  if (!kPooled || bytes > kMostPooledBytes) return take_own(bytes, alignment);
-  const std::lock_guard lock(pools().mutex);
-  return pools().memory.allocate(round_up(bytes, alignment), alignment);
+  if (!is_pooled(bytes, alignment)) return take_own(bytes, alignment);
+  return pools().take(round_up(std::max(bytes, alignment), alignment), alignment);
 }
 
 void give_back_cache_lines(void* memory, size_t bytes, size_t alignment) noexcept {
-  if (!kPooled || bytes > kMostPooledBytes) {
+  if (!is_pooled(bytes, alignment)) {
     ::operator delete(memory, own_alignment(bytes, alignment));
     return;
   }
-  const std::lock_guard lock(pools().mutex);
-  pools().memory.deallocate(memory, round_up(bytes, alignment), alignment);
+  pools().give_back(memory, round_up(std::max(bytes, alignment), alignment), alignment);
 }
 
 }  // namespace weft
