@@ -29,7 +29,7 @@ DelayLine::DelayLine(Engine& engine, const Link* link)
       between_partitions_(link != nullptr && &link->engine() != &engine),
       link_(link) {
   engine.conservation().add_holder(this, &DelayLine::count_held);
-  if (engine.partition() != nullptr) engine.partition()->add_visited({this, &DelayLine::fetch});
+  if (engine.partition() != nullptr) engine.partition()->add_visited(*this);
 }
 
 DelayLine::~DelayLine() {
@@ -90,19 +90,6 @@ std::vector<PacketPtr> DelayLine::take_all() {
   while (first_due_ps() != kNever) packets.push_back(pop_first());
   timer_.cancel(engine_.events());
   return packets;
-}
-
-// The packets one by one: each keeps where the next one is.
-void DelayLine::fetch(const void* line, PrefetchStep step) {
-  // About as many full frames as arrive between two visits of a partition.
-  constexpr PrefetchStep kLastPacket = PrefetchStep::kThreeAway;
-  const auto& self = *static_cast<const DelayLine*>(line);
-  if (step == PrefetchStep::kObject) prefetch<CacheLevel::kSecond>(line, kCacheLineBytes);
-  if (step == PrefetchStep::kObject || step > kLastPacket) return;
-  const Packet* packet = self.in_order_.first();
-  for (int before = 1; before < static_cast<int>(step) && packet != nullptr; ++before)
-    packet = packet->follower;
-  prefetch_packet<CacheLevel::kSecond>(packet);
 }
 
 void DelayLine::count_held(const void* line, HeldPackets& held) {

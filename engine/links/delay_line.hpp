@@ -10,6 +10,7 @@
 
 #include "links/node.hpp"
 #include "memory/cache_line.hpp"
+#include "memory/prefetch.hpp"
 #include "memory/prefetch_step.hpp"
 #include "observe/traffic_counter.hpp"
 #include "packets/packet.hpp"
@@ -64,6 +65,25 @@ class alignas(64) DelayLine : public InCacheLines {
   // As another process has counted it.
   void set_damaged(const TrafficCounter& damaged) { damaged_ = damaged; }
   void reset_counters() { damaged_ = TrafficCounter(); }
+  // Prefetches what events up to limit_ps are going to use: itself, then its packets one by one, as each
+  // keeps where the next one is.
+  template <PrefetchStep kStep>
+  void fetch(TimePs limit_ps) const {
+    // About as many full frames as arrive between two visits of a partition.
+    static_assert(kStep <= kLastFetch);
+    if constexpr (kStep == PrefetchStep::kObject) {
+      prefetch<CacheLevel::kSecond>(this, kCacheLineBytes);
+    } else {
+      const Packet* packet = in_order_.first();
+      TimePs due_ps = in_order_.first_due_ps();
+      for (int before = 1; before < static_cast<int>(kStep) && due_ps <= limit_ps; ++before) {
+        due_ps = packet->follower_due_ps;
+        packet = packet->follower;
+      }
+      if (due_ps <= limit_ps) prefetch_packet<CacheLevel::kSecond>(packet);
+    }
+  }
+  static constexpr PrefetchStep kLastFetch = PrefetchStep::kThreeAway;
 
  private:
   // Whether it is now the first.
@@ -87,8 +107,6 @@ class alignas(64) DelayLine : public InCacheLines {
   bool has_overtaken() const { return extras_ && !overtaken_.empty(); }
   void look_for_extras() { extras_ = capture_ != nullptr || !overtaken_.empty(); }
   void drop_damaged(const Packet& packet);
-  // See Visited.
-  static void fetch(const void* line, PrefetchStep step);
   static void count_held(const void* line, HeldPackets& held);
 
   // What every packet needs is one cache line: in a large fabric it comes from memory for nearly every

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "memory/prefetch.hpp"
 #include "observe/probe.hpp"
 #include "time/partition.hpp"
 #include "time/partitions.hpp"
@@ -202,11 +201,6 @@ TrafficCounter Link::cut() {
   counters_.delivered_packets = delivered.packets;
   counters_.delivered_bytes = delivered.bytes;
   return lost;
-}
-
-void Link::prefetch_far_end() const {
-  if (outbox_.target == nullptr || outbox_.near)
-    prefetch<CacheLevel::kSecond>(outbox_.delay_line, kCacheLineBytes);
 }
 
 void Link::send_across(PacketPtr packet, TimePs arrival_ps) {

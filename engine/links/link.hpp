@@ -8,6 +8,7 @@
 
 #include "links/delay_line.hpp"
 #include "links/node.hpp"
+#include "memory/prefetch.hpp"
 #include "observe/counted_drops.hpp"
 #include "observe/statistics.hpp"
 #include "observe/traffic_counter.hpp"
@@ -73,7 +74,7 @@ class alignas(64) Link {
   void join(size_t far_end);
   // The packet is ready for the far end at ready_ps (with its last bit, or its first where the link is
   // early), and gets there a delay later. Throws std::logic_error if the link is connected to nothing.
-  void transmit(PacketPtr packet, TimePs ready_ps) {
+  [[gnu::always_inline]] void transmit(PacketPtr packet, TimePs ready_ps) {
     const TimePs arrival_ps = ready_ps + delay_ps_;
     if (outbox_.delay_line == nullptr || faulty_) [[unlikely]]
       transmit_with_faults(std::move(packet), arrival_ps);
@@ -93,7 +94,10 @@ class alignas(64) Link {
   void set_early(bool early) { early_ = early; }
   bool is_early() const { return early_; }
   // Prefetches what a packet for the far end is going to change there, unless another worker serves that.
-  void prefetch_far_end() const;
+  void prefetch_far_end() const {
+    if (outbox_.target == nullptr || outbox_.near)
+      prefetch<CacheLevel::kSecond>(outbox_.delay_line, kCacheLineBytes);
+  }
   // Records every packet as it arrives at the far end; null stops.
   void set_capture(std::shared_ptr<PcapWriter> capture);
 
@@ -119,7 +123,7 @@ class alignas(64) Link {
   // Throws as transmit().
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
   double damage_probability(const Packet& packet) const;
-  void deliver(PacketPtr packet, TimePs arrival_ps) {
+  [[gnu::always_inline]] void deliver(PacketPtr packet, TimePs arrival_ps) {
     counters_.delivered_packets += packet->packets();
     counters_.delivered_bytes += packet->wire_bytes();
     if (outbox_.target != nullptr)

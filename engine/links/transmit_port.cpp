@@ -19,8 +19,6 @@ namespace {
 
 // Below it a round would be many times as long as a packet takes to pass.
 constexpr uint32_t kSmallestQuantumBytes = 64;
-// Of a class: about as many full frames as leave between two visits of a partition.
-constexpr size_t kFetchedWaiting = 3;
 
 #define WEFT_DROP_COUNTER(enumerator, name, statistic) &PortCounters::statistic,
 constexpr std::array<TrafficCounter PortCounters::*, kQueueDrops.size()> kDropCounters{
@@ -60,7 +58,7 @@ TransmitPort::TransmitPort(Engine& engine, PortConfig config, Link& link)
                                   " (0 for strict priority, or 64 or more)");
   dwrr_classes_ = static_cast<uint8_t>(round_robin_.members());
   engine.conservation().add_holder(this, &TransmitPort::count_held);
-  if (engine.partition() != nullptr) engine.partition()->add_visited({this, &TransmitPort::fetch});
+  if (engine.partition() != nullptr) engine.partition()->add_visited(*this);
 }
 
 const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) const {
@@ -74,7 +72,6 @@ const TransmitPort::ClassQueue& TransmitPort::class_queue(int priority_class) co
 
 bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::Arrival arrival) {
   priority_class = clamp_class(priority_class);
-  ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
   const uint64_t size = packet->wire_bytes();
   if (plain_) [[likely]] {
     // All classes share the port's memory, as fabrics without `buffer` have it.
@@ -90,14 +87,21 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
   // Cut-through: a packet may leave while it arrives, unless its end would then leave before it has come.
   const bool whole = packet->received_ps <= now || now + rate_.serialisation_ps(size) >= packet->received_ps;
   // The usual case in a fabric that is not congested: no queue is touched.
-  if (whole && passes_at_once(priority_class, now)) {
+  if (whole && passes_at_once(priority_class, now))
     pass(std::move(packet), priority_class, now);
-    return true;
-  }
-  queue.depth_bytes += size;
-  queue.depth_packets += packet->packets();
-  queue_depth_bytes_ += size;
-  queue_depth_packets_ += packet->packets();
+  else
+    wait(std::move(packet), priority_class, arrival, whole);
+  return true;
+}
+
+void TransmitPort::wait(PacketPtr packet, int priority_class, SharedBuffer::Arrival arrival, bool whole) {
+  const TimePs now = engine_.now();
+  const TrafficCounter traffic = packet->traffic();
+  ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+  queue.depth_bytes += traffic.bytes;
+  queue.depth_packets += traffic.packets;
+  queue_depth_bytes_ += traffic.bytes;
+  queue_depth_packets_ += static_cast<uint32_t>(traffic.packets);
   if (!whole) [[unlikely]] {
     push_when_whole(Waiting(std::move(packet), now, arrival), priority_class);
   } else {
@@ -107,7 +111,6 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
     start_if_idle(now, earliest_ps);
   }
   max_queue_depth_bytes_ = std::max(max_queue_depth_bytes_, queue_depth_bytes_);
-  return true;
 }
 
 TransmitPort::Waiting::Waiting(PacketPtr waiting, TimePs now, SharedBuffer::Arrival from)
@@ -285,40 +288,6 @@ bool TransmitPort::may_send() const {
 void TransmitPort::prefetch_for(int priority_class) const {
   prefetch(this, kHotBytes);
   prefetch(&classes_[static_cast<size_t>(priority_class)], sizeof(ClassQueue));
-}
-
-void TransmitPort::fetch(const void* port, PrefetchStep step) {
-  const auto& self = *static_cast<const TransmitPort*>(port);
-  switch (step) {
-    case PrefetchStep::kObject:
-      prefetch<CacheLevel::kSecond>(port, kHotBytes);
-      break;
-    case PrefetchStep::kOneAway:
-      prefetch<CacheLevel::kSecond>(&self.link_, kCacheLineBytes);
-      for (uint32_t left = self.used_classes_; left != 0; left &= left - 1)
-        prefetch<CacheLevel::kSecond>(&self.classes_[static_cast<size_t>(std::countr_zero(left))],
-                                      sizeof(ClassQueue));
-      break;
-    case PrefetchStep::kTwoAway:
-      self.link_.prefetch_far_end();
-      self.fetch_waiting(step);
-      break;
-    default:
-      self.fetch_waiting(step);
-  }
-}
-
-// Of each class, what waits first: where it is noted, then the packets, then their contexts.
-void TransmitPort::fetch_waiting(PrefetchStep step) const {
-  if (step > PrefetchStep::kFourAway) return;
-  for (uint32_t left = nonempty_classes_ & ~kControlBit; left != 0; left &= left - 1) {
-    const RingBuffer<Waiting>& packets = classes_[static_cast<size_t>(std::countr_zero(left))].packets;
-    if (step == PrefetchStep::kTwoAway)
-      prefetch<CacheLevel::kSecond>(packets.first_slot(), kFetchedWaiting * sizeof(Waiting));
-    if (step < PrefetchStep::kThreeAway) continue;
-    for (size_t i = 0; i < std::min(kFetchedWaiting, packets.size()); ++i)
-      step == PrefetchStep::kThreeAway ? packets[i].prefetch_packet() : packets[i].prefetch_context();
-  }
 }
 
 [[gnu::always_inline]] inline void TransmitPort::pass(PacketPtr packet, int priority_class, TimePs now) {

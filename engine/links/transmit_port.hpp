@@ -1,7 +1,9 @@
 // A transmit port: byte-accounted queues per class in front of a serialiser that keeps the bit rate.
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -125,6 +127,10 @@ class TransmitPort : public Node {
   bool enqueue(PacketPtr packet, int priority_class = 0, SharedBuffer::Arrival arrival = {});
   void receive(int port, PacketPtr packet) override;
 
+  // Prefetches what its next events are going to use.
+  template <PrefetchStep kStep>
+  void fetch() const;
+  static constexpr PrefetchStep kLastFetch = PrefetchStep::kFourAway;
   // Has the processor fetch what enqueue() with this class (0 to 7) is going to use.
   void prefetch_for(int priority_class) const;
 
@@ -225,6 +231,8 @@ class TransmitPort : public Node {
   static constexpr int kControl = -1;  // instead of a class
   // What every packet needs, apart from its class's.
   static constexpr size_t kHotBytes = 2 * kCacheLineBytes;
+  // Of a class: about as many full frames as leave between two visits of a partition.
+  static constexpr size_t kFetchedWaiting = 3;
 
   // With what is to be known before the packet is looked at: one that has waited for long has left the
   // caches.
@@ -293,6 +301,9 @@ class TransmitPort : public Node {
            (blocked_classes_ >> priority_class & 1) == 0;
   }
   void pass(PacketPtr packet, int priority_class, TimePs now);
+  // Apart from enqueue(), so that a packet that passes does not save the registers that this needs.
+  [[gnu::noinline]] void wait(PacketPtr packet, int priority_class, SharedBuffer::Arrival arrival,
+                              bool whole);
   void arm_serialiser() {
     serialiser_armed_ = true;
     serialiser_free_.arm(busy_until_ps_);
@@ -326,9 +337,8 @@ class TransmitPort : public Node {
   PacketPtr pull_from_source(TimePs start_ps, int& priority_class);
   // What the source has given is in the network.
   PacketPtr entered(PacketPtr packet);
-  // See Visited.
-  static void fetch(const void* port, PrefetchStep step);
-  void fetch_waiting(PrefetchStep step) const;
+  template <PrefetchStep kStep>
+  void fetch_waiting() const;
   static void count_held(const void* port, HeldPackets& held);
   void drop_all_waiting();
 
@@ -386,5 +396,34 @@ class TransmitPort : public Node {
 
   struct Layout;
 };
+
+// Of each class, what waits first: where it is noted, then the packets, then their contexts.
+template <PrefetchStep kStep>
+void TransmitPort::fetch_waiting() const {
+  for (uint32_t left = nonempty_classes_ & ~kControlBit; left != 0; left &= left - 1) {
+    const RingBuffer<Waiting>& packets = classes_[static_cast<size_t>(std::countr_zero(left))].packets;
+    if constexpr (kStep == PrefetchStep::kTwoAway)
+      prefetch<CacheLevel::kSecond>(packets.first_slot(), kFetchedWaiting * sizeof(Waiting));
+    else
+      for (size_t i = 0; i < std::min(kFetchedWaiting, packets.size()); ++i)
+        kStep == PrefetchStep::kThreeAway ? packets[i].prefetch_packet() : packets[i].prefetch_context();
+  }
+}
+
+template <PrefetchStep kStep>
+void TransmitPort::fetch() const {
+  static_assert(kStep <= kLastFetch);
+  if constexpr (kStep == PrefetchStep::kObject) {
+    prefetch<CacheLevel::kSecond>(this, kHotBytes);
+  } else if constexpr (kStep == PrefetchStep::kOneAway) {
+    prefetch<CacheLevel::kSecond>(&link_, kCacheLineBytes);
+    for (uint32_t left = used_classes_; left != 0; left &= left - 1)
+      prefetch<CacheLevel::kSecond>(&classes_[static_cast<size_t>(std::countr_zero(left))],
+                                    sizeof(ClassQueue));
+  } else {
+    if constexpr (kStep == PrefetchStep::kTwoAway) link_.prefetch_far_end();
+    fetch_waiting<kStep>();
+  }
+}
 
 }  // namespace weft

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "links/delay_line.hpp"
+#include "links/transmit_port.hpp"
 #include "memory/prefetch.hpp"
 #include "packets/packet_store.hpp"
 #include "time/partitions.hpp"
@@ -14,6 +15,8 @@ namespace weft {
 
 namespace {
 
+// With what packets use of each, that many objects fill a second-level cache of a megabyte.
+constexpr size_t kFewVisited = 1024;
 constexpr size_t kBatchDistance = 6;
 constexpr size_t kDelayLineDistance = 3;
 
@@ -35,11 +38,26 @@ Partition::Partition(Partitions& owner, uint32_t index, int group, uint64_t seed
                      std::shared_ptr<PacketStore> store)
     : index_(index), group_(group), owner_(owner), engine_(*this, seed, lock, std::move(store)) {}
 
+void Partition::add_visited(const DelayLine& line) {
+  lines_.push_back(&line);
+  if (worker_ != nullptr) ++worker_->visited_count_;
+}
+
+void Partition::add_visited(const TransmitPort& port) {
+  ports_.push_back(&port);
+  if (worker_ != nullptr) ++worker_->visited_count_;
+}
+
+void Partition::add_visited(Visited visited) {
+  visited_.push_back(visited);
+  if (worker_ != nullptr) ++worker_->visited_count_;
+}
+
+// What few packets need is left to other functions, so that it saves no registers for them.
 void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
   PartitionWorker& worker = *worker_;
   if (due_ps <= worker.limit_ps_) [[unlikely]]
-    throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
-                           " ps, and that has been served up to " + std::to_string(worker.limit_ps_) + " ps");
+    PartitionWorker::throw_late(due_ps, worker.limit_ps_);
   if (outbox.assignment != worker.assignment_) [[unlikely]] {
     if (worker.assignment_ == PartitionWorker::kAbsent) return;
     outbox.assignment = worker.assignment_;
@@ -47,14 +65,25 @@ void Partition::send(Outbox& outbox, PacketPtr packet, TimePs due_ps) {
   }
   worker.earliest_sent_ps_ = std::min(worker.earliest_sent_ps_, due_ps);
   Packet* sent = engine_.packets().part_with(std::move(packet));
-  if (outbox.near) {
-    if (outbox.delay_line->push_from_other(sent, due_ps))
-      worker.deliveries_to(*outbox.target).delay_lines.push_back(outbox.delay_line);
-    return;
-  }
-  OutboxBatch& batches = (*outbox.batches)[worker.parity_];
-  if (batches.chain.empty()) worker.deliveries_to(*outbox.target).batches.push_back(&batches);
-  batches.push(sent, due_ps);
+  if (!outbox.near)
+    worker.send_far(outbox, sent, due_ps);
+  else if (outbox.delay_line->push_from_other(sent, due_ps))
+    worker.wake_later(outbox);
+}
+
+void PartitionWorker::throw_late(TimePs due_ps, TimePs limit_ps) {
+  throw std::logic_error("a packet would reach another partition at " + std::to_string(due_ps) +
+                         " ps, and that has been served up to " + std::to_string(limit_ps) + " ps");
+}
+
+void PartitionWorker::send_far(Outbox& outbox, Packet* packet, TimePs due_ps) {
+  OutboxBatch& batches = (*outbox.batches)[parity_];
+  if (batches.chain.empty()) deliveries_to(*outbox.target).batches.push_back(&batches);
+  batches.push(packet, due_ps);
+}
+
+void PartitionWorker::wake_later(const Outbox& outbox) {
+  deliveries_to(*outbox.target).delay_lines.push_back(outbox.delay_line);
 }
 
 uint64_t Partition::unclaimed_packets() const {
@@ -89,6 +118,7 @@ void PartitionWorker::take(Partition& partition) {
   partition.place_ = static_cast<uint32_t>(partitions_.size());
   partition.engine_.packets().use_store(store_);
   partitions_.push_back(&partition);
+  visited_count_ += partition.visited_count();
   next_times_.push_back(kNever);
   look_at(partition);
 }
@@ -132,21 +162,32 @@ void PartitionWorker::serve_window(std::vector<std::unique_ptr<PartitionWorker>>
 
 // Of the partitions behind this one in turn, what fetch() reads itself.
 void PartitionWorker::fetch_ahead(size_t place) const {
+  if (visited_count_ < kFewVisited) return;
   if (place + 2 < partitions_.size())
     prefetch<CacheLevel::kSecond>(partitions_[place + 2], sizeof(Partition));
   if (place + 1 == partitions_.size()) return;
-  const CacheLineVector<Visited>& visited = partitions_[place + 1]->visited_;
-  prefetch<CacheLevel::kSecond>(visited.data(), visited.size() * sizeof(Visited));
+  const Partition& next = *partitions_[place + 1];
+  prefetch<CacheLevel::kSecond>(next.lines_.data(), next.lines_.size() * sizeof(next.lines_[0]));
+  prefetch<CacheLevel::kSecond>(next.ports_.data(), next.ports_.size() * sizeof(next.ports_[0]));
+  prefetch<CacheLevel::kSecond>(next.visited_.data(), next.visited_.size() * sizeof(Visited));
 }
 
-// Only where about as much happens as there is to fetch.
-void PartitionWorker::fetch(const Partition& partition) {
-  if (partition.events_in_last_visit_ < partition.visited_.size()) return;
-  for (int pointers = 0; pointers < kPrefetchSteps; ++pointers) {
-    const auto step = static_cast<PrefetchStep>(pointers);
-    partition.engine_.fetch(step);
-    for (const Visited& visited : partition.visited_) visited.fetch(visited.object, step);
-  }
+// Only where it has left the caches meanwhile, and about as much happens as there is to fetch.
+void PartitionWorker::fetch(const Partition& partition) const {
+  if (visited_count_ < kFewVisited || partition.events_in_last_visit_ < partition.visited_count()) return;
+  [&]<int... kSteps>(std::integer_sequence<int, kSteps...>) {
+    (fetch_step<static_cast<PrefetchStep>(kSteps)>(partition), ...);
+  }(std::make_integer_sequence<int, kPrefetchSteps>());
+}
+
+template <PrefetchStep kStep>
+void PartitionWorker::fetch_step(const Partition& partition) const {
+  partition.engine_.fetch(kStep);
+  if constexpr (kStep <= DelayLine::kLastFetch)
+    for (const DelayLine* line : partition.lines_) line->fetch<kStep>(limit_ps_);
+  if constexpr (kStep <= TransmitPort::kLastFetch)
+    for (const TransmitPort* port : partition.ports_) port->fetch<kStep>();
+  for (const Visited& visited : partition.visited_) visited.fetch(visited.object, kStep);
 }
 
 TimePs PartitionWorker::visit(Partition& partition, TimePs limit_ps) {

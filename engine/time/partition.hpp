@@ -22,6 +22,7 @@ namespace weft {
 class PacketStore;
 class Partitions;
 class PartitionWorker;
+class TransmitPort;
 
 // A call that an event wants made outside the partitions: of the controller, of a run's owner.
 struct HandOver {
@@ -49,7 +50,9 @@ class Partition : public InCacheLines {
   void add_incoming(const DelayLine& delay_line) { incoming_.push_back(&delay_line); }
   // Packets pass this object here. It lives until the run's components are destroyed, and is not looked at
   // after that.
-  void add_visited(Visited visited) { visited_.push_back(visited); }
+  void add_visited(const DelayLine& line);
+  void add_visited(const TransmitPort& port);
+  void add_visited(Visited visited);
   // On such delay lines, and no pool's.
   uint64_t unclaimed_packets() const;
   // Sends a packet of this partition's to the other one that the outbox is for. Throws std::logic_error if it
@@ -76,7 +79,11 @@ class Partition : public InCacheLines {
   bool touched_ = false;
   std::vector<HandOver> hand_overs_;
   std::vector<const DelayLine*> incoming_;
-  CacheLineVector<Visited> visited_;
+  size_t visited_count() const { return lines_.size() + ports_.size() + visited_.size(); }
+
+  CacheLineVector<const DelayLine*> lines_;
+  CacheLineVector<const TransmitPort*> ports_;
+  CacheLineVector<Visited> visited_;  // all others
   uint64_t events_in_last_visit_ = 0;
 };
 
@@ -153,9 +160,14 @@ class alignas(64) PartitionWorker {
   };
 
   TimePs visit(Partition& partition, TimePs limit_ps);
-  static void fetch(const Partition& partition);
+  void fetch(const Partition& partition) const;
+  template <PrefetchStep kStep>
+  void fetch_step(const Partition& partition) const;
   void fetch_ahead(size_t place) const;
   Deliveries& deliveries_to(const Partition& target);
+  [[gnu::noinline, noreturn]] static void throw_late(TimePs due_ps, TimePs limit_ps);
+  [[gnu::noinline]] void send_far(Outbox& outbox, Packet* packet, TimePs due_ps);
+  [[gnu::noinline]] void wake_later(const Outbox& outbox);
   static void deliver(Deliveries& deliveries);
   void note_failure(const Partition& partition);
 
@@ -163,6 +175,7 @@ class alignas(64) PartitionWorker {
   uint32_t assignment_;
   std::shared_ptr<PacketStore> store_;
   std::vector<Partition*> partitions_;
+  size_t visited_count_ = 0;                               // of all its partitions
   std::vector<TimePs> next_times_;                         // of the partitions, by place
   unsigned parity_ = 0;                                    // of the present window, or of the last one
   TimePs limit_ps_ = -1;                                   // the same window's

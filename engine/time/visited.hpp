@@ -7,7 +7,7 @@
 
 namespace weft {
 
-// An object that packets pass. `fetch` does one step.
+// An object that packets pass, neither a link nor a port. `fetch` does one step.
 struct Visited {
   const void* object = nullptr;
   void (*fetch)(const void* object, PrefetchStep step) = nullptr;
