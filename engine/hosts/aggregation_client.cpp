@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "hosts/lane_bytes.hpp"
 #include "hosts/options.hpp"
 #include "hosts/rc_config.hpp"
 
@@ -105,6 +106,8 @@ void AggregationClient::post(TimePs now, AggregationBuffers buffers, std::vector
 
 const AggregationClient::Posted& AggregationClient::posted_of(uint64_t message) const {
   // The last request that starts at or before the message; an empty one shares its start with the next.
+  // Usually that is the newest.
+  if (const Posted& newest = requests_.back(); newest.first_message <= message) return newest;
   auto after = std::upper_bound(requests_.begin(), requests_.end(), message,
                                 [](uint64_t m, const Posted& p) { return m < p.first_message; });
   return *std::prev(after);

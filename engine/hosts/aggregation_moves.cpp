@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "hosts/aggregation_client.hpp"
+#include "hosts/lane_bytes.hpp"
 
 namespace weft {
 

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -19,16 +17,6 @@ namespace weft {
 
 // Room for the lanes of one message, in host order, however many it has.
 using LaneValues = std::array<int32_t, roce::kMaxAggregationLanes>;
-
-// Big-endian lanes to host order and back; the same exchange both ways.
-inline void swap_lane_bytes(const uint8_t* from, uint8_t* to, size_t lane_count) {
-  for (size_t i = 0; i < lane_count; ++i) {
-    uint32_t word;
-    std::memcpy(&word, from + 4 * i, 4);
-    if constexpr (std::endian::native == std::endian::little) word = __builtin_bswap32(word);
-    std::memcpy(to + 4 * i, &word, 4);
-  }
-}
 
 struct AggregationBuffers {
   const void* source = nullptr;  // aligned to an element; stays as it is until the request is done
