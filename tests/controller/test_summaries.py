@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import itertools
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address
+from typing import Literal
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.controller.any_graph import failures_one_by_one
 from weft.controller.failures import NO_FAILURES, Failures
-from weft.controller.routing.routes import NextHops, SwitchRoutes
+from weft.controller.features import Settings
+from weft.controller.plan import FabricState, Planner, desired_entities
+from weft.controller.route_scope import RouteScope
+from weft.controller.routing.routes import Destinations, LpmEntries, NextHops, SwitchRoutes
 from weft.controller.routing.shortest_paths import ShortestPaths
-from weft.topologies import FabricSpec, LinkSpec, fat_tree
+from weft.controller.routing.summaries import JoinedPrefixes
+from weft.topologies import FabricSpec, LinkSpec, fat_tree, leaf_spine
 from weft.topologies.builder import FabricBuilder
 
 LINK = LinkSpec(10**10, 10**6, 512 * 1024)
@@ -124,3 +130,75 @@ def test_switches_without_hosts_are_reached_from_next_door() -> None:
     assert [bool(hops) for hops in found] == [True, False, False]
     found = forwards(routing.routes["p0s0"], addresses)
     assert [bool(hops) for hops in found] == [False, False, True]
+
+
+OCTETS = [
+    leaf_spine(planes=1, leaves=5, spines=2, hosts_per_leaf=2),
+    leaf_spine(planes=1, leaves=16, spines=3, hosts_per_leaf=1),
+    fat_tree(pods=3, leaves_per_pod=4, spines_per_pod=2, cores_per_spine=2, hosts_per_leaf=2),
+    fat_tree(pods=5, leaves_per_pod=2, spines_per_pod=2, cores_per_spine=1, hosts_per_leaf=1),
+]
+
+
+@st.composite
+def octets_and_failures(draw: st.DrawFn) -> tuple[FabricSpec, list[Failures]]:
+    """A fabric without hierarchical addresses, and its failures after each of some events."""
+    fabric = draw(st.sampled_from(OCTETS))
+    return fabric, [NO_FAILURES, *draw(failures_one_by_one(fabric, most=6))]
+
+
+@given(octets_and_failures(), st.sampled_from([(4,), (6,), (4, 6)]))
+@settings(deadline=None, max_examples=60)
+def test_compact_routes_forward_each_address_as_all_routes_do(
+    events: tuple[FabricSpec, list[Failures]], versions: tuple[Literal[4, 6], ...]
+) -> None:
+    fabric, sequence = events
+    every, compact = ShortestPaths(fabric, 0), ShortestPaths(fabric, 0)
+    compact.limit(RouteScope(versions, is_compact=True))
+    nics = [host.nic(0) for host in fabric.hosts]
+    of_edges = [each for nic in nics for each in (nic.ipv4.ip, nic.ipv6.ip)]
+    # Also addresses that no node has, within subnets and between them.
+    unused = [IPv4Address("10.0.0.77"), IPv4Address("10.0.77.1"), IPv4Address("10.1.0.1"), IPv6Address("fd00:0:77::1")]
+    edges = [each for switch in fabric.switches if switch.host_ports for each in (switch.address, switch.ipv6)]
+    inner = [switch for switch in fabric.switches if not switch.host_ports]
+    addresses = [each for each in (*of_edges, *unused, *edges) if each.version in versions]
+    for failures in sequence:
+        every.update(failures)
+        compact.update(failures)
+        for switch in fabric.switches:
+            routes, whole = compact.routes[switch.name], every.routes[switch.name]
+            assert forwards(routes, addresses) == forwards(whole, addresses), switch.name
+            assert {route.prefix.version for route in routes} <= set(versions)
+            assert routes.groups() == whole.groups()
+            neighbours = {port.peer.node for port in failures.live_ports(switch)}
+            for other in inner:
+                own = [other.address_of(version) for version in versions]
+                expected = forwards(whole, own) if other.name in neighbours else [()] * len(own)
+                assert forwards(routes, own) == expected, (switch.name, other.name)
+
+
+@given(octets_and_failures())
+@settings(deadline=None, max_examples=20)
+def test_compact_plans_depend_on_the_failures_only(events: tuple[FabricSpec, list[Failures]]) -> None:
+    fabric, sequence = events
+    chosen = Settings(routes=RouteScope((4,), is_compact=True))
+    planner = Planner(fabric)
+    for failures in sequence:
+        state = FabricState(failures)
+        plans = {name: list(plan) for name, plan in planner.plan(chosen, state).items()}
+        assert plans == desired_entities(fabric, chosen, state)
+
+
+def test_halves_with_a_next_hop_become_their_whole() -> None:
+    fabric = leaf_spine(planes=1, leaves=4, spines=2, hosts_per_leaf=1)
+    routing = ShortestPaths(fabric, 0)
+    routing.limit(RouteScope((4,), is_compact=True))
+    routing.update(NO_FAILURES)
+    prefixes = [str(route.prefix) for route in routing.routes["p0l0"]]
+    assert prefixes == ["10.0.0.1/32", "10.0.255.1/32", "10.0.255.2/32", "10.0.1.0/24", "10.0.2.0/23"]
+
+
+def test_a_whole_that_a_switch_has_is_not_made() -> None:
+    networks = [IPv4Network(each) for each in ("10.0.0.0/24", "10.0.1.0/24", "10.0.0.0/23")]
+    joined = JoinedPrefixes([Destinations((LpmEntries(each),), 1 << place) for place, each in enumerate(networks)])
+    assert [lpm.prefix for lpm in joined.of(0b011).entries] == networks[:2]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import finsy
 import pytest
 from click.testing import CliRunner
 from scapy.layers.inet import ICMP, IP
@@ -14,19 +15,24 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from tests.refusals import refused
-from weft import BadInputError, EnvironmentLacksError
+from weft import BadInputError, EnvironmentLacksError, Fabric
 from weft.cli import weft
 from weft.paths import FABRIC_P4, ROOT
+from weft.quantities.units import PS_PER_MS
 from weft.results.plain_hosts import PINGS, REPLAYS, ROUTES, SCRIPTS, UDP_FLOWS
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
+from weft.run.plain_hosts import script_task
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
+from weft.topologies import leaf_spine
+from weft.traffic.extensions import ClassSpec
 
 FABRIC = {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": "10Gb/s", "delay": "1us"}
 SCRIPT = """
 import weft
 from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
 from scapy.layers.l2 import Ether
 
 class Sender(weft.ScriptedHost):
@@ -50,6 +56,11 @@ class Wrong(weft.ScriptedHost):
 class Talks(weft.ScriptedHost):
     def on_start(self):
         to = IP(src=self.host.ipv4, dst=self.host.peers["h0"].ipv4) / UDP(dport=7777)
+        self.every(10_000_000, lambda: self.send(Ether(src=self.host.mac, dst=self.host.gateway_mac) / to))
+
+class TalksOverIpv6(weft.ScriptedHost):
+    def on_start(self):
+        to = IPv6(src=self.host.ipv6, dst=self.host.peers["h3"].ipv6) / UDP(dport=7777)
         self.every(10_000_000, lambda: self.send(Ether(src=self.host.mac, dst=self.host.gateway_mac) / to))
 
 class Listens(weft.ScriptedHost):
@@ -247,6 +258,33 @@ def test_several_scripts_of_a_host_hear_the_same(script: Path) -> None:
     heard = [each.reports["heard"] for each in result.of(SCRIPTS) if each.host == "h0"]
     assert heard[0] == 3
     assert heard[1] > 90
+
+
+def test_scripts_may_use_the_other_ip_version(script: Path) -> None:
+    """Also where a fabric has come up with routes for Weft's own traffic only."""
+    hosts = {"h0": f"{script}:TalksOverIpv6", "h3": f"{script}:Listens"}
+    result = run([{"script": hosts, "duration": "1ms"}])
+    assert result.of(SCRIPTS)[1].reports["heard"] > 90
+    topology = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+    ipv6 = [finsy.P4TableEntry("ipv6_lpm")]
+    with Fabric(topology, clock="virtual") as fabric:
+        assert not fabric.read("p0l0", ipv6)
+        specs = {host: ClassSpec(reference, {}) for host, reference in hosts.items()}
+        (found,) = fabric.run_together([script_task(fabric, specs, PS_PER_MS)])
+        assert found[1].reports["heard"] > 90
+        assert fabric.read("p0l0", ipv6)
+
+
+@pytest.mark.parametrize(("version", "other"), [(4, "ipv6_lpm"), (6, "ipv4_lpm")])
+def test_switches_have_routes_of_the_ip_version_in_use(tmp_path: Path, version: Literal[4, 6], other: str) -> None:
+    topology = leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=2)
+    with Fabric(topology, clock="virtual", ip_version=version) as fabric:
+        assert fabric.read("p0l0", [finsy.P4TableEntry(f"ipv{version}_lpm")])
+        assert not fabric.read("p0l0", [finsy.P4TableEntry(other)])
+    commands = tmp_path / "commands.txt"
+    commands.write_text(f"table_dump {other}\n", encoding="utf-8")
+    with Fabric(topology, clock="virtual", ip_version=version, commands={"p0l0": commands}) as fabric:
+        assert fabric.read("p0l0", [finsy.P4TableEntry(other)])
 
 
 def test_a_cut_capture_is_refused_with_its_byte(tmp_path: Path) -> None:

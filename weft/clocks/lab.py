@@ -25,6 +25,7 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.features import Settings
 from weft.controller.operations import Operations
+from weft.controller.route_scope import ALL_ROUTES, RouteScope
 from weft.controller.runtime_entries import EntriesSettings
 from weft.controller.switch_cli import CommandSession, Manage
 from weft.controller.target import TargetFacts, target_facts
@@ -82,6 +83,8 @@ class Lab(abc.ABC):
         self._has_lost_int = False
         self.reducing_key = ""
         """The scenario's item that reduces in the network, so switches' programs must aggregate; "" if none does."""
+        self.sends_any_packets = False
+        """Whether users write the packets of some traffic, which may then have any address."""
         self.controller: BlockingFabricController
         self.operations: Operations
         self._progress = progress
@@ -317,7 +320,17 @@ class Lab(abc.ABC):
             routing=self.options.routing.kind,
             placement=self.options.aggregation.placement,
             hash_seed=self.options.hash_seed_in_force,
+            routes=self._route_scope(),
         )
+
+    def _route_scope(self) -> RouteScope:
+        """Return the addresses for which switches need routes: all, as hosts may run any program."""
+        return ALL_ROUTES
+
+    def allow_any_packets(self) -> None:
+        """Route packets to every address from now on; the fabric is up."""
+        if self.controller.settings.routes != ALL_ROUTES:
+            self.controller.route_all()
 
     def _require_queues_for_a_frame(self) -> None:
         smallest = min(port.link.queue_capacity_bytes for switch in self.fabric.switches for port in switch.ports)

@@ -57,6 +57,7 @@ from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.reconcile import EncodedUpdate
 from weft.controller.recovery import Recovery, read_held_jobs, read_job_entries, recovered
 from weft.controller.repair import Repair, Written
+from weft.controller.route_scope import ALL_ROUTES
 from weft.controller.routing.channels import cycle_text
 from weft.controller.routing.single_paths import ECMP, takes_single_paths
 from weft.controller.runtime_entries import EntriesSettings
@@ -442,6 +443,11 @@ class FabricController:
     async def configure(self, chosen: object) -> None:
         """Apply a feature's settings, such as `EcnSettings`, on all switches."""
         self._settings = self._settings.with_feature(chosen)
+        await self.apply()
+
+    async def route_all(self) -> None:
+        """Add routes to every address; see `ALL_ROUTES`."""
+        self._settings = replace(self._settings, routes=ALL_ROUTES)
         await self.apply()
 
     async def link_down(self, link: FabricLink) -> Repair:

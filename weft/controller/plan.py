@@ -13,6 +13,7 @@ from weft.controller.features.load_balancing import LoadBalancingSettings, candi
 from weft.controller.job import Job
 from weft.controller.lossless import cycle_of_planes
 from weft.controller.planned_paths import PlannedPaths
+from weft.controller.route_scope import ALL_ROUTES, RouteScope
 from weft.controller.routing import ROUTING_KINDS, PlaneRouting, plane_routings
 from weft.controller.routing.channels import Channel
 from weft.controller.routing.routes import without_watched_ports
@@ -71,7 +72,7 @@ class Planner:
         self._single_paths = frozenset(single_paths)
         self._settings: Settings | None = None
         self._features: dict[str, Entities] = {}
-        self._routing = ""
+        self._routing: tuple[str, RouteScope] = "", ALL_ROUTES
         self._planes: list[PlaneRouting] = []
         self._jobs: dict[str, Entities] = {}
         # Routes, and the same routes adapted to the settings.
@@ -88,9 +89,9 @@ class Planner:
             self._features = _feature_entities(self._fabric, settings)
             self._settings = settings
             self._adapted.clear()
-        if settings.routing != self._routing:
-            self._planes = plane_routings(settings.routing, self._fabric)
-            self._routing = settings.routing
+        if (settings.routing, settings.routes) != self._routing:
+            self._planes = plane_routings(settings.routing, self._fabric, settings.routes)
+            self._routing = settings.routing, settings.routes
         routes: dict[str, Entities] = {}
         for plane in self._planes:
             routes |= plane.plan(state.failures)
@@ -107,7 +108,7 @@ class Planner:
 
     def paths(self, plane: int) -> PlannedPaths:
         """Return a plane's paths in the latest plan."""
-        intermediates = ROUTING_KINDS.named(self._routing).intermediates
+        intermediates = ROUTING_KINDS.named(self._routing[0]).intermediates
         return PlannedPaths(
             self._fabric,
             plane,
@@ -117,7 +118,7 @@ class Planner:
 
     def cycle(self) -> tuple[Channel, ...]:
         """Return a cycle of buffer dependencies in the latest routes; empty if there is none."""
-        return cycle_of_planes(self._fabric, ROUTING_KINDS.named(self._routing), self._planes)
+        return cycle_of_planes(self._fabric, ROUTING_KINDS.named(self._routing[0]), self._planes)
 
     def _adapted_to(self, settings: Settings, switch: str, routes: Entities) -> Entities:
         """Return a switch's routes adapted to the settings; the same object as before if the routes are the same."""

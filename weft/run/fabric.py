@@ -102,6 +102,9 @@ class Fabric:
             (f"traffic[{number}].{item.kind}" for number, item in enumerate(spec.traffic) if item.reduces_in_network),
             "",
         )
+        self.lab.sends_any_packets = any(
+            part.sends_any_packets for item in spec.traffic for _, part in item.with_parts("")
+        )
         self.first_collective_done_s: float | None = None
         """When the first collective ended, by the machine's monotonic clock; None before."""
         self.item_count = len(spec.traffic)

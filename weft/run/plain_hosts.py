@@ -243,6 +243,7 @@ def replay_task(
     fabric: Fabric, file: str, frames_of: Mapping[str, tuple[tuple[int, bytes], ...]], nic: int
 ) -> Task[list[ReplayResult]]:
     """Return a task of hosts that send frames of captures, each with its time after the start."""
+    fabric.lab.allow_any_packets()
     programs = [Replay(fabric.topology.host(host).index, nic, frames) for host, frames in frames_of.items()]
 
     def result(host: str, record: ReplayRecord) -> ReplayResult:
@@ -270,6 +271,7 @@ def facts_of_hosts(topology: FabricSpec) -> dict[str, HostFacts]:
 
 def script_task(fabric: Fabric, scripts: Mapping[str, ClassSpec], duration_ps: int) -> Task[list[ScriptResult]]:
     """Return a task of scripted hosts, by their names."""
+    fabric.lab.allow_any_packets()
     facts = facts_of_hosts(fabric.topology)
     programs = [
         Script(fabric.topology.host(host).index, spec, facts[host], duration_ps) for host, spec in scripts.items()

@@ -52,9 +52,11 @@ from weft.controller.grpc_targets import embedded_targets
 from weft.controller.lossless import LosslessSettings
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
+from weft.controller.route_scope import ALL_ROUTES, RouteScope
 from weft.controller.switch_cli import CommandError, Manage
 from weft.engine import Engine, Partitions, TransmitPort
 from weft.errors import EnvironmentLacksError, translated
+from weft.paths import FABRIC_P4
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_NS
 from weft.recording.observations import Recorded
@@ -179,6 +181,20 @@ class VirtualLab(Lab):
         self.controller = stack.enter_context(self._connect_controller(stack))
         stack.callback(self._fail_if_unwound)
         self.operations = Operations(self.controller.controller, self.options.controller.settings(), self._loop)
+
+    def _route_scope(self) -> RouteScope:
+        """Return the addresses of Weft's own traffic, unless users may send or match others."""
+        options = self.options
+        is_extended = (
+            options.p4 != FABRIC_P4
+            or options.programs
+            or options.entries
+            or options.commands
+            or options.controller.controller_class is not None
+        )
+        if self.sends_any_packets or is_extended:
+            return ALL_ROUTES
+        return RouteScope((options.ip_version,), is_compact=True)
 
     def _connect_controller(self, stack: contextlib.ExitStack) -> BlockingFabricController:
         devices = self.devices = {}

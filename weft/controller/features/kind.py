@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from weft.controller.entities import Entity
 from weft.controller.placement.kind import DEFAULT_PLACEMENT
+from weft.controller.route_scope import ALL_ROUTES, RouteScope
 from weft.controller.target import EMBEDDED, TargetFacts
 from weft.topologies import FabricSpec, SwitchSpec
 
@@ -32,6 +33,7 @@ class Settings:
         routing: kind of routing, a name from `weft.controller.routing`.
         placement: how trees of aggregation jobs are placed, a name from `weft.controller.placement`.
         hash_seed: seeds the switches' hashes, and the choice of next hops if a program has no ECMP.
+        routes: addresses for which switches need routes.
 
     """
 
@@ -40,6 +42,7 @@ class Settings:
     routing: str = DEFAULT_ROUTING
     placement: str = DEFAULT_PLACEMENT
     hash_seed: int = DEFAULT_HASH_SEED
+    routes: RouteScope = ALL_ROUTES
 
     def of(self, kind: type[_Chosen]) -> _Chosen:
         """Return the settings of this class, or its defaults."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from weft.controller.entities import Entity
 from weft.controller.failures import Failures
+from weft.controller.route_scope import RouteScope
 from weft.controller.routing.channels import PortDestinations
 from weft.controller.routing.intermediates import Intermediates
 from weft.controller.routing.lanes import ONE_LANE, Layers, VirtualLanes
@@ -16,6 +17,9 @@ from weft.topologies import FabricSpec
 
 class PlaneRouting(Protocol):
     """The routes of one plane, updated for each set of failures."""
+
+    def limit(self, scope: RouteScope) -> None:
+        """Omit routes to addresses outside the scope, from the first plan on; a kind may keep them."""
 
     def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
         """Return every switch's entities by name.

@@ -24,9 +24,8 @@ from weft.controller.routing.balanced_paths import NO_LINK, Links
 from weft.controller.routing.kind import RoutingKind
 from weft.controller.routing.lanes import MOST_LANES, Layers, VirtualLanes
 from weft.controller.routing.layered_paths import LayeredPaths, SubnetManager, subnet_manager
-from weft.controller.routing.routes import NextHop, NextHops, Prefix, one_by_one
+from weft.controller.routing.routes import NextHop, NextHops, Prefix
 from weft.controller.routing.shortest_paths import ShortestPaths
-from weft.controller.routing.summaries import summarised
 from weft.controller.routing.up_down import UpDown
 from weft.topologies import FabricSpec
 from weft.topologies.distances import Rings
@@ -127,8 +126,11 @@ class Layered(ShortestPaths):
         return known[2]
 
     def _entities_of_layers(self, layers: dict[int, int]) -> list[Entity]:
-        entries = one_by_one(layers, self._behind) if self._tree is None else summarised(self._tree, layers)
-        return [self._layer_entry(lpm.prefix, layer) for destinations, layer in entries for lpm in destinations.entries]
+        return [
+            self._layer_entry(lpm.prefix, layer)
+            for destinations, layer in self.entries_of(layers)
+            for lpm in destinations.entries
+        ]
 
     def _layer_entry(self, prefix: Prefix, layer: int) -> Entity:
         found = self._layer_entries.get((prefix, layer))

@@ -5,17 +5,19 @@ live paths: a single link is a plain next hop, several links form a group. Paral
 group's members are weighted by their links' rates if these differ. There is one group per set of next hops, so the
 number of groups does not grow with the destinations, and a failure changes few groups. With hierarchical addresses,
 routes are summarised (`weft.controller.routing.summaries`), and only neighbours have routes to switches without hosts,
-because these receive nothing but aggregation packets from neighbours.
+because these receive nothing but aggregation packets from neighbours. A compact scope does the same with all addresses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from ipaddress import IPv4Network, IPv6Network, ip_network
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from ipaddress import ip_network
 from typing import TypeVar
 
 from weft.controller.entities import Entity
 from weft.controller.failures import Failures
+from weft.controller.route_scope import ALL_ROUTES, RouteScope
 from weft.controller.routing.channels import PortDestinations
 from weft.controller.routing.kind import PlaneRouting, RoutingKind
 from weft.controller.routing.lanes import Layers
@@ -29,8 +31,9 @@ from weft.controller.routing.routes import (
     SwitchRoutes,
     one_by_one,
 )
-from weft.controller.routing.summaries import address_tree, summarised
+from weft.controller.routing.summaries import Branch, JoinedPrefixes, address_tree, summarised
 from weft.topologies import FabricSpec, PortSpec, SwitchSpec
+from weft.topologies.addressing import IpVersion
 from weft.topologies.distances import Rings, distance_rings
 
 _Way = TypeVar("_Way")
@@ -49,23 +52,46 @@ class ShortestPaths(PlaneRouting):
     """
 
     def __init__(self, fabric: FabricSpec, plane: int, summarise: bool = True) -> None:
+        self._fabric = fabric
+        self._scope = ALL_ROUTES
+        self._summarise = summarise
         self._switches = self.switches = fabric.switches_of_plane(plane)
         self._place = {switch.name: place for place, switch in enumerate(self._switches)}
-        self._behind = [
-            Destinations(tuple(map(LpmEntries, prefixes_behind(fabric, switch))), 1 << place)
-            for place, switch in enumerate(self._switches)
-        ]
-        tree = address_tree(self._switches)
-        self._tree = tree if summarise else None
+        self._with_hosts = _bits_with_hosts(self._switches)
+        self._is_hierarchical = all(switch.networks is not None for switch in self._switches)
         # Destinations allowed beyond adjacent switches.
-        self._far = ~0 if tree is None else _bits_with_hosts(self._switches)
+        self._far = self._with_hosts if self._is_hierarchical else ~0
         self._ports = [_fabric_ports(fabric, switch, self._place) for switch in self._switches]
-        self._host_routes = [_host_routes(fabric, switch) for switch in self._switches]
         self._live: list[list[_LivePort]] = []
         self._rings: Rings = []
         self._entities: dict[str, tuple[Entity, ...]] = {}
         self.routes: dict[str, SwitchRoutes] = {}
         self.recomputed: frozenset[str] = frozenset()
+
+    def limit(self, scope: RouteScope) -> None:
+        """Omit routes to addresses outside the scope, from the first plan on."""
+        assert not self.routes, "a plan with another scope would be compared with this one"
+        self._scope = scope
+
+    @cached_property
+    def _behind(self) -> list[Destinations]:
+        versions = self._scope.ip_versions
+        return [
+            Destinations(tuple(map(LpmEntries, prefixes_behind(self._fabric, switch, versions))), 1 << place)
+            for place, switch in enumerate(self._switches)
+        ]
+
+    @cached_property
+    def _tree(self) -> Branch | None:
+        return address_tree(self._switches, self._scope.ip_versions) if self._summarise else None
+
+    @cached_property
+    def _joined(self) -> JoinedPrefixes:
+        return JoinedPrefixes(self._behind)
+
+    @cached_property
+    def _host_routes(self) -> list[list[tuple[PortSpec, tuple[Route, ...]]]]:
+        return [_host_routes(self._fabric, switch, self._scope.ip_versions) for switch in self._switches]
 
     def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
         """Return every switch's entities by name; the same objects as before for unaffected switches."""
@@ -97,7 +123,7 @@ class ShortestPaths(PlaneRouting):
             if towards is None:
                 assert before is not None
                 towards = before.towards
-            routes = SwitchRoutes(hosts, towards, self.entries_of(towards))
+            routes = SwitchRoutes(hosts, towards, self.entries_of(self._wanted(place, towards)))
             self.routes[switch.name] = routes
             self._entities[switch.name] = routes.entities(switch)
             changed.add(switch.name)
@@ -105,7 +131,22 @@ class ShortestPaths(PlaneRouting):
 
     def entries_of(self, ways: dict[_Way, int]) -> list[tuple[Destinations, _Way]]:
         """Return the fewest prefixes that express the next hops to each switch, which is given as a bit."""
-        return one_by_one(ways, self._behind) if self._tree is None else summarised(self._tree, ways)
+        if self._tree is not None:
+            return summarised(self._tree, ways)
+        if self._scope.is_compact:
+            return [(self._joined.of(switches), way) for way, switches in ways.items()]
+        return one_by_one(ways, self._behind)
+
+    def _wanted(self, place: int, towards: dict[NextHops, int]) -> dict[NextHops, int]:
+        """Return the next hops to the switches in the scope.
+
+        Groups are numbered by all next hops, so a group has the same number in every scope.
+        """
+        if not self._scope.is_compact:
+            return towards
+        adjacent = sum(1 << peer for peer in {peer for peer, _ in self._live[place]})
+        wanted = self._with_hosts | adjacent
+        return {next_hops: part for next_hops, switches in towards.items() if (part := switches & wanted)}
 
     def destinations(self) -> PortDestinations:
         """Return the destinations that the latest plan sends over each port between switches; see PlaneRouting."""
@@ -175,13 +216,16 @@ def _fabric_ports(fabric: FabricSpec, switch: SwitchSpec, place: dict[str, int])
     ]
 
 
-def _host_routes(fabric: FabricSpec, switch: SwitchSpec) -> list[tuple[PortSpec, tuple[Route, Route]]]:
-    """Return a switch's host ports, each with its IPv4 and IPv6 routes."""
+def _host_routes(
+    fabric: FabricSpec, switch: SwitchSpec, versions: Collection[IpVersion]
+) -> list[tuple[PortSpec, tuple[Route, ...]]]:
+    """Return a switch's host ports, each with its routes of these IP versions."""
     routes = []
     for port in switch.host_ports:
         nic = fabric.host(port.peer.node).nic(port.peer.port)
         hop = (_next_hop(switch, port, nic.mac),)
-        routes.append((port, (Route(IPv4Network(nic.ipv4.ip), hop), Route(IPv6Network(nic.ipv6.ip), hop))))
+        prefixes = (ip_network(each.ip) for each in (nic.ipv4, nic.ipv6) if each.version in versions)
+        routes.append((port, tuple(Route(prefix, hop) for prefix in prefixes)))
     return routes
 
 
@@ -193,19 +237,21 @@ def _bits_with_hosts(switches: tuple[SwitchSpec, ...]) -> int:
     return sum(1 << place for place, switch in enumerate(switches) if switch.host_ports)
 
 
-def prefixes_behind(fabric: FabricSpec, switch: SwitchSpec) -> tuple[Prefix, ...]:
+def prefixes_behind(
+    fabric: FabricSpec, switch: SwitchSpec, versions: Collection[IpVersion] = ALL_ROUTES.ip_versions
+) -> tuple[Prefix, ...]:
     """Return the prefixes of a switch: its hosts' subnets, or its own address if it has no hosts.
 
     A subnet that spans several switches, as in network files, is replaced by the addresses of its hosts.
     """
     if switch.networks is not None:
-        return switch.networks
+        return tuple(each for each in switch.networks if each.version in versions)
     nics = [fabric.host(port.peer.node).nic(port.peer.port) for port in switch.host_ports]
     if not nics:
-        return (IPv4Network(switch.address), IPv6Network(switch.ipv6))
+        return tuple(ip_network(each) for each in (switch.address, switch.ipv6) if each.version in versions)
     subnets: dict[Prefix, None] = {}
     for nic in nics:
-        for interface in (nic.ipv4, nic.ipv6):
+        for interface in (each for each in (nic.ipv4, nic.ipv6) if each.version in versions):
             is_shared = interface.network in fabric.subnets_of_several_switches
             subnets[ip_network(interface.ip) if is_shared else interface.network] = None
     return tuple(subnets)

@@ -1,18 +1,25 @@
-"""Summarises routes: with hierarchical addresses, one prefix replaces many.
+"""Summarises routes: one prefix replaces many.
 
-Each branch of the address tree is a prefix. If all switches in a branch are reached over the same next hops, one entry
-covers them; otherwise its parts are examined. Unreachable switches, and the switch itself, have no route, so branches
-that contain them are not summarised: undeliverable packets are dropped instead of looping.
+With hierarchical addresses, each branch of the address tree is a prefix. If all switches in a branch are reached over
+the same next hops, one entry covers them; otherwise its parts are examined. Unreachable switches, and the switch
+itself, have no route, so branches that contain them are not summarised: undeliverable packets are dropped instead of
+looping.
+
+With other addresses, two halves of a prefix that have the same next hops become the prefix. Every address is forwarded
+as before, because the prefix covers no address that its halves do not cover.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import TypeVar
 
-from weft.controller.routing.routes import Destinations, LpmEntries
+from weft.controller.routing.routes import Destinations, LpmEntries, Prefix
+from weft.topologies.addressing import IpVersion
+from weft.topologies.distances import bits_of
 from weft.topologies.fabric import SwitchSpec
 
 _Way = TypeVar("_Way")
@@ -26,17 +33,22 @@ class Branch:
     parts: tuple[Branch, ...] = ()
 
 
-def address_tree(switches: Sequence[SwitchSpec]) -> Branch | None:
-    """Return the address tree of a plane's switches; None if their addresses are not hierarchical."""
+def address_tree(switches: Sequence[SwitchSpec], versions: Collection[IpVersion]) -> Branch | None:
+    """Return the address tree of a plane's switches; None if their addresses are not hierarchical.
+
+    Its entries are of these IP versions.
+    """
     networks = [switch.networks for switch in switches]
     known = [each for each in networks if each is not None]
     if len(known) < len(switches):
         return None
     numbers = sorted(((int(ipv4.network_address), 1 << place) for place, (ipv4, _) in enumerate(known)))
-    return _branch(numbers, *known[0])
+    return _branch(numbers, *known[0], versions)
 
 
-def _branch(numbers: Sequence[tuple[int, int]], ipv4: IPv4Network, ipv6: IPv6Network) -> Branch:
+def _branch(
+    numbers: Sequence[tuple[int, int]], ipv4: IPv4Network, ipv6: IPv6Network, versions: Collection[IpVersion]
+) -> Branch:
     """Return the branch of some switches, given in order by the first address of their IPv4 network and their bit.
 
     `ipv4` and `ipv6` are the networks of any one switch: both end with the same bits for the switch.
@@ -45,19 +57,16 @@ def _branch(numbers: Sequence[tuple[int, int]], ipv4: IPv4Network, ipv6: IPv6Net
     lowest, highest = numbers[0][0], numbers[-1][0]
     length = min(ipv4.prefixlen, 32 - (lowest ^ highest).bit_length())
     shorter_by = ipv4.prefixlen - length
-    first_ipv6 = _ipv6_of(lowest, ipv4, ipv6)
-    destinations = Destinations(
-        (
-            LpmEntries(IPv4Network((lowest, ipv4.prefixlen)).supernet(shorter_by)),
-            LpmEntries(first_ipv6.supernet(shorter_by)),
-        ),
-        switches,
+    prefixes: tuple[Prefix, ...] = (
+        IPv4Network((lowest, ipv4.prefixlen)).supernet(shorter_by),
+        _ipv6_of(lowest, ipv4, ipv6).supernet(shorter_by),
     )
+    destinations = Destinations(tuple(LpmEntries(each) for each in prefixes if each.version in versions), switches)
     if len(numbers) == 1:
         return Branch(destinations)
     bit = 1 << (31 - length)
     cut = next(place for place, (number, _) in enumerate(numbers) if number & bit)
-    return Branch(destinations, tuple(_branch(part, ipv4, ipv6) for part in (numbers[:cut], numbers[cut:])))
+    return Branch(destinations, tuple(_branch(part, ipv4, ipv6, versions) for part in (numbers[:cut], numbers[cut:])))
 
 
 def _ipv6_of(number: int, ipv4: IPv4Network, ipv6: IPv6Network) -> IPv6Network:
@@ -85,3 +94,64 @@ def summarised(tree: Branch, towards: Mapping[_Way, int]) -> list[tuple[Destinat
         else:
             pending += [(part, inside) for part in reversed(branch.parts)]
     return found
+
+
+class JoinedPrefixes:
+    """The fewest prefixes that cover exactly the addresses of sets of switches; equal sets share one object."""
+
+    def __init__(self, behind: Sequence[Destinations]) -> None:
+        """Take the prefixes of each switch, by place."""
+        self._behind = behind
+        self._entries = {lpm.prefix: lpm for each in behind for lpm in each.entries}
+        # A whole that is itself a switch's prefix would replace the route to that switch.
+        self._taken = {_numbers_of(prefix) for prefix in self._entries}
+        self._of: dict[int, Destinations] = {}
+
+    def of(self, switches: int) -> Destinations:
+        """Return the prefixes of some switches, given as bits by place."""
+        found = self._of.get(switches)
+        if found is None:
+            found = self._of[switches] = Destinations(tuple(map(self._entry, self._joined(switches))), switches)
+        return found
+
+    def _joined(self, switches: int) -> list[Prefix]:
+        by_length: dict[tuple[int, int], set[int]] = defaultdict(set)
+        for place in bits_of(switches):
+            for lpm in self._behind[place].entries:
+                version, length, number = _numbers_of(lpm.prefix)
+                by_length[version, length].add(number)
+        for kind in _KINDS:
+            for length in range(kind.bits, 0, -1):
+                numbers = by_length.get((kind.version, length), set())
+                bit = 1 << (kind.bits - length)
+                for number in [each for each in numbers if each & bit and each ^ bit in numbers]:
+                    if (kind.version, length - 1, number ^ bit) not in self._taken:
+                        numbers -= {number, number ^ bit}
+                        by_length[kind.version, length - 1].add(number ^ bit)
+        return [
+            kind.network((number, length))
+            for kind in _KINDS
+            for number, length in sorted(
+                (number, length)
+                for (version, length), numbers in by_length.items()
+                if version == kind.version
+                for number in numbers
+            )
+        ]
+
+    def _entry(self, prefix: Prefix) -> LpmEntries:
+        return self._entries.setdefault(prefix, LpmEntries(prefix))
+
+
+@dataclass(frozen=True)
+class _Kind:
+    version: int
+    bits: int
+    network: Callable[[tuple[int, int]], Prefix]
+
+
+_KINDS = (_Kind(4, 32, IPv4Network), _Kind(6, 128, IPv6Network))
+
+
+def _numbers_of(prefix: Prefix) -> tuple[int, int, int]:
+    return prefix.version, prefix.prefixlen, int(prefix.network_address)

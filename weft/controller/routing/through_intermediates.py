@@ -15,6 +15,7 @@ import finsy
 
 from weft.controller.entities import Entity, entry, mac_number
 from weft.controller.failures import NO_FAILURES, Failures
+from weft.controller.route_scope import RouteScope
 from weft.controller.routing.channels import PortDestinations
 from weft.controller.routing.intermediates import Intermediates
 from weft.controller.routing.kind import PlaneRouting
@@ -48,6 +49,10 @@ class ThroughIntermediates(PlaneRouting):
         self._first = sum(1 << place for place in first.values())
         self._hops: _Hops | None = None
         self._entities: dict[str, tuple[tuple[Entity, ...], tuple[Entity, ...]]] = {}
+
+    def limit(self, scope: RouteScope) -> None:
+        """Omit routes to addresses outside the scope."""
+        self._routes.limit(scope)
 
     def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
         """Return every switch's entities by name; see PlaneRouting."""

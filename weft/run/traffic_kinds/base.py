@@ -40,6 +40,8 @@ class TrafficItem(TrafficSection):
     """Kind of its results; several kinds may share one. None if only its parts have results."""
     lacking: ClassVar[str] = ""
     """Why it cannot run under the real clock; empty if it can."""
+    sends_any_packets: ClassVar[bool] = False
+    """Whether users write its packets, which may then have any address."""
 
     def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
         """Yield the item, with `key`, and the items that it runs, with their keys."""

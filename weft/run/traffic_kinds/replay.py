@@ -30,6 +30,7 @@ class ReplayTraffic(PlainItem):
     """A host sends the frames of a pcap or pcapng file."""
 
     kind = "replay"
+    sends_any_packets = True
     results: ClassVar = REPLAYS
     files: ClassVar[tuple[str, ...]] = ("replay",)
 

@@ -29,6 +29,7 @@ class ScriptTraffic(PlainItem):
     """Hosts controlled by your own classes, each a `weft.ScriptedHost`, which send and receive frames."""
 
     kind = "script"
+    sends_any_packets = True
     results: ClassVar = SCRIPTS
 
     script: dict[HostName, ClassReference] = Field(min_length=1)
