@@ -49,6 +49,7 @@ class Scope:
     field_lists: Mapping[int, FieldList] = field(default_factory=dict)
     learn_lists: Mapping[int, FieldList] = field(default_factory=dict)
     actions: Mapping[int, Action] = field(default_factory=dict)
+    _field_refs: dict[tuple[str, str], FieldRef] = field(default_factory=dict)
 
     def field_ref(self, node: Node) -> FieldRef:
         """Return the field named by a 2-tuple [header, field]; `$valid$` is allowed."""
@@ -57,7 +58,9 @@ class Scope:
         if field_node.value == VALID_FIELD:
             return FieldRef(header.name, VALID_FIELD, 1)
         found = type_field(header.type, field_node)
-        return FieldRef(header.name, found.name, found.width_bits, found.signed)
+        reference = FieldRef(header.name, found.name, found.width_bits, found.signed)
+        # A program refers to each field dozens of times.
+        return self._field_refs.setdefault((header.name, found.name), reference)
 
 
 def type_field(header_type: model_headers.HeaderType, node: Node) -> model_headers.Field:

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from finsy.proto import p4i, p4r
 from google.protobuf.message import DecodeError
 
-from weft.switch.bmv2json import Action, Bmv2JsonError, KeyField, MatchKind, Program, Table, load_program
+from weft.switch.bmv2json import Action, Bmv2JsonError, KeyField, MatchKind, Program, Table
+from weft.switch.bmv2json.stored import load_stored_program
 from weft.switch.p4runtime.consistency import check_consistency, check_ids
 from weft.switch.p4runtime.device_config import document_of
 from weft.switch.p4runtime.errors import choices, invalid, place
@@ -156,7 +157,7 @@ def lookup(objects: Mapping[int, BoundT], number: int, what: str) -> BoundT:
 @lru_cache(maxsize=16)
 def _program(document: bytes) -> Program:
     # a fabric's devices all get the same document
-    return load_program(document)
+    return load_stored_program(document)
 
 
 def bind(encoded: bytes, ports: Ports) -> Pipeline:
