@@ -24,6 +24,8 @@ from weft.system.shipped_labs import LAB_PREFIX, lab_file
 from weft.system.streams import printable, usable_streams
 
 _LAYOUT = "\n\t"
+_YOUNG_OBJECTS = 50_000
+"""Containers that a command creates between two searches for garbage; Python's default is 700."""
 
 
 class Entry(NamedTuple):
@@ -148,6 +150,8 @@ def main(arguments: list[str] | None = None) -> None:
     weft.has_process = arguments is None
     if weft.has_process:
         usable_streams()
+        # Most objects of a run live to its end, and looking for garbage among them takes a twentieth of a small run.
+        gc.set_threshold(_YOUNG_OBJECTS)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # keeps gRPC from printing its own lines
     sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
 

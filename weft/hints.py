@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable
-from importlib import metadata
 
 DISTRIBUTION = "weft-fabric"
 """Name of the distribution in setup.cfg."""
@@ -33,6 +32,8 @@ def install_extra(extra: str) -> str:
 
     It names the packages, not Weft: `weft` on PyPI is another project, and Weft is installed from its checkout.
     """
+    from importlib import metadata  # its parser of e-mails is slow to import
+
     try:
         requirements = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:  # run from a checkout that is not installed

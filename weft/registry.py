@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cached_property
 from types import ModuleType
 from typing import Generic, TypeVar
@@ -72,6 +72,59 @@ class Registry(Mapping[str, _Kind], Generic[_Kind]):
         return len(self._kinds)
 
 
+class NamedByModules(Registry[_Kind]):
+    """A registry of kinds that are named like their modules, each of which is imported when its kind is requested.
+
+    `without_kind` are the modules that define none.
+    """
+
+    def __init__(
+        self,
+        package: str,
+        what: str,
+        kinds_in: Callable[[ModuleType], Iterable[tuple[str, _Kind]]],
+        error: type[Refusal],
+        *,
+        without_kind: Collection[str] = (),
+    ) -> None:
+        super().__init__(package, what, kinds_in, error)
+        self._without_kind = without_kind
+        self._imported: dict[str, _Kind] = {}
+
+    @cached_property
+    def _names(self) -> dict[str, str]:
+        """The modules by the names of their kinds."""
+        modules = {name.rpartition(".")[2]: name for name in _module_names(self._package)}
+        return {kind: module for kind, module in modules.items() if kind not in self._without_kind}
+
+    def look_again(self) -> None:
+        """See Registry."""
+        super().look_again()
+        self.__dict__.pop("_names", None)
+        self._imported.clear()
+
+    def named(self, name: object) -> _Kind:
+        """See Registry."""
+        if isinstance(name, str) and name in self._names:
+            return self[name]
+        raise self._error(f"unknown {self._what} {name!r}", valid=self._names)
+
+    def __getitem__(self, name: str) -> _Kind:
+        if name not in self._imported:
+            found = dict(self._kinds_in(importlib.import_module(self._names[name])))
+            if found.keys() != {name}:
+                defined = ", ".join(sorted(found)) or "none"
+                raise TypeError(f"{self._names[name]} defines the {self._what} {defined} (valid: {name}, its own name)")
+            self._imported |= found
+        return self._imported[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 def constant_of(kind: type[_Kind]) -> Callable[[ModuleType], Iterable[tuple[str, _Kind]]]:
     """Return a function that finds a module's `KIND` of this class, with its `name`."""
 
@@ -94,6 +147,9 @@ def classes_of(base: type[_Kind], module: ModuleType) -> Iterator[type[_Kind]]:
 
 def _modules_of(package: str) -> Iterator[ModuleType]:
     """Import the modules of a package and yield them, in order of their names."""
+    yield from map(importlib.import_module, _module_names(package))
+
+
+def _module_names(package: str) -> list[str]:
     path = importlib.import_module(package).__path__
-    for name in sorted(module.name for module in pkgutil.iter_modules(path, f"{package}.")):
-        yield importlib.import_module(name)
+    return sorted(module.name for module in pkgutil.iter_modules(path, f"{package}."))

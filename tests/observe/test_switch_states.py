@@ -122,7 +122,8 @@ def test_too_many_values_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(states, "MOST_VALUES", 10)
     run(tmp_path / "run", ["2us"])
     state = read_state(tmp_path / "run" / "state-2us.json")
-    kept = [cells for switch in state.switches.values() for cells in switch.entries.values()]
+    sections = [getattr(switch, section) for switch in state.switches.values() for section in states.SECTIONS]
+    kept = [cells for section in sections for cells in section.values()]
     assert sum(map(len, kept)) == 10
     assert state.left_out > 50
 

@@ -18,7 +18,6 @@ from weft.clocks.lossless import require_classes, require_lossless_routes
 from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
 from weft.clocks.switch_configs import depth_cell_bytes, require_depths, switch_configs
-from weft.clocks.user_controller.running import RunningController
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
@@ -27,7 +26,6 @@ from weft.controller.features import Settings
 from weft.controller.operations import Operations
 from weft.controller.route_scope import ALL_ROUTES, RouteScope
 from weft.controller.runtime_entries import EntriesSettings
-from weft.controller.switch_cli import CommandSession, Manage
 from weft.controller.target import TargetFacts, target_facts
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
@@ -50,6 +48,8 @@ from weft.traffic.header_sizes import VALIANT_SHIM, largest_frame_bytes
 from weft.traffic.host_metrics import HostMetrics
 
 if TYPE_CHECKING:
+    from weft.clocks.user_controller.running import RunningController
+    from weft.controller.switch_cli import Manage
     from weft.engine.records import ConservationCounts
 
 Progress = Callable[[str], None]
@@ -142,6 +142,10 @@ class Lab(abc.ABC):
         What they said is in `said_by_commands`. Raises BadInputError with the file and the line.
         """
         chosen = by_switch(self.fabric, self.options.commands, "commands")
+        if not chosen:
+            return
+        from weft.controller.switch_cli import CommandSession
+
         for switch, path in chosen.items():
             self._progress(f"running {path.name} on {switch}")
             session = CommandSession(
@@ -169,6 +173,8 @@ class Lab(abc.ABC):
         section = self.options.controller
         if section.controller_class is None:
             return
+        from weft.clocks.user_controller.running import RunningController
+
         operations = self.operations
 
         def fail(error: BaseException) -> None:

@@ -131,7 +131,7 @@ def _scale_up_note(fabric: FabricSpec) -> str:
 def _require_picture(plot: Path | None) -> None:
     """Check the file's suffix before anything is computed. Raises BadInputError."""
     from weft.topologies import TopologyError
-    from weft.topologies.draw import require_picture_suffix
+    from weft.topologies.drawings import require_picture_suffix
 
     if plot is not None:
         with translated(TopologyError, BadInputError):
@@ -142,7 +142,7 @@ def _draw(plot: Path, costs: Sequence[CostFigures], table: PriceTable) -> None:
     from weft.cost.chart import trade_off_svg
     from weft.system.writing import written_whole
     from weft.topologies import TopologyError
-    from weft.topologies.draw import write_picture
+    from weft.topologies.drawings import write_picture
 
     with translated(TopologyError, BadInputError), written_whole(plot) as partial:
         write_picture(trade_off_svg(costs, table), partial, "Cost of fabrics")

@@ -77,7 +77,7 @@ def run(
     Exits with 1 if a result differs from NumPy's. `mpirun -n N weft run` has N processes serve the fabric.
     """
     from weft.results.losses import Traceable
-    from weft.results.results_file import RESULTS_FILE
+    from weft.results.run_result import RESULTS_FILE
     from weft.run.attached import require_virtual_clock
     from weft.run.runner import Captures, result_directory
     from weft.run.spec import run_spec

@@ -24,7 +24,7 @@ from weft.results.report_parts import (
     ReportTable,
     shown_of,
 )
-from weft.results.results_file import RESULTS_FILE
+from weft.results.run_result import RESULTS_FILE
 from weft.sweeps.axes import plain_text
 from weft.sweeps.store import Outcome, State
 from weft.sweeps.summary import Measure, measures, shown

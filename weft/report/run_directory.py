@@ -22,7 +22,8 @@ from weft.recording.unions import unions
 from weft.results.kinds import ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.model import Phase, Results
-from weft.results.results_file import RESULTS_FILE, read_results
+from weft.results.results_file import read_results
+from weft.results.run_result import RESULTS_FILE
 from weft.topologies import FabricLink, FabricSpec, TopologyError
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -19,6 +19,10 @@ from weft.topologies import FabricSpec
 
 if TYPE_CHECKING:
     from weft.results.model import Results
+
+
+_MADE: dict[str, ResultKind[Any]] = {}
+"""Kinds by key, as their modules are imported."""
 
 
 class ItemResult(PlainData):
@@ -53,7 +57,8 @@ class ResultKind(Generic[R]):
         tables: with a row for each of them, which the terminal and pages show.
         show: prints all of a run; without it, the tables are printed.
         is_checked: whether one of them was compared with its expected value, so that `ok` says something.
-        is_always_written: whether results.json has the list where it is empty, too.
+        is_always_written: whether results.json has the list where it is empty, too; for kinds that
+            `weft.results.run_result` imports.
         order: place on the terminal, on pages and in sweeps, the lowest first.
         report: its part of the page of a run, from top to bottom, given all of the run and the fabric; without it, the
             tables.
@@ -86,7 +91,7 @@ class ResultKind(Generic[R]):
     flattened: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda _: {}
 
     def __post_init__(self) -> None:
-        """Raise TypeError if the model's `derived` or a compared column is not what others read results by."""
+        """Note the kind. Raise TypeError if the model's `derived` or a compared column has a wrong type."""
         derived = getattr(self.model, "derived", None)
         if not isinstance(derived, Mapping):
             raise TypeError(
@@ -99,6 +104,7 @@ class ResultKind(Generic[R]):
                     f"{self.key}: sweeps cannot compare column {column.name!r} by a function (valid: as value of its "
                     "sweep, a key in results.json)"
                 )
+        _MADE[self.key] = self
 
     def print(self, console: Console, results: Sequence[R]) -> None:
         """Print all results of a run, of which there is one or more."""
@@ -140,9 +146,24 @@ def lengths_and_sums(
                 return
 
 
+def kinds_of(keys: Collection[str]) -> tuple[ResultKind[Any], ...]:
+    """Return the kinds that results.json has lists of if there are results with these keys, in their order.
+
+    Unlike `result_kinds`, it imports no kind of traffic that the process has not used.
+    """
+    if not _MADE.keys() >= set(keys):
+        return result_kinds()
+    found = [kind for key, kind in _MADE.items() if key in keys or kind.is_always_written]
+    return _in_order(found)
+
+
+def _in_order(kinds: Iterable[ResultKind[Any]]) -> tuple[ResultKind[Any], ...]:
+    return tuple(sorted(kinds, key=lambda kind: (kind.order, kind.key)))
+
+
 def result_kinds() -> tuple[ResultKind[Any], ...]:
     """Return the kinds of results that kinds of traffic name, each once, in their order."""
     # Scenarios, where the sections are found, know nothing of results; `TrafficItem` in weft/run names them.
     named = [inspect.getattr_static(section, "results") for section in TRAFFIC_KINDS.values()]
     found = {kind.key: kind for kind in named if kind is not None}
-    return tuple(sorted(found.values(), key=lambda kind: (kind.order, kind.key)))
+    return _in_order(found.values())

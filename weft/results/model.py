@@ -17,7 +17,7 @@ from weft.results.credits import CREDITS, CreditResult
 from weft.results.drops import DROPS
 from weft.results.fidelity import FidelityResult
 from weft.results.int_paths import INT_PATHS, IntPath
-from weft.results.kinds import R, ResultKind, result_kinds
+from weft.results.kinds import R, ResultKind, kinds_of, result_kinds
 from weft.results.link_events import LINK_EVENTS, LinkEventResult
 from weft.results.link_faults import LINK_FAULTS, LinkFaultsResult
 from weft.results.link_loads import LINK_LOADS, LinkLoadResult
@@ -219,19 +219,24 @@ class Results:
     __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True)
 
     @property
+    def kinds(self) -> tuple[ResultKind[Any], ...]:
+        """Return the kinds of traffic of which results.json has lists, in their order."""
+        return kinds_of([key for key, results in self.traffic.items() if results])
+
+    @property
     def ok(self) -> bool:
         """Return whether no item of the traffic failed, and nothing is known to be wrong with the results."""
-        return not self.failures and all(each.ok for kind in result_kinds() for each in self.of(kind))
+        return not self.failures and all(each.ok for kind in self.kinds for each in self.of(kind))
 
     @property
     def result_count(self) -> int:
         """Return how many results there are, of all items of the traffic."""
-        return sum(len(self.of(kind)) for kind in result_kinds())
+        return sum(len(self.of(kind)) for kind in self.kinds)
 
     @property
     def checked_count(self) -> int:
         """Return how many of them were compared with what they must be."""
-        return sum(kind.is_checked(each) for kind in result_kinds() for each in self.of(kind))
+        return sum(kind.is_checked(each) for kind in self.kinds for each in self.of(kind))
 
     @property
     def all_warnings(self) -> list[str]:
@@ -248,8 +253,8 @@ class Results:
     def as_dict(self) -> dict[str, Any]:
         """Return plain data for JSON, with the derived figures."""
         own = {name: plain(getattr(self, name)) for name in OWN_KEYS}
-        data = _with_traffic(own, {kind.key: plain(self.of(kind)) for kind in result_kinds()})
-        for name in keys_only_where_there_are_some():
+        data = _with_traffic(own, {kind.key: plain(self.of(kind)) for kind in self.kinds})
+        for name in _ONLY_WHERE_THERE_ARE_SOME:
             if not data[name]:
                 del data[name]
         return data | {"ok": self.ok}

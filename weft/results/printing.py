@@ -10,7 +10,6 @@ from rich.markup import escape
 
 from weft.quantities.readable import format_time
 from weft.results.fidelity import print_fidelity
-from weft.results.kinds import result_kinds
 from weft.results.losses import Traceable, print_losses
 from weft.results.model import LATENESS_BOUND, OF_RUN, Lateness, Results
 from weft.results.packet_conservation import PACKET_CONSERVATION
@@ -57,7 +56,7 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
     if run.lateness is not None and not run.lateness.valid:
         console = cast("Console", _InvalidConsole(console))
         console.print("the machine served events too late: times, rates and queues below do not hold")
-    for kind in (*result_kinds(), *OF_RUN):
+    for kind in (*run.kinds, *OF_RUN):
         if kind is not PACKET_CONSERVATION and (found := run.of(kind)):
             kind.print(console, found)
     print_losses(console, run.losses, traceable)

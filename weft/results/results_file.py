@@ -19,12 +19,9 @@ from weft.results.json_files import read_object, validated
 from weft.results.kinds import ResultKind, result_kinds
 from weft.results.model import Results, keys_only_where_there_are_some, result_keys
 
-RESULTS_FILE = "results.json"
 _UNBOUNDED = ("made_by", "counters", "registers")
 """Keys of results.json with numbers in ranges of the scenario and of the P4 program."""
 _MAY_BE_NEGATIVE = ("packet_conservation", "rdma")
-
-_ADAPTER = TypeAdapter(Results)
 
 
 def read_results(path: Path) -> Results:
@@ -44,7 +41,7 @@ def read_results(path: Path) -> Results:
     ok = tree.pop("ok", None)
     tree["traffic"] = {}
     traffic = _traffic(path, tree)
-    results = replace(validated(_ADAPTER, path, tree), traffic=traffic)
+    results = replace(validated(_adapter_of_results(), path, tree), traffic=traffic)
     if "ok" not in results.absent and ok is not results.ok:
         raise BadInputError(f"ok: is {quoted(ok)}; of these results it must be {str(results.ok).lower()}", place=path)
     _check_figures(path, results)
@@ -58,6 +55,11 @@ def _traffic(path: Path, tree: dict[str, Any]) -> dict[str, list[Any]]:
         for kind in result_kinds()
         if kind.key in tree
     }
+
+
+@cache
+def _adapter_of_results() -> TypeAdapter[Results]:
+    return TypeAdapter(Results)
 
 
 @cache

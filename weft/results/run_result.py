@@ -11,11 +11,12 @@ from weft.recording.observations import Observations
 from weft.recording.trace import Moments
 from weft.results.collectives import COLLECTIVES, CollectiveResult
 from weft.results.flows import FLOWS, FlowsResult
-from weft.results.kinds import result_kinds
 from weft.results.model import Results
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
 from weft.results.workloads import WORKLOADS, WorkloadResult
 from weft.system.writing import written_whole
+
+RESULTS_FILE = "results.json"
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,12 @@ class RunResult(Results):
     def save(self, directory: Path) -> Path:
         """Write results.json, wall_times.json and tables of flows into a directory; return the path of results.json."""
         directory.mkdir(parents=True, exist_ok=True)
-        for kind in result_kinds():
+        for kind in self.kinds:
             for number, result in enumerate(self.of(kind)):
                 if kind.flow_file is not None:
                     kind.flow_file.save(result.records, directory, number)
                 kind.save(result, directory, number)
-        for name, data in (("wall_times.json", self.wall_times_s), ("results.json", self.as_dict())):
+        for name, data in (("wall_times.json", self.wall_times_s), (RESULTS_FILE, self.as_dict())):
             path = directory / name
             with written_whole(path) as partial:
                 partial.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")

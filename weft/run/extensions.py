@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from pydantic import BaseModel
 
-from weft.clocks.user_controller import Controller
 from weft.error_translation import raised_as_weft_errors
 from weft.errors import translated
 from weft.scenario.checks import check_telemetry
@@ -57,6 +56,8 @@ def check_transport(options: FabricOptions) -> None:
 def check_controller(section: ControllerSection) -> None:
     """Check the user's controller class, if any. Raises KeyProblem if it cannot be used."""
     if section.controller_class is not None:
+        from weft.clocks.user_controller import Controller
+
         with translated(ExtensionError, KeyProblem, "controller.class"):
             make(ClassSpec(section.controller_class, section.parameters), Controller)
 

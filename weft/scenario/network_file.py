@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.cache import read_text
 from weft.errors import BadInputError, translated
 from weft.scenario.model import Scenario
 from weft.scenario.parsing import Change, apply_changes, load_scenario, parse_scenario
 from weft.topologies import TopologyError
-from weft.topologies.networks import Network, is_network_file, read_network
-from weft.topologies.networks.host_commands import understand
+
+if TYPE_CHECKING:
+    from weft.topologies.networks import Network
 
 _MOST_MAKEFILE_BYTES = 1024 * 1024
 _DEFAULT_PROGRAM = re.compile(r"^\s*DEFAULT_PROG\s*[:?]?=\s*(\S+)\s*$", re.MULTILINE)
@@ -61,10 +62,17 @@ def load_fabric(path: Path, changes: Sequence[Change] = ()) -> Scenario:
 
 
 def _is_network(path: Path) -> bool:
-    return path.suffix == ".json" and is_network_file(path)
+    if path.suffix != ".json":
+        return False
+    # Few scenarios are networks.
+    from weft.topologies.networks import is_network_file
+
+    return is_network_file(path)
 
 
 def _read(path: Path) -> Network:
+    from weft.topologies.networks import read_network
+
     with translated(TopologyError, BadInputError):
         return read_network(path.resolve())
 
@@ -108,6 +116,8 @@ def what_is_not_done(network: Network, is_virtual: bool) -> list[str]:
     """Return what a network file asks for and does not get, as sentences."""
     said = [f"{network.path.name}: {note}" for note in network.notes]
     if is_virtual:
+        from weft.topologies.networks.host_commands import understand
+
         said += [
             f"{network.path.name}: hosts.{host.name}.commands: {command!r} is not run in virtual time"
             for host in network.hosts

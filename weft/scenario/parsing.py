@@ -100,10 +100,7 @@ def _files_of(traffic: Any) -> Iterator[tuple[Any, str]]:
         if isinstance(item, dict):
             yield from _files_of(item.get(TOGETHER))
             yield from (
-                _holder_of(item, key)
-                for kind, section in TRAFFIC_KINDS.items()
-                if kind in item
-                for key in section.files
+                _holder_of(item, key) for kind in TRAFFIC_KINDS if kind in item for key in TRAFFIC_KINDS[kind].files
             )
 
 

@@ -10,7 +10,7 @@ from weft.errors import InvalidValueError
 from weft.hints import nearest_word
 from weft.quantities.definitions import Time
 from weft.quantities.units import shown
-from weft.registry import Registry, classes_of
+from weft.registry import NamedByModules, classes_of
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, OfAnyKind, Section
 from weft.topologies.kinds.base import TopologySection
@@ -60,10 +60,10 @@ def _kinds_in(module: ModuleType) -> Iterator[tuple[str, type[TrafficSection]]]:
 
 
 # The modules say how a kind runs, too, so they stand above scenarios.
-TRAFFIC_KINDS: Registry[type[TrafficSection]] = Registry(
-    "weft.run.traffic_kinds", "kind of traffic", _kinds_in, InvalidValueError
+TRAFFIC_KINDS: NamedByModules[type[TrafficSection]] = NamedByModules(
+    "weft.run.traffic_kinds", "kind of traffic", _kinds_in, InvalidValueError, without_kind=("base",)
 )
-"""The sections of all kinds by name."""
+"""The sections of all kinds by name; a scenario imports only those that it has."""
 
 
 def kind_of_item(item: Mapping[Any, Any], key: str, *, beside_others: bool = False) -> type[TrafficSection]:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from weft.topologies.describe import as_dict, describe
-from weft.topologies.draw import draw, to_svg
-from weft.topologies.draw_shapes import LinkStyle
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import (
     Endpoint,
@@ -39,15 +36,24 @@ from weft.topologies.scale_up import with_scale_up
 from weft.topologies.spares import with_spares
 
 if TYPE_CHECKING:
+    from weft.topologies.descriptions import as_dict, describe
+    from weft.topologies.draw_shapes import LinkStyle
+    from weft.topologies.drawings import draw, to_svg
     from weft.topologies.kinds import from_parameters
     from weft.topologies.kinds.fat_tree import fat_tree
     from weft.topologies.kinds.leaf_spine import leaf_spine
 
-# The kinds' sections import pydantic, which host and switch processes do not need and should not wait for.
+# The kinds' sections import pydantic, which host and switch processes do not need and should not wait for. Few
+# processes draw.
 _IMPORTED_LATE = {
+    "LinkStyle": "weft.topologies.draw_shapes",
+    "as_dict": "weft.topologies.descriptions",
+    "describe": "weft.topologies.descriptions",
+    "draw": "weft.topologies.drawings",
     "fat_tree": "weft.topologies.kinds.fat_tree",
     "from_parameters": "weft.topologies.kinds",
     "leaf_spine": "weft.topologies.kinds.leaf_spine",
+    "to_svg": "weft.topologies.drawings",
 }
 
 

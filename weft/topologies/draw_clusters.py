@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from weft.topologies.describe import plural_of
+from weft.topologies.descriptions import plural_of
 from weft.topologies.draw_curves import Curve, bend_of, extent
 from weft.topologies.draw_places import host_box, on_a_page, placed_boxes
 from weft.topologies.draw_shapes import LinkStyle, LinkStyles, caption, node

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.topologies import draw_shapes as shapes
-from weft.topologies.describe import plural_of
+from weft.topologies.descriptions import plural_of
 from weft.topologies.draw_clusters import range_of
 from weft.topologies.draw_layout import Box, rows_of
 from weft.topologies.fabric import FabricLink, FabricSpec

@@ -47,13 +47,13 @@ from weft.clocks.virtual.stats_of_all import stats_of_all
 from weft.clocks.watching import Sample
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
+from weft.controller.errors import CommandError
 from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import embedded_targets
 from weft.controller.lossless import LosslessSettings
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.route_scope import ALL_ROUTES, RouteScope
-from weft.controller.switch_cli import CommandError, Manage
 from weft.engine import Engine, Partitions, TransmitPort
 from weft.errors import EnvironmentLacksError, translated
 from weft.paths import FABRIC_P4
@@ -76,6 +76,7 @@ from weft.traffic.host_config import HostConfig
 from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 if TYPE_CHECKING:
+    from weft.controller.switch_cli import Manage
     from weft.engine.records import ConservationCounts
 
 # What a lab has only while it runs.

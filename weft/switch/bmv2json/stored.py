@@ -6,6 +6,7 @@ A stored program is a pickle. Like machine code, it comes only from files that n
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import enum
 import functools
@@ -31,10 +32,10 @@ def load_stored_program(document: bytes) -> Program:
     """Return as `load_program`, from the cache if the same document was loaded before. Raises as `load_program`."""
     key = _STORE.key(hashlib.sha256(document).hexdigest(), *_environment())
     entry = _STORE.read(key)
-    if entry is not None:
-        with collector_paused():
-            program: Program = _Unpickler(io.BytesIO(entry[_PART])).load()
-        return program
+    # An entry of something else is a miss, as a damaged one is.
+    with contextlib.suppress(pickle.UnpicklingError), collector_paused():
+        if entry is not None:
+            return _Unpickler(io.BytesIO(entry[_PART])).program()
     program = load_program(document)
     content = io.BytesIO()
     _Pickler(content, protocol=pickle.HIGHEST_PROTOCOL).dump(program)
@@ -62,6 +63,13 @@ class _Pickler(pickle.Pickler):
 
 
 class _Unpickler(pickle.Unpickler):
+    def program(self) -> Program:
+        """Return the program that was stored. UnpicklingError if it is something else."""
+        found = self.load()
+        if not isinstance(found, Program):
+            raise pickle.UnpicklingError(f"a {type(found).__name__} is no program")
+        return found
+
     def find_class(self, module: str, name: str) -> Any:
         """Return a data class or an enumeration of this package, or `frozen`. UnpicklingError for anything else."""
         if module == frozen.__module__ and name == frozen.__name__:

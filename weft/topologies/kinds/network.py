@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 from weft.errors import translated
 from weft.quantities.definitions import whole
@@ -14,9 +14,11 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.graph_lists import item_of
 from weft.topologies.kinds.base import TopologyKeyError, TopologyKind, TopologySection
-from weft.topologies.networks import Network, NetworkHost, NetworkLink, NetworkSwitch, read_network
-from weft.topologies.networks.fabric import fabric_of
 from weft.topologies.places import circle_without_tiers
+
+# All kinds are imported where one of them is sought, and few fabrics are networks.
+if TYPE_CHECKING:
+    from weft.topologies.networks import Network, NetworkHost, NetworkLink, NetworkSwitch
 
 NAME: Final = "network"
 _OF_FILE = ("hosts_per_leaf", "host_rate", "delay", "queue_capacity", "ranks_per_host")
@@ -35,6 +37,8 @@ class NetworkSection(TopologySection):
     @cached_property
     def read(self) -> Network:
         """The file's content. Raises TopologyError."""
+        from weft.topologies.networks import read_network
+
         return read_network(self.path)
 
     @property
@@ -83,6 +87,9 @@ def network(
         TopologyError: a figure is out of range, or a name is unknown; the message lists valid ones.
 
     """
+    from weft.topologies.networks import NetworkHost, NetworkLink, NetworkSwitch
+    from weft.topologies.networks.fabric import fabric_of
+
     of_hosts = [item_of(NetworkHost, each, f"hosts[{at}]") for at, each in enumerate(hosts)]
     of_switches = [item_of(NetworkSwitch, each, f"switches[{at}]") for at, each in enumerate(switches)]
     of_links = [item_of(NetworkLink, each, f"links[{at}]") for at, each in enumerate(links)]
