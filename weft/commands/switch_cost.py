@@ -147,7 +147,7 @@ def _cost(source: Path, macros: dict[str, str]) -> SwitchCost:
 
     with tempfile.TemporaryDirectory(prefix="weft-") as directory:
         program = compile_program(source, Path(directory), macros=macros)
-        return SwitchCost(Pipeline.load(program.p4info, program.json))
+        return SwitchCost(Pipeline.load(program.p4info, program.json, program.p4info_bytes))
 
 
 def _summary(cost: SwitchCost, job: JobCost, limits: dict[str, int], jobs: int) -> dict[str, Any]:

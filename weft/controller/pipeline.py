@@ -35,8 +35,10 @@ class Pipeline:
     _encoders: dict[str, EntityEncoder] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
-    def load(cls, p4info: str | Path, device_config: str | Path | None = None) -> Pipeline:
+    def load(cls, p4info: str | Path, device_config: str | Path | None = None, binary: bytes | None = None) -> Pipeline:
         """Read P4Info (protobuf text, or binary if the name ends in .bin) and the BMv2 JSON.
+
+        `binary` is the content of the P4Info file in binary format, if it is known; then the file is not read.
 
         Raises:
             PipelineError: a file is unreadable or not P4Info.
@@ -44,7 +46,7 @@ class Pipeline:
         """
         try:
             config = Path(device_config).read_bytes() if device_config is not None else b""
-            return cls(read_p4info(Path(p4info)), config)
+            return cls(read_p4info(Path(p4info), binary), config)
         except OSError as error:
             raise PipelineError(f"cannot read {error.filename}: {error.strerror}") from None
 
@@ -82,11 +84,13 @@ Pipelines = Mapping[str, Pipeline]
 """Programs by switch name; switches with the same program share an object."""
 
 
-def read_p4info(path: Path) -> p4i.P4Info:
-    """Read a P4Info file, text or (.bin) binary."""
-    content = path.read_bytes()
+def read_p4info(path: Path, binary: bytes | None = None) -> p4i.P4Info:
+    """Read a P4Info file, text or (.bin) binary, unless its content is given in binary format."""
     try:
-        info: p4i.P4Info = p4i.P4Info.FromString(content if path.suffix == ".bin" else _binary_of(content))
+        if binary is None:
+            content = path.read_bytes()
+            binary = content if path.suffix == ".bin" else _binary_of(content)
+        info: p4i.P4Info = p4i.P4Info.FromString(binary)
     except (DecodeError, text_format.ParseError, ValueError) as error:  # ValueError: an enum beyond 32 bits
         raise PipelineError(f"not P4Info: {error}", place=path) from None
     if not info.tables and not info.pkg_info.arch:

@@ -6,7 +6,7 @@ import hashlib
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
@@ -22,13 +22,17 @@ _NO_MACROS: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Program:
-    """A compiled program's files; `p4_hash` is SHA-256 over the BMv2 JSON, which all that is compiled goes into."""
+    """A compiled program's files; `p4_hash` is SHA-256 over the BMv2 JSON, which all that is compiled goes into.
+
+    `p4info_bytes` is P4Info in binary format, which takes a hundredth of the time to read; None from p4c.
+    """
 
     source: Path
 
     json: Path
     p4info: Path
     p4_hash: str
+    p4info_bytes: bytes | None = field(default=None, repr=False)
 
 
 def compile_program(
@@ -66,7 +70,8 @@ def _compile(source: Path, directory: Path, macros: Mapping[str, str]) -> Progra
     for path, text in ((json_path, result.json_text), (p4info_path, result.p4info_text)):
         with written_whole(path) as partial:
             partial.write_text(text, encoding="utf-8")
-    return Program(source, json_path, p4info_path, hashlib.sha256(result.json_text.encode()).hexdigest())
+    p4_hash = hashlib.sha256(result.json_text.encode()).hexdigest()
+    return Program(source, json_path, p4info_path, p4_hash, result.p4info_bytes)
 
 
 def _modules_folder(directory: Path) -> Path:

@@ -29,7 +29,7 @@ class Programs:
     @cached_property
     def pipelines(self) -> dict[str, Pipeline]:
         """Pipelines for the controller, by switch; switches with the same program share one object."""
-        loaded = {each: Pipeline.load(each.p4info, each.json) for each in self.distinct}
+        loaded = {each: Pipeline.load(each.p4info, each.json, each.p4info_bytes) for each in self.distinct}
         return {name: loaded[program] for name, program in self.of_switch.items()}
 
     @property
