@@ -274,6 +274,39 @@ def test_parquet_is_the_scenarios_choice(tmp_path):
     assert row_count(read_table(tmp_path / "run", "flows").columns) > 0
 
 
+QUEUES = ["time_ps,port,priority_class,queue_bytes,transmitted_bytes", "5,p0l0:1,3,0,7", "6,p0l0:2,3,9,7"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n".join(QUEUES) + "\n",
+        "\r\n".join(QUEUES) + "\r\n",
+        "\n".join(QUEUES),
+        "\n".join([QUEUES[0], '5,"p0l0:1",3,0,7', QUEUES[2]]) + "\n",
+    ],
+    ids=["plain", "Windows", "without the last line's end", "quoted"],
+)
+def test_all_forms_of_csv_read_alike(tmp_path, text):
+    (tmp_path / "queues.csv").write_bytes(text.encode())
+    columns = read_table(tmp_path, "queues").columns
+    read = {name: texts(each) if isinstance(each, Names) else each.tolist() for name, each in columns.items()}
+    assert read == {
+        "time_ps": [5, 6],
+        "port": ["p0l0:1", "p0l0:2"],
+        "priority_class": [3, 3],
+        "queue_bytes": [0, 9],
+        "transmitted_bytes": [7, 7],
+    }
+
+
+def test_rows_of_other_lengths_that_make_up_for_each_other_are_refused(tmp_path):
+    rows = [QUEUES[0], f"{QUEUES[1]},8", "p0l0:2,3,9,7"]
+    (tmp_path / "queues.csv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    with refused(BadInputError, problem=r"queues.csv:2: has 6 cells, the header has 5"):
+        read_table(tmp_path, "queues")
+
+
 def test_no_such_table(tmp_path):
     assert read_table(tmp_path, "flows") is None
 

@@ -6,7 +6,7 @@ import csv
 import importlib.util
 import io
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -80,7 +80,47 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _read_csv(path: Path, schema: TableSchema) -> Table:
-    reader = csv.reader(io.StringIO(read_text(path), newline=""))
+    text = read_text(path)
+    texts: Mapping[str, Sequence[str]] | None = _plain_columns(text)
+    if texts is None:
+        texts = _columns(path, text, schema)
+    else:
+        _require_columns(path, [*texts], schema)
+    return {
+        column.name: (
+            _integers(path, column, texts[column.name])
+            if column.holds is Holds.NUMBER
+            else Names.of(texts[column.name])
+        )
+        for column in schema.columns
+    }
+
+
+def _plain_columns(text: str) -> dict[str, list[str]] | None:
+    """Return the columns of a file without quotes and with equally long rows, as Weft writes most; None of others.
+
+    It takes a fraction of the time of a reader that looks at each row.
+    """
+    header = text.partition("\n")[0].split(",")
+    if '"' in text or "\r" in text or not text.endswith("\n") or len(set(header)) < len(header):
+        return None
+    data = np.frombuffer(text.encode(), np.uint8)
+    separators = data[(data == ord(",")) | (data == ord("\n"))]
+    ends = separators == ord("\n")
+    if len(ends) % len(header):
+        return None
+    rows = ends.reshape(-1, len(header))
+    if rows[:, :-1].any() or not rows[:, -1].all():
+        return None
+    with collector_paused():
+        cells = text.replace("\n", ",").split(",")
+        cells.pop()  # after the last line's end
+        return {name: cells[len(header) + column :: len(header)] for column, name in enumerate(header)}
+
+
+def _columns(path: Path, text: str, schema: TableSchema) -> dict[str, Sequence[str]]:
+    """Return the columns of any CSV file. Raises BadInputError with the line that is wrong."""
+    reader = csv.reader(io.StringIO(text, newline=""))
     try:
         header = next(reader, None)
         # Millions of lists, none of them garbage.
@@ -96,15 +136,7 @@ def _read_csv(path: Path, schema: TableSchema) -> Table:
             raise BadInputError(
                 f"{path}:{_line_of_row(path, row)}: has {len(cells)} cells, the header has {len(header)}"
             )
-    texts = dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
-    return {
-        column.name: (
-            _integers(path, column, texts[column.name])
-            if column.holds is Holds.NUMBER
-            else Names.of(texts[column.name])
-        )
-        for column in schema.columns
-    }
+    return dict(zip(header, zip(*rows, strict=True) if rows else [()] * len(header), strict=True))
 
 
 def _require_columns(path: Path, present: Sequence[str], schema: TableSchema) -> None:
@@ -115,7 +147,7 @@ def _require_columns(path: Path, present: Sequence[str], schema: TableSchema) ->
 
 def _integers(path: Path, column: ColumnSchema, texts: Sequence[str]) -> Column:
     try:
-        return np.array([int(text) for text in texts], np.int64)
+        return np.array(list(map(int, texts)), np.int64)
     except (ValueError, OverflowError):
         row = next(row for row, text in enumerate(texts) if not _is_int64(text))
         raise BadInputError(

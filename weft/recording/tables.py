@@ -38,7 +38,7 @@ class Names:
         """Make a column of texts."""
         names = list(dict.fromkeys(texts))
         numbers = {name: number for number, name in enumerate(names)}
-        return cls(np.array([numbers[text] for text in texts], np.int64), names)
+        return cls(np.array(list(map(numbers.__getitem__, texts)), np.int64), names)
 
 
 Column = Integers | Names

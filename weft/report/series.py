@@ -45,14 +45,17 @@ def port_series(run: RunDirectory) -> list[PortSeries]:
     times = run.integers("queues", "time_ps")
     depths, sent = run.integers("queues", "queue_bytes"), run.integers("queues", "transmitted_bytes")
     order = np.lexsort([times, classes, ports.codes])
+    if not len(order):
+        return []
     keys = np.stack([ports.codes[order], classes[order]])
     cuts = np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1
-    series = []
-    for rows in np.split(order, cuts) if len(order) else ():
-        port = ports.names[ports.codes[rows[0]]]
-        name = f"{port} class {classes[rows[0]]}"
-        series.append(_dense(name, port, times[rows], depths[rows], sent[rows], interval_ps))
-    return series
+    firsts = order[np.concatenate([[0], cuts])]
+    names = [ports.names[code] for code in ports.codes[firsts]]
+    columns = _dense(times[order], depths[order], sent[order], cuts, interval_ps)
+    return [
+        PortSeries(f"{port} class {number}", port, *values)
+        for port, number, *values in zip(names, classes[firsts], *columns, strict=True)
+    ]
 
 
 def sampling_interval_ps(run: RunDirectory) -> int:
@@ -60,17 +63,20 @@ def sampling_interval_ps(run: RunDirectory) -> int:
     return run.results.made_by.observe.interval
 
 
-def _dense(name: str, port: str, times: Integers, depths: Integers, sent: Integers, interval_ps: int) -> PortSeries:
-    """Put back the last sample of every stretch without change, so that a curve is level over it."""
-    gaps = np.flatnonzero(np.diff(times) > interval_ps) + 1
-    if not len(gaps):
-        return PortSeries(name, port, times, depths, sent)
-    return PortSeries(
-        name,
-        port,
-        np.insert(times, gaps, times[gaps] - interval_ps),
-        np.insert(depths, gaps, depths[gaps - 1]),
-        np.insert(sent, gaps, sent[gaps - 1]),
+def _dense(
+    times: Integers, depths: Integers, sent: Integers, cuts: Integers, interval_ps: int
+) -> tuple[list[Integers], list[Integers], list[Integers]]:
+    """Put back the last sample of every stretch without change, so that a curve is level over it.
+
+    The samples of all series follow each other; `cuts` are where all but the first begin. Returns each column by
+    series.
+    """
+    gaps = np.setdiff1d(np.flatnonzero(np.diff(times) > interval_ps) + 1, cuts, assume_unique=True)
+    later = cuts + np.searchsorted(gaps, cuts)
+    return (
+        np.split(np.insert(times, gaps, times[gaps] - interval_ps), later),
+        np.split(np.insert(depths, gaps, depths[gaps - 1]), later),
+        np.split(np.insert(sent, gaps, sent[gaps - 1]), later),
     )
 
 
