@@ -1,6 +1,6 @@
 """The on-disk cache for results of the compiler and the switch, and helpers that speed up producing them."""
 
-from weft.cache.collector import collector_paused
+from weft.cache.collector import collector_paused, set_up_kept
 from weft.cache.files import UnreadableFileError, read_bytes, read_text
 from weft.cache.store import Store, cache_directory, remove_cache, version_of
 
@@ -12,5 +12,6 @@ __all__ = [
     "read_bytes",
     "read_text",
     "remove_cache",
+    "set_up_kept",
     "version_of",
 ]

@@ -19,3 +19,15 @@ def collector_paused() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
+
+
+@contextmanager
+def set_up_kept() -> Iterator[None]:
+    """Suspend garbage collection inside, and keep what exists at the end out of later searches.
+
+    Searching a large fabric for garbage takes a tenth of its set-up, and there is none. Call `gc.unfreeze` when the
+    fabric is left.
+    """
+    with collector_paused():
+        yield
+        gc.freeze()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from weft.quantities.traffic_classes import CLASSES
 from weft.quantities.units import PS_PER_S
@@ -80,12 +81,18 @@ def ip_settings(fabric: FabricSpec, host: HostSpec, mtu_bytes: int) -> tuple[IpN
     return tuple(
         IpNicConfig(
             addresses=(str(nic.ipv4), str(nic.ipv6)),
-            routes={str(prefix): str(gateway) for prefix, gateway in fabric.gateways(nic).items()},
+            routes={_text(prefix): _text(gateway) for prefix, gateway in fabric.gateways(nic).items()},
             neighbours=dict(nic.neighbours),
             mtu_bytes=mtu_bytes,
         )
         for nic in host.nics
     )
+
+
+@lru_cache(maxsize=1 << 12)
+def _text(address: object) -> str:
+    """Return an address or prefix as text; hosts of a leaf share them, and IPv6's text takes long to make."""
+    return str(address)
 
 
 def recording_of(observe: ObserveSection, fabric: FabricSpec, host: HostSpec) -> HostRecording:

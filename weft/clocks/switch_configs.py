@@ -14,6 +14,7 @@ from weft.controller.features.ecn import scaled_profile
 from weft.controller.target import MOST_DEPTH_UNITS, TargetFacts, cell_bytes_for
 from weft.scenario import FabricOptions, KeyProblem, LinkFaults
 from weft.scenario.fidelity_checks import ecn_begins_bytes
+from weft.scenario.sections import FaultsSection
 from weft.switch.daemon.config import (
     UNSPLIT_BYTES,
     FaultsConfig,
@@ -80,12 +81,13 @@ def _switch_config(
     cell_bytes: int,
 ) -> SwitchConfig:
     switching = options.switching
+    faults = options.faults if options.faults.any else None
     config = SwitchConfig(
         device_id=switch.device_id,
         name=switch.name,
         cpu_port=_cpu_port(switch, options),
         ports=tuple(
-            _port_config(port, switch, options, frame_bytes, quantum_bytes)
+            _port_config(port, switch, options, frame_bytes, quantum_bytes, faults)
             for port in switch.ports
             # Under the real clock a dark port has neither an interface nor a link, and never will.
             if (port.is_cabled if options.clock == "real" else not port.leads_to_controller)
@@ -119,9 +121,10 @@ def _port_config(
     options: FabricOptions,
     frame_bytes: int,
     quantum_bytes: tuple[int, ...],
+    faults: FaultsSection | None,
 ) -> PortConfig:
     here, peer = Endpoint(switch.name, port.number), port.peer
-    faults, credits = options.faults, options.credits
+    credits = options.credits
     has_interface = options.clock == "real" and (
         port.peer_is_host or port.leads_to_controller or options.links == "veth"
     )
@@ -132,8 +135,8 @@ def _port_config(
         delay_ps=port.link.delay_ps,
         queue_capacity_bytes=port.link.queue_capacity_bytes,
         host_uplink=port.peer_is_host,
-        faults=_faults_config(faults.on(here, peer)) if faults.any else _NO_FAULTS,
-        uplink_faults=_faults_config(faults.on(peer, here)) if faults.any and port.peer_is_host else _NO_FAULTS,
+        faults=_NO_FAULTS if faults is None else _faults_config(faults.on(here, peer)),
+        uplink_faults=_NO_FAULTS if faults is None or not port.peer_is_host else _faults_config(faults.on(peer, here)),
         quantum_bytes=quantum_bytes,
         split_depth_bytes=ecn_begins_bytes(options, port.link.rate_bps)
         if options.fidelity.has_segments

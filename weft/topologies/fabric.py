@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from weft.topologies.circuits import CircuitPlan, links_of, rejoined
 from weft.topologies.distances import Distances
@@ -26,6 +26,9 @@ from weft.topologies.parts import (
     ScaleUpSpec,
     SwitchSpec,
 )
+
+if TYPE_CHECKING:
+    from weft.topologies.paths import Path
 
 __all__ = [
     "Endpoint",
@@ -222,6 +225,13 @@ class FabricSpec:
     def hops_between(self, first: str, second: str) -> int | None:
         """Return the hops between two switches of a plane; None if there is no path."""
         return self._distances_by_plane[self.switch(first).plane].between(first, second)
+
+    @cached_property
+    def representative_paths(self) -> list[Path]:
+        """See `weft.topologies.paths.representative_paths`."""
+        from weft.topologies.paths import representative_paths
+
+        return representative_paths(self)
 
     def distances(self, plane: int) -> Distances[str]:
         """Return the hops between the switches of a plane, in order of their device ids."""

@@ -128,7 +128,7 @@ def longest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
         TopologyError: the fabric has a single host.
 
     """
-    return max(_representative_paths(fabric), key=lambda path: base_rtt_ps(path, frame_bytes))
+    return max(fabric.representative_paths, key=lambda path: base_rtt_ps(path, frame_bytes))
 
 
 def nearest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
@@ -138,10 +138,16 @@ def nearest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
         TopologyError: the fabric has a single host.
 
     """
-    return min(_representative_paths(fabric), key=lambda path: base_rtt_ps(path, frame_bytes))
+    return min(fabric.representative_paths, key=lambda path: base_rtt_ps(path, frame_bytes))
 
 
-def _representative_paths(fabric: FabricSpec) -> list[Path]:
+def representative_paths(fabric: FabricSpec) -> list[Path]:
+    """Return a path from the first host to one host below each other set of switches, over each of its NICs.
+
+    Raises:
+        TopologyError: the fabric has a single host.
+
+    """
     first = fabric.hosts[0].name
     # Hosts of the same leaves are equally far away; one of them represents all.
     representatives = {tuple(nic.switch for nic in host.nics): host.name for host in fabric.hosts[1:]}

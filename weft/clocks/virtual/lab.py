@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
 from collections.abc import Iterator, Sequence
 from functools import partial
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from weft.cache import collector_paused
+from weft.cache import set_up_kept
 from weft.clocks.endpoint_settings import (
     RoundTrips,
     ip_settings,
@@ -136,7 +137,7 @@ class VirtualLab(Lab):
         stack.callback(self._let_go)
         self.directory = stack.enter_context(scratch_directory())
         self._compile()
-        with collector_paused():
+        with set_up_kept():
             self._build_fabric(stack)
 
     def _fail_if_unwound(self) -> None:
@@ -154,6 +155,7 @@ class VirtualLab(Lab):
             self.partitions.forget_scheduled()
         for name in _WHILE_RUNNING:
             vars(self).pop(name, None)
+        gc.unfreeze()
 
     def _close_captures(self) -> None:
         # A failed capture is reported where it is ended; here another error may be propagating.
@@ -246,7 +248,8 @@ class VirtualLab(Lab):
     def hosts(self) -> Iterator[EndpointGroup]:
         """Make every host within this process; see Lab."""
         with contextlib.ExitStack() as stack:
-            endpoints = self._make_endpoints(stack)
+            with set_up_kept():
+                endpoints = self._make_endpoints(stack)
             group = EndpointGroup(
                 endpoints,
                 [endpoint.host.config for endpoint in endpoints],

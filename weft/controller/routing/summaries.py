@@ -12,7 +12,7 @@ as before, because the prefix covers no address that its halves do not cover.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
 from typing import TypeVar
@@ -101,10 +101,10 @@ class JoinedPrefixes:
 
     def __init__(self, behind: Sequence[Destinations]) -> None:
         """Take the prefixes of each switch, by place."""
-        self._behind = behind
         self._entries = {lpm.prefix: lpm for each in behind for lpm in each.entries}
+        self._numbers = [[_numbers_of(lpm.prefix) for lpm in each.entries] for each in behind]
         # A whole that is itself a switch's prefix would replace the route to that switch.
-        self._taken = {_numbers_of(prefix) for prefix in self._entries}
+        self._taken = {numbers for of_switch in self._numbers for numbers in of_switch}
         self._of: dict[int, Destinations] = {}
 
     def of(self, switches: int) -> Destinations:
@@ -114,30 +114,24 @@ class JoinedPrefixes:
             found = self._of[switches] = Destinations(tuple(map(self._entry, self._joined(switches))), switches)
         return found
 
-    def _joined(self, switches: int) -> list[Prefix]:
-        by_length: dict[tuple[int, int], set[int]] = defaultdict(set)
+    def _joined(self, switches: int) -> Iterator[Prefix]:
+        """Yield the prefixes in order of version and address."""
+        by_version: dict[int, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
         for place in bits_of(switches):
-            for lpm in self._behind[place].entries:
-                version, length, number = _numbers_of(lpm.prefix)
-                by_length[version, length].add(number)
+            for version, length, number in self._numbers[place]:
+                by_version[version][length].add(number)
         for kind in _KINDS:
-            for length in range(kind.bits, 0, -1):
-                numbers = by_length.get((kind.version, length), set())
+            by_length, found = by_version[kind.version], list[tuple[int, int]]()
+            while by_length:
+                length = max(by_length)
+                numbers = by_length.pop(length)
                 bit = 1 << (kind.bits - length)
                 for number in [each for each in numbers if each & bit and each ^ bit in numbers]:
                     if (kind.version, length - 1, number ^ bit) not in self._taken:
                         numbers -= {number, number ^ bit}
-                        by_length[kind.version, length - 1].add(number ^ bit)
-        return [
-            kind.network((number, length))
-            for kind in _KINDS
-            for number, length in sorted(
-                (number, length)
-                for (version, length), numbers in by_length.items()
-                if version == kind.version
-                for number in numbers
-            )
-        ]
+                        by_length[length - 1].add(number ^ bit)
+                found += [(number, length) for number in numbers]
+            yield from map(kind.network, sorted(found))
 
     def _entry(self, prefix: Prefix) -> LpmEntries:
         return self._entries.setdefault(prefix, LpmEntries(prefix))

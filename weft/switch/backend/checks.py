@@ -29,8 +29,6 @@ from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, Ta
 ObjectT = TypeVar("ObjectT")
 MAX_STATE_BYTES = 4 << 30
 """Most bytes of a program's arrays together."""
-_COUNTER_BYTES = 16
-_METER_BYTES = 256
 MAX_ID = 0xFFFFFFFF
 MAX_WEIGHT = 0xFFFF
 MAX_PORT = 511
@@ -49,14 +47,7 @@ MATCH_TYPES: dict[MatchKind, type[Match]] = {
 
 def check_capacity(program: Program) -> None:
     """Raise CapacityExceededError if the program's arrays need more memory than a switch has for them."""
-    sizes_bytes = {
-        f"register {name!r}": array.size * max(8, (array.width_bits + 7) // 8)
-        for name, array in program.register_arrays.items()
-    }
-    for name, counter in program.counter_arrays.items():
-        sizes_bytes[f"counter {name!r}"] = _COUNTER_BYTES * (counter.size if counter.table is None else 0)
-    for name, meter in program.meter_arrays.items():
-        sizes_bytes[f"meter {name!r}"] = _METER_BYTES * (meter.size if meter.table is None else 0)
+    sizes_bytes = program.array_bytes
     total = sum(sizes_bytes.values())
     if total > MAX_STATE_BYTES:
         largest = max(sizes_bytes, key=sizes_bytes.__getitem__)
@@ -208,9 +199,4 @@ def check_table_action(table: Table, action: TableAction) -> None:
 
 def profile_actions(program: Program, profile: str) -> list[Action]:
     """Return the actions that members of a profile may call, from all tables that use it."""
-    found: dict[str, Action] = {}
-    for table in program.tables.values():
-        if table.action_profile == profile:
-            for action in table.actions:
-                found.setdefault(action.name, action)
-    return list(found.values())
+    return list(program.actions_of_profiles.get(profile, {}).values())

@@ -16,6 +16,9 @@ from weft.switch.bmv2json.model_headers import Header, HeaderStack, HeaderType, 
 from weft.switch.bmv2json.model_parsers import Deparser, Parser, ValueSet
 from weft.switch.bmv2json.model_pipelines import Action, ActionProfile, Pipeline, Table
 
+_COUNTER_BYTES = 16
+_METER_BYTES = 256
+
 
 @dataclass(frozen=True, slots=True)
 class Payload:
@@ -119,6 +122,19 @@ class Program:
     """The compiled file, if the compiler recorded it."""
 
     @cached_property
+    def array_bytes(self) -> dict[str, int]:
+        """Bytes that a switch needs for each register, counter and meter array."""
+        sizes_bytes = {
+            f"register {name!r}": array.size * max(8, (array.width_bits + 7) // 8)
+            for name, array in self.register_arrays.items()
+        }
+        for name, counter in self.counter_arrays.items():
+            sizes_bytes[f"counter {name!r}"] = _COUNTER_BYTES * (counter.size if counter.table is None else 0)
+        for name, meter in self.meter_arrays.items():
+            sizes_bytes[f"meter {name!r}"] = _METER_BYTES * (meter.size if meter.table is None else 0)
+        return sizes_bytes
+
+    @cached_property
     def tables(self) -> dict[str, Table]:
         """All tables of all pipelines by name (names are unique over pipelines)."""
         return {table.name: table for pipeline in self.pipelines.values() for table in pipeline.tables}
@@ -137,6 +153,17 @@ class Program:
         return {
             name: profile for pipeline in self.pipelines.values() for name, profile in pipeline.action_profiles.items()
         }
+
+    @cached_property
+    def actions_of_profiles(self) -> dict[str, dict[str, Action]]:
+        """For each action profile that tables use, all actions of these tables by name."""
+        found: dict[str, dict[str, Action]] = {}
+        for table in self.tables.values():
+            if table.action_profile is not None:
+                of_profile = found.setdefault(table.action_profile, {})
+                for action in table.actions:
+                    of_profile.setdefault(action.name, action)
+        return found
 
     def intrinsic(self, name: str) -> FieldRef | None:
         """The field for simple_switch's `name` ("standard_metadata.egress_spec"), after applying aliases."""
