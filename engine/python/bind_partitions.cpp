@@ -191,8 +191,8 @@ What an event reports to Python (a listener's call) arrives that much later.)doc
           "events"_a, "callback"_a,
           R"doc(Call callback() between windows, once so many more events have been served.
 
-There is one such call at a time; a new one replaces it. The moment depends on windows, so it must not change any
-outcome.)doc")
+There is one such call at a time; a new one replaces it. The moment depends on windows, so it must not change
+any outcome.)doc")
       .def(
           "forget_scheduled",
           [](Partitions& partitions) {

@@ -828,7 +828,8 @@ class Partitions:
     def after_events(self, events: int, callback: collections.abc.Callable[[], object]) -> None:
         """Call callback() between windows, once so many more events have been served.
 
-        There is one such call at a time; a new one replaces it. It must not change any outcome: the moment depends on windows.
+        There is one such call at a time; a new one replaces it. The moment depends on windows, so it must not change
+        any outcome.
         """
     def agree_on_links(self) -> None:
         """Let links count what has arrived damaged in other processes. All processes must call it."""
@@ -1112,8 +1113,8 @@ class PacketSocket(Node):
 class CommonContents:
     """What tables of switches that run one program have in common.
 
-    `tables` has by number whether there are entries, and the number of all default entries' own action (None: it differs);
-    `actions` by number the data of those in use, and 0xff for each byte of it that is the same everywhere.
+    `tables` has by number whether there are entries, and the number of all default entries' own action (None: it
+    differs); `actions` by number the data of those in use, and 0xff for each byte of it that is the same everywhere.
     """
     def __init__(
         self, tables: collections.abc.Sequence[tuple[bool, int | None]], actions: dict[int, tuple[bytes, bytes]]
@@ -1262,8 +1263,8 @@ class Switch(Node):
     def specialise(self, program: SwitchProgram) -> bool:
         """Go on with code that takes contents of tables for granted.
 
-        The first write that breaks it brings the general code back. False if the contents break it already, or if the code
-        in use is not the program's own.
+        The first write that breaks it brings the general code back. False if the contents break it already, or if the
+        code in use is not the program's own.
         """
     def start_trace(
         self,

@@ -33,6 +33,7 @@ from weft.controller.plan import FabricState, desired_entities
 from weft.controller.port_states import failures_of, peers_of_ports_down
 from weft.controller.readers import for_each_switch
 from weft.controller.session import SwitchSession
+from weft.controller.switch_code import code_row
 
 
 @controller.command()
@@ -74,6 +75,22 @@ def counters(find: Find, switches: tuple[str, ...], as_json: bool) -> None:
         find, switches, as_json, "Counters",
         lambda lab, session: views.counter_rows(session, views.switch_spec(lab, session.name)),
     )  # fmt: skip
+
+
+@controller.command()
+@switches_argument
+@click.option("--specialise", is_flag=True, help="First compile code for what their tables hold now.")
+@json_option
+@click.pass_obj
+@reports_errors
+def profile(find: Find, switches: tuple[str, ...], specialise: bool, as_json: bool) -> None:
+    """Show which machine code switches run, and how often a write has ended the specialised one."""
+    lab = find()
+
+    async def rows() -> list[Row]:
+        return [await code_row(lab.targets[name], name, specialise) for name in lab.select(switches)]
+
+    print_rows(asyncio.run(rows()), as_json, "Code")
 
 
 def _add_command(feature: Feature) -> None:

@@ -6,23 +6,19 @@ as BMv2, do not.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-import grpc
-
 from weft.controller.errors import CommandError
-from weft.controller.grpc_targets import open_channel
-from weft.controller.refusals import explain
 from weft.controller.switch_cli.commands import command
 from weft.controller.switch_cli.session import CommandSession, Manage
 from weft.controller.switch_cli.values import parse_whole
+from weft.controller.switch_code import ask_switch
 from weft.quantities.limits import MAX_QUEUE_CAPACITY_BYTES
 from weft.topologies.networks.model import PACKET_BYTES
 
 MANAGE = "/weft.Switch/Manage"
-TIMEOUT_S = 10.0
 _MOST_PORT = 511
 _MOST_PACKETS = MAX_QUEUE_CAPACITY_BYTES // PACKET_BYTES
 _MOST_RATE_PPS = 10**12
@@ -30,22 +26,7 @@ _MOST_RATE_PPS = 10**12
 
 def over_grpc(address: str, name: str, device_id: int) -> Manage:
     """Return a function that manages a device of the server at an address; `name` is for errors."""
-
-    async def manage(request: dict[str, Any]) -> dict[str, Any]:
-        channel = open_channel(address)
-        try:
-            data = json.dumps({"device_id": device_id, **request}).encode()
-            answer: bytes = await channel.unary_unary(MANAGE)(data, timeout=TIMEOUT_S)
-        except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                raise CommandError("only Weft's own switches support this") from None
-            raise explain(name, "Manage", error) from None
-        finally:
-            await channel.close()
-        found: dict[str, Any] = json.loads(answer)
-        return found
-
-    return manage
+    return partial(ask_switch, MANAGE, address, name, device_id)
 
 
 async def _manage(session: CommandSession, **request: Any) -> dict[str, Any]:

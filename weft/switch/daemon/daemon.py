@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import Refusal
-from weft.switch.daemon import manage_service, port_service, trace_service
+from weft.switch.daemon import code_service, manage_service, port_service, trace_service
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
 from weft.switch.daemon.wiring import Wiring
@@ -35,6 +35,7 @@ class Daemon:
                 trace_service.handler(switches),
                 port_service.handler(self.wiring.board),
                 manage_service.handler(self.wiring.switches),
+                code_service.handler(self.wiring.switches),
             ]
             self.server = Server(
                 self.devices,

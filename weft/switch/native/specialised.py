@@ -18,7 +18,7 @@ def specialise(switches: Sequence[NativeSwitch], *, only_cached: bool = False) -
     """Give switches code for the contents of their tables, one variant for each program; return how many took it.
 
     With `only_cached`, nothing is compiled. Switches without a program, or in which packets are traced or coverage is
-    counted, keep their code. No switch may be written to meanwhile.
+    counted, keep their code, and so does one that is written to meanwhile, if what is written breaks the assumptions.
     """
     by_program: dict[str, list[NativeSwitch]] = {}
     for switch in switches:
