@@ -25,6 +25,12 @@ BoundJob::BoundJob(std::shared_ptr<const JobOperations> operations, JobBinding b
     throw std::invalid_argument("computations are " + std::to_string(binding_.compute_scale) +
                                 " times as long (valid: above 0)");
   }
+  const JobFastForward& repeats = binding_.fast_forward;
+  if (repeats.of_fabric != nullptr && (repeats.peers.size() < operations_->peer_limit() ||
+                                       repeats.calls.size() < operations_->call_limit())) {
+    throw std::invalid_argument("fast-forward knows groups of " + std::to_string(repeats.peers.size()) +
+                                " peers and " + std::to_string(repeats.calls.size()) + " calls (valid: all)");
+  }
   for (const std::vector<PeerPath>& paths : binding_.peers) {
     check_paths(paths);
     for (const PeerPath& path : paths) channel_limit_ = std::max(channel_limit_, path.channel + 1);

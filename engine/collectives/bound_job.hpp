@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "collectives/fast_forward.hpp"
 #include "collectives/job_operations.hpp"
 #include "collectives/schedule_progress.hpp"
 
@@ -19,6 +20,27 @@ struct PeerPath {
   uint32_t end_share = 0;
 };
 
+// A call as fast-forward knows it: its group there, the rank's place in it, and what is done.
+struct CallInGroup {
+  uint32_t group = 0;
+  uint32_t place = 0;
+  uint64_t variant = 0;
+};
+
+// The groups there of messages to a peer and from it.
+struct PeerGroups {
+  uint32_t to = 0;
+  uint32_t from = 0;
+};
+
+// Which operations may be repeated; by slot, as far as they go.
+struct JobFastForward {
+  std::shared_ptr<FastForward> of_fabric;  // null: none
+  uint64_t run = 0;                        // the executor's number of the job
+  std::vector<CallInGroup> calls;
+  std::vector<PeerGroups> peers;
+};
+
 // By slot, the ways to the peer and how a collective that is called runs: a schedule in which a group's ranks
 // have the same transfers. The immediates of messages have the run's tag, those of the n-th collective of any
 // group the tag n further on, modulo 4096.
@@ -29,6 +51,7 @@ struct JobBinding {
   uint32_t run_tag = 0;
   double compute_scale = 1.0;
   uint64_t stripe_bytes = 0;  // messages from this size on are striped, smaller ones take paths in turn
+  JobFastForward fast_forward{};
 };
 
 // When the operations of a run started and were done; kNever where they have not.
@@ -43,7 +66,8 @@ class BoundJob final : public RunnableSchedule {
   static constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;
 
   // Throws std::invalid_argument for slots, paths or schedules that the operations need and lack, shares that
-  // do not ascend to the whole, and a scale that is no positive number.
+  // do not ascend to the whole, a scale that is no positive number, and fast-forward without groups of all
+  // peers and calls.
   BoundJob(std::shared_ptr<const JobOperations> operations, JobBinding binding);
 
   const JobOperations& operations() const { return *operations_; }

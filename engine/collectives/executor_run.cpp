@@ -14,14 +14,14 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
   const uint64_t id = work_id(step);
   if (channel.scale_up != nullptr) {
     ++posted;
-    return channel.scale_up->post_write(now(), request.source, request.length_bytes, request.remote_address,
-                                        request.rkey, request.immediate, id);
+    return channel.scale_up->post_write(now(), request.source, share_of(request.length_bytes, share),
+                                        request.remote_address, request.rkey, request.immediate, id);
   }
   post(step, request.channel,
        {.kind = CompletionKind::kWrite,
         .work_id = id,
         .data = request.as_length ? nullptr : request.source,
-        .length_bytes = request.length_bytes,
+        .length_bytes = share_of(request.length_bytes, share),
         .remote_address = request.remote_address,
         .rkey = request.rkey,
         .immediate = request.immediate,

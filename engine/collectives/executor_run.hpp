@@ -44,9 +44,9 @@ class ScheduleExecutor::Run final : public StepActions {
   void aggregate(uint32_t step, const AggregateRequest& request) override;
   void delay(uint32_t step, TimePs duration_ps, uint32_t token) override;
   void run_part(uint32_t step, const std::shared_ptr<const RunnableSchedule>& schedule, uint32_t run_tag,
-                uint8_t traffic_kind) override {
+                uint8_t traffic_kind, uint32_t part_share) override {
     current_step = step;
-    executor_.start_part({number_, step, traffic_kind}, schedule, run_tag);
+    executor_.start_part({number_, step, traffic_kind}, schedule, run_tag, part_share);
   }
   bool is_recording() const override { return is_recording_; }
   void begun(const StepNote& note) override { notes_[note.step] = note; }
@@ -54,6 +54,7 @@ class ScheduleExecutor::Run final : public StepActions {
   void skipped(uint32_t) override { ++status.nodes_done; }
 
   std::optional<PartOf> part_of;
+  uint32_t share = kWholeShare;  // of each write that is sent
   std::deque<uint32_t> ready;
   bool advancing = false;
   uint32_t current_step = 0;

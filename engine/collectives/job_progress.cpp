@@ -20,7 +20,8 @@ JobProgress::JobProgress(const BoundJob& job, std::shared_ptr<OperationTimes> ti
       operations_(job.operations()),
       times_(std::move(times)),
       streams_(operations_.stream_limit()),
-      operations_left_(operations_.size()) {
+      operations_left_(operations_.size()),
+      fast_forward_(job.binding().fast_forward.of_fabric.get()) {
   times_->started_ps.assign(operations_left_, kNever);
   times_->finished_ps.assign(operations_left_, kNever);
   predecessors_left_.reserve(operations_left_);
@@ -69,6 +70,8 @@ void JobProgress::delay_over(StepActions& actions, uint32_t token) {
 void JobProgress::start(StepActions& actions, uint32_t operation) {
   times_->started_ps[operation] = actions.now();
   one_less(actions, operations_.successors_of_start(operation));
+  if (fast_forward_ != nullptr && is_repeated(operation)) [[unlikely]]
+    return;
   switch (operations_.kind(operation)) {
     case OperationKind::kCompute:
       note(actions, operation, StepKind::kDelay);
@@ -86,11 +89,15 @@ void JobProgress::start(StepActions& actions, uint32_t operation) {
     case OperationKind::kRead:
       return read(actions, operation);
     case OperationKind::kCollective: {
-      const uint32_t tag = (job_.binding().run_tag + operations_.number(operation)) % kTags;
-      return actions.run_part(operation, job_.binding().calls[operations_.target(operation)], tag,
-                              operations_.traffic_kind(operation));
+      return call(actions, operation, kWholeShare);
     }
   }
+}
+
+void JobProgress::call(StepActions& actions, uint32_t operation, uint32_t share) {
+  const uint32_t tag = (job_.binding().run_tag + operations_.number(operation)) % kTags;
+  actions.run_part(operation, job_.binding().calls[operations_.target(operation)], tag,
+                   operations_.traffic_kind(operation), share);
 }
 
 TimePs JobProgress::computing_ps(uint32_t operation) const {
@@ -146,11 +153,18 @@ void JobProgress::send(StepActions& actions, uint32_t operation) {
 
 void JobProgress::receive(StepActions& actions, uint32_t operation) {
   note(actions, operation, StepKind::kWait);
+  TimePs latest_ps = 0;
   for (const Message& message : begin_messages(operation)) {
-    if (actions.receive(operation, message.path->channel, immediate_of(operation), operation)) {
-      part_done(actions, operation);
-    }
+    const std::optional<TimePs> came_ps =
+        actions.receive(operation, message.path->channel, immediate_of(operation), operation);
+    if (!came_ps) continue;
+    latest_ps = std::max(latest_ps, *came_ps);
+    if (part_done(actions, operation)) note_arrival(operation, latest_ps);
   }
+}
+
+void JobProgress::received(StepActions& actions, uint32_t operation) {
+  if (part_done(actions, operation)) note_arrival(operation, actions.now());
 }
 
 void JobProgress::read(StepActions& actions, uint32_t operation) {
@@ -165,17 +179,20 @@ void JobProgress::read(StepActions& actions, uint32_t operation) {
   }
 }
 
-void JobProgress::part_done(StepActions& actions, uint32_t operation) {
+bool JobProgress::part_done(StepActions& actions, uint32_t operation) {
   if (const auto found = parts_left_.find(operation); found != parts_left_.end()) {
-    if (--found->second > 0) return;
+    if (--found->second > 0) return false;
     parts_left_.erase(found);
   }
   done(actions, operation);
+  return true;
 }
 
 void JobProgress::done(StepActions& actions, uint32_t operation) {
   times_->finished_ps[operation] = actions.now();
   actions.done(operation, actions.now());
+  if (fast_forward_ != nullptr) [[unlikely]]
+    note_end(operation);
   --operations_left_;
   one_less(actions, operations_.successors(operation));
   const int16_t number = operations_.stream(operation);

@@ -25,9 +25,12 @@ class JobProgress final : public ScheduleProgress {
   void begin(StepActions& actions) override;
   bool is_done() const override { return operations_left_ == 0; }
   void proceed(StepActions& actions, uint32_t operation) override { start(actions, operation); }
-  void received(StepActions& actions, uint32_t operation) override { part_done(actions, operation); }
+  void received(StepActions& actions, uint32_t operation) override;
   void delay_over(StepActions& actions, uint32_t token) override;
   void completed(StepActions& actions, uint32_t operation) override { part_done(actions, operation); }
+  void resume(StepActions& actions, uint32_t operation, uint32_t share) override;
+  std::vector<StepMessage> messages_of_step(uint32_t operation) const override;
+  std::vector<uint32_t> channels_of_step(uint32_t operation) const override;
 
  private:
   // When it became ready, and its number: the least comes first.
@@ -48,10 +51,17 @@ class JobProgress final : public ScheduleProgress {
   void become_ready(StepActions& actions, uint32_t operation);
   void choose(StepActions& actions, uint16_t stream);
   void start(StepActions& actions, uint32_t operation);
+  void call(StepActions& actions, uint32_t operation, uint32_t share);
   void send(StepActions& actions, uint32_t operation);
   void receive(StepActions& actions, uint32_t operation);
   void read(StepActions& actions, uint32_t operation);
-  void part_done(StepActions& actions, uint32_t operation);
+  // Returns whether all of it is done.
+  bool part_done(StepActions& actions, uint32_t operation);
+  // Fast-forward (repeated_operations.cpp).
+  OperationPlace place_of(uint32_t operation) const;
+  bool is_repeated(uint32_t operation) const;
+  void note_arrival(uint32_t operation, TimePs time_ps) const;
+  void note_end(uint32_t operation) const;
   void done(StepActions& actions, uint32_t operation);
   std::vector<Message> messages_of(uint32_t operation) const;
   std::vector<Message> begin_messages(uint32_t operation);
@@ -67,6 +77,7 @@ class JobProgress final : public ScheduleProgress {
   std::unordered_map<uint32_t, uint32_t> parts_left_;  // of operations of several messages
   TimePs begun_ps_ = 0;
   size_t operations_left_;
+  FastForward* fast_forward_;  // null: nothing is repeated
 };
 
 }  // namespace weft

@@ -222,6 +222,15 @@ BoundLanes::BoundLanes(std::shared_ptr<const LaneSchedule> schedule, LaneBinding
   }
 }
 
+std::vector<uint32_t> BoundLanes::channels() const {
+  std::vector<uint32_t> numbers;
+  for (const BoundChannel& channel : binding_.channels) numbers.push_back(channel.channel);
+  std::ranges::sort(numbers);
+  const auto again = std::ranges::unique(numbers);
+  numbers.erase(again.begin(), again.end());
+  return numbers;
+}
+
 std::unique_ptr<ScheduleProgress> BoundLanes::new_progress(std::optional<uint32_t> run_tag) const {
   return std::make_unique<LaneProgress>(*this, run_tag.value_or(schedule_->run_tag()));
 }

@@ -209,6 +209,7 @@ class BoundLanes final : public RunnableSchedule {
   uint32_t step_count() const override { return step_count_; }
   uint32_t channel_limit() const override { return channel_limit_; }
   uint32_t aggregator_limit() const override { return aggregator_limit_; }
+  std::vector<uint32_t> channels() const override;
   std::unique_ptr<ScheduleProgress> new_progress(std::optional<uint32_t> run_tag) const override;
 
  private:

@@ -9,13 +9,15 @@
 namespace weft {
 
 void ScheduleExecutor::start_part(const PartOf& part_of,
-                                  const std::shared_ptr<const RunnableSchedule>& schedule, uint32_t run_tag) {
+                                  const std::shared_ptr<const RunnableSchedule>& schedule, uint32_t run_tag,
+                                  uint32_t share) {
   release_ended_parts();
   const uint64_t number = next_part_;
   next_part_ = next_part_ + 1 < kPartLimit ? next_part_ + 1 : kFirstPart;
   auto made = std::make_unique<Run>(*this, number, schedule, run_tag);
   Run& part = *made;
   part.part_of = part_of;
+  part.share = share;
   part.status.state = RunState::kRunning;
   part.status.started_ps = engine_.now();
   runs_.emplace(number, std::move(made));

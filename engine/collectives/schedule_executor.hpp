@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectives/arrivals.hpp"
+#include "collectives/operation_traffic.hpp"
 #include "collectives/schedule_progress.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_requester.hpp"
@@ -47,6 +48,12 @@ struct WriteRecord {
 struct StartOptions {
   uint64_t number = 0;       // of the run; 0: the next one
   bool keep_writes = false;  // see ScheduleExecutor::writes()
+};
+
+// A message to this queue pair, or scale-up channel, of the peer.
+struct SentMessage {
+  uint32_t queue_pair = 0;
+  uint32_t immediate = 0;
 };
 
 // Takes the completions of all queue pairs that were made with it as their handler. A run is finished when
@@ -116,6 +123,19 @@ class ScheduleExecutor : public CompletionHandler {
 
   void on_completion(const Completion& completion) override;
 
+  // For FastForward, between windows. A step of a running run is done without having run:
+  void end_step(uint64_t run, uint32_t step);
+  // Does the share of a step that is left.
+  void resume_step(uint64_t run, uint32_t step, uint32_t share);
+  // What a step would send, by the peers' numbers of queue pairs; and at the peer: it has arrived.
+  std::vector<SentMessage> messages_of(uint64_t run, uint32_t step) const;
+  void deliver(const SentMessage& message);
+  // What the channels of a step, or those with these numbers, have counted so far; and counts more.
+  OperationTraffic traffic_of(uint64_t run, uint32_t step) const;
+  OperationTraffic traffic_of(const std::vector<SentMessage>& messages) const;
+  void add_traffic(uint64_t run, uint32_t step, const OperationTraffic& traffic);
+  void add_traffic(const std::vector<SentMessage>& messages, const OperationTraffic& traffic);
+
  private:
   class Run;
   // The step of a run that another one is, and the kind of traffic of its transfers.
@@ -160,12 +180,15 @@ class ScheduleExecutor : public CompletionHandler {
   Run* running(uint64_t number);
   void begin(uint64_t number);
   void start_part(const PartOf& part_of, const std::shared_ptr<const RunnableSchedule>& schedule,
-                  uint32_t run_tag);
+                  uint32_t run_tag, uint32_t share);
   void part_ended(const Run& part);
   void cancel_parts(uint64_t number);
   void forget_parts(uint64_t number);
   void release_ended_parts();
   void advance(Run& run);
+  std::vector<uint32_t> channels_of(const std::vector<SentMessage>& messages) const;
+  OperationTraffic traffic_over(const std::vector<uint32_t>& channels) const;
+  void add_over(const std::vector<uint32_t>& channels, const OperationTraffic& traffic);
   void queue_pair_done(const Completion& completion);
   void arrived(const Completion& completion);
   ConnectionEnds ends_of(uint32_t channel) const;

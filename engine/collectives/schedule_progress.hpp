@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "collectives/aggregation_parts.hpp"
 #include "collectives/reduction.hpp"
@@ -64,6 +65,21 @@ struct AggregateRequest {
   std::vector<AggregationPart> parts;
 };
 
+// All of a step's bytes, of which a resumed one has a share left.
+constexpr uint32_t kWholeShare = 1u << 16;
+inline uint64_t share_of(uint64_t length_bytes, uint32_t share) {
+  if (share == kWholeShare || length_bytes == 0) [[likely]]
+    return length_bytes;
+  const auto left = static_cast<uint64_t>(static_cast<unsigned __int128>(length_bytes) * share / kWholeShare);
+  return left == 0 ? 1 : left;
+}
+
+// A message of a step: over which channel, and its immediate.
+struct StepMessage {
+  uint32_t channel = 0;
+  uint32_t immediate = 0;
+};
+
 class RunnableSchedule;
 
 // What a schedule can have done. A *step* is its number within the run; a *token* is what the schedule wants
@@ -90,9 +106,10 @@ class StepActions {
   // Calls delay_over(token) after that time.
   virtual void delay(uint32_t step, TimePs duration_ps, uint32_t token) = 0;
   // Runs another schedule, whose transfers have this tag and are of this kind of traffic, beside this one;
-  // calls completed(step) when it is done. If it fails, so does this one.
+  // calls completed(step) when it is done. If it fails, so does this one. Only `share` of each of its writes
+  // is sent.
   virtual void run_part(uint32_t step, const std::shared_ptr<const RunnableSchedule>& schedule,
-                        uint32_t run_tag, uint8_t traffic_kind) = 0;
+                        uint32_t run_tag, uint8_t traffic_kind, uint32_t share) = 0;
 
   virtual bool is_recording() const = 0;
   // Where steps are recorded: what the step is. It ends with done().
@@ -114,6 +131,13 @@ class ScheduleProgress {
   virtual void received(StepActions& actions, uint32_t token) = 0;
   virtual void delay_over(StepActions& actions, uint32_t token) = 0;
   virtual void completed(StepActions& actions, uint32_t step) = 0;
+
+  // Of a step that fast-forward repeats (see FastForward); none of schedules that it does not know.
+  // What is left of it is to be done after all.
+  virtual void resume(StepActions&, uint32_t, uint32_t) {}
+  // What it sends to a peer, and over which channels it has all that it sends or receives.
+  virtual std::vector<StepMessage> messages_of_step(uint32_t) const { return {}; }
+  virtual std::vector<uint32_t> channels_of_step(uint32_t) const { return {}; }
 };
 
 // What an executor runs: bound to the buffers and channels of a rank, unchanged by runs.
@@ -124,6 +148,8 @@ class RunnableSchedule {
   virtual uint32_t step_count() const = 0;
   virtual uint32_t channel_limit() const = 0;     // above every channel named
   virtual uint32_t aggregator_limit() const = 0;  // above every aggregator named
+  // Those that it sends or receives over, each once; none if it does not say.
+  virtual std::vector<uint32_t> channels() const { return {}; }
   // Of a run; the schedule outlives it.
   // With a tag, that takes the place of its own in the immediates of transfers.
   virtual std::unique_ptr<ScheduleProgress> new_progress(std::optional<uint32_t> run_tag) const = 0;

@@ -55,7 +55,8 @@ void ScheduleStepper::copy(uint32_t, uint8_t* destination, const uint8_t* source
   std::memmove(destination, source, length_bytes);
 }
 
-void ScheduleStepper::run_part(uint32_t, const std::shared_ptr<const RunnableSchedule>&, uint32_t, uint8_t) {
+void ScheduleStepper::run_part(uint32_t, const std::shared_ptr<const RunnableSchedule>&, uint32_t, uint8_t,
+                               uint32_t) {
   throw std::logic_error("a stepper runs no schedule of schedules");
 }
 

@@ -73,7 +73,7 @@ class ScheduleStepper final : private StepActions {
   }
   // Throws std::logic_error: what runs others takes an executor.
   void run_part(uint32_t step, const std::shared_ptr<const RunnableSchedule>& schedule, uint32_t run_tag,
-                uint8_t traffic_kind) override;
+                uint8_t traffic_kind, uint32_t share) override;
   bool is_recording() const override { return false; }
   void begun(const StepNote&) override {}
   void done(uint32_t step, TimePs) override { done_.push_back(step); }

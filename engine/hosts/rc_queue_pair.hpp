@@ -104,6 +104,8 @@ class RcQueuePair : public QueuePair {
   const RcConfig& config() const { return config_; }
   const RcCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = RcCounters(); }
+  // What was not sent counts as if it had been: see FastForward.
+  void add_counters(const RcCounters& more) { counters_ += more; }
   const CongestionControl& congestion_control() const { return *congestion_control_; }
   // The INT stack of the newest acknowledgement, if any came with one.
   const std::optional<roce::IntStack>& last_telemetry() const { return requester_.last_telemetry(); }

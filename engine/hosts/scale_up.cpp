@@ -62,6 +62,10 @@ const ScaleUpCounters& ScaleUpDomain::counters(uint32_t port) const { return por
 
 void ScaleUpDomain::reset_counters(uint32_t port) { port_at(port).counters = ScaleUpCounters(); }
 
+void ScaleUpDomain::add_counters(uint32_t port, const ScaleUpCounters& more) {
+  add_statistics(port_at(port).counters, more);
+}
+
 void ScaleUpDomain::set_wire(uint32_t own_port, ScaleUpWire& wire) {
   port_at(own_port);
   own_port_ = own_port;

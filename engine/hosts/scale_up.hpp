@@ -86,6 +86,8 @@ class ScaleUpDomain {
   void finish(const ScaleUpMessage& message, ScaleUpOutcome outcome);
   const ScaleUpCounters& counters(uint32_t port) const;
   void reset_counters(uint32_t port);
+  // What was not sent counts as if it had been: see FastForward.
+  void add_counters(uint32_t port, const ScaleUpCounters& more);
   Engine& engine() { return engine_; }
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }
 
@@ -133,6 +135,9 @@ class ScaleUpChannel {
   ScaleUpChannel& operator=(const ScaleUpChannel&) = delete;
 
   uint32_t number() const { return number_; }
+  uint32_t peer_number() const { return peer_number_; }
+  const ScaleUpCounters& port_counters() const { return domain_.counters(port_); }
+  void add_port_counters(const ScaleUpCounters& more) { domain_.add_counters(port_, more); }
   // Writes to the peer's memory, as RcQueuePair::post_write; null data writes zeros.
   void post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
                   uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id);

@@ -17,6 +17,7 @@ void bind_collective(pybind11::module_& m);     // schedules of collectives, agg
 void bind_lane_schedule(pybind11::module_& m);  // schedules of lanes
 void bind_elements(pybind11::module_& m);       // elements of all types, as kernels and lanes
 void bind_jobs(pybind11::module_& m);           // operations of jobs
+void bind_fast_forward(pybind11::module_& m);   // operations that are repeated
 void bind_probe(pybind11::module_& m);          // what a run is observed by
 void bind_hop_latencies(pybind11::module_& m);  // what packets have met at each hop
 void bind_tcp(pybind11::module_& m);            // TCP connections without I/O

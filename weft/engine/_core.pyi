@@ -174,6 +174,30 @@ class CreditStats(typing.TypedDict):
     lanes: list[CreditLaneStats]
     """Of the classes with credits."""
 
+class FastForwardCounts(typing.TypedDict):
+    operations: int
+    """Collectives and messages that have begun."""
+    repeated: int
+    """Repeated without packets, from begin to end."""
+    resumed: int
+    """Begun without packets, and ended with them: another one shared a port."""
+    compared: int
+    """Run with packets, alone, and compared with an earlier one."""
+    deviating: int
+    """Of the compared ones, beyond the tolerance."""
+    disturbed: int
+    """Run with packets, and shared a port with others than before."""
+    largest_deviation: float
+    """Of a compared one, as part of the longest time that a rank took."""
+    skipped_packets: int
+    """Data packets of repeated operations, between hosts."""
+    skipped_bytes: int
+    """Their payload."""
+    skipped_scale_up_messages: int
+    """Messages of repeated operations, within hosts."""
+    skipped_scale_up_bytes: int
+    """Their bytes."""
+
 class IngressStats(typing.TypedDict):
     held_bytes: int
     """Held now."""
@@ -1791,6 +1815,38 @@ class ScaleUpChannel(_ScaleUpChannel):
     def close(self) -> None:
         """Forget what is under way; its data is read no more."""
 
+class _FastForward:
+    pass
+
+class FastForward(_FastForward):
+    """Repeats operations of jobs that take as long each time without their packets.
+
+    Ranks are the numbers of executors. Raises ValueError for a tolerance that is not above 0 and below 1.
+    """
+    def __init__(self, partitions: Partitions, tolerance: float) -> None: ...
+    def add_group(
+        self,
+        ranks: collections.abc.Sequence[int],
+        *,
+        ports: collections.abc.Sequence[collections.abc.Sequence[int]],
+        alike: int,
+        latency_ps: int,
+        is_message: bool,
+        may_repeat: bool,
+    ) -> int:
+        """Add the ranks of collectives, or the sender and the receiver of messages; returns the group's number.
+
+        `ports` are, for each of the ranks, numbers of what its traffic may share with others. In groups with the same
+        number `alike` an operation of the same variant takes as long; `latency_ps` of that does not depend on its
+        bytes. Raises ValueError for a rank that is not known.
+        """
+    def forget(self) -> None:
+        """Forget all groups and what was found out, between runs."""
+    def set_rank(self, rank: int, engine: Engine, executor: ScheduleExecutor) -> None:
+        """Make a rank's executor known. Raises ValueError for an engine of another run."""
+    @property
+    def counts(self) -> FastForwardCounts: ...
+
 class RunnableSchedule:
     """What a `ScheduleExecutor` runs."""
 
@@ -2030,7 +2086,9 @@ class BoundJob(RunnableSchedule):
 
     `peers` are, by slot, the paths to each: the executor's channel, address and key of where messages land, and the
     end of the path's share of a striped message in 1/65536. `calls` are, by slot, the schedules of collectives.
-    Messages from `stripe_bytes` on are striped, smaller ones take the paths in turn. Raises ValueError for what the
+    Messages from `stripe_bytes` on are striped, smaller ones take the paths in turn. With `fast_forward`, `run` is
+    the executor's number of the job, `call_groups` have the group there, the rank's place in it and the variant of
+    each call, `peer_groups` the groups of messages to each peer and from it. Raises ValueError for what the
     operations need and lack.
     """
     def __init__(
@@ -2043,6 +2101,10 @@ class BoundJob(RunnableSchedule):
         run_tag: int,
         compute_scale: float,
         stripe_bytes: int,
+        fast_forward: _FastForward | None = None,
+        run: int = 0,
+        call_groups: collections.abc.Sequence[tuple[int, int, int]] = [],
+        peer_groups: collections.abc.Sequence[tuple[int, int]] = [],
     ) -> None: ...
     @property
     def step_count(self) -> int: ...

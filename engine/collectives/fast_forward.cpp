@@ -1,0 +1,471 @@
+#include "collectives/fast_forward.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+
+#include "collectives/schedule_executor.hpp"
+#include "time/partition.hpp"
+
+namespace weft {
+namespace {
+
+// Runs in a row that took as long as the one before them, until an operation is repeated.
+constexpr uint32_t kAgreements = 2;
+// Python and other partitions learn of an event a window later, and an end must not be due by then.
+constexpr TimePs kLeastWindows = 2;
+// With less than this part left, going on with packets would cost more than it shows.
+constexpr double kLeastLeft = 0.02;
+// Of a message.
+constexpr uint32_t kSender = 0;
+constexpr uint32_t kReceiver = 1;
+
+}  // namespace
+
+FastForward::FastForward(Partitions& partitions, double tolerance)
+    : partitions_(partitions), tolerance_(tolerance) {
+  if (!(tolerance > 0 && tolerance < 1)) {
+    throw std::invalid_argument("a tolerance of " + std::to_string(tolerance) +
+                                " (valid: above 0 and below 1)");
+  }
+}
+
+void FastForward::set_rank(uint32_t rank, Engine& engine, ScheduleExecutor& executor) {
+  if (engine.partition() == nullptr || &engine.partition()->owner() != &partitions_)
+    throw std::invalid_argument("rank " + std::to_string(rank) + " is of another run's engine");
+  std::unique_ptr<Log>& log = logs_[&engine];
+  if (log == nullptr) {
+    log = std::make_unique<Log>();
+    log->listener = engine.listener([this, own = log.get()] { take(*own); });
+  }
+  if (rank >= ranks_.size()) ranks_.resize(rank + 1);
+  ranks_[rank] = {.engine = &engine, .executor = &executor, .log = log.get()};
+}
+
+uint32_t FastForward::add_group(FastForwardGroup what) {
+  if (what.ranks.empty() || (what.is_message && what.ranks.size() != 2)) {
+    throw std::invalid_argument("a group of " + std::to_string(what.ranks.size()) +
+                                " ranks (valid: 1 or more; 2 of messages)");
+  }
+  if (what.ports.size() != what.ranks.size()) {
+    throw std::invalid_argument("ports of " + std::to_string(what.ports.size()) +
+                                " places (valid: " + std::to_string(what.ranks.size()) + ")");
+  }
+  for (const std::vector<uint32_t>& of_place : what.ports) {
+    for (const uint32_t port : of_place) ports_.resize(std::max<size_t>(ports_.size(), port + 1));
+  }
+  for (const uint32_t rank : what.ranks) {
+    if (rank >= ranks_.size() || ranks_[rank].executor == nullptr)
+      throw std::invalid_argument("no rank " + std::to_string(rank));
+  }
+  const auto number = static_cast<uint32_t>(groups_.size());
+  alike_[what.alike].push_back(number);
+  auto group = std::make_unique<Group>();
+  group->next_numbers.resize(what.ranks.size());
+  group->what = std::move(what);
+  groups_.push_back(std::move(group));
+  return number;
+}
+
+void FastForward::forget() {
+  instances_.clear();
+  kinds_.clear();
+  alike_.clear();
+  groups_.clear();
+  ports_.clear();
+  for (auto& [_, log] : logs_) log->notes.clear();
+}
+
+bool FastForward::Group::is_repeated(uint64_t variant, uint32_t number) const {
+  for (const Plan& plan : plans) {
+    if (plan.variant != variant) continue;
+    const auto after = std::ranges::upper_bound(plan.changes, number, {}, &std::pair<uint32_t, bool>::first);
+    return after != plan.changes.begin() && std::prev(after)->second;
+  }
+  return false;
+}
+
+void FastForward::Group::change(uint64_t variant, bool repeats) {
+  const uint32_t from = std::ranges::max(next_numbers);
+  auto plan = std::ranges::find(plans, variant, &Plan::variant);
+  if (plan == plans.end()) plan = plans.insert(plans.end(), Plan{variant, {}});
+  auto& changes = plan->changes;
+  if (!changes.empty() && changes.back().first == from)
+    changes.back().second = repeats;
+  else
+    changes.emplace_back(from, repeats);
+}
+
+// --- from events of the ranks
+
+bool FastForward::begin(const OperationPlace& at, uint64_t run, uint32_t step) {
+  Group& group = *groups_[at.group];
+  Rank& rank = rank_of(group, at.place);
+  uint32_t& next = group.next_numbers[at.place];
+  next = std::max(next, at.number + 1);
+  Note note{.what = What::kBegun,
+            .at = at,
+            .time_ps = rank.engine->now(),
+            .is_repeated = group.is_repeated(at.variant, at.number),
+            .run = run,
+            .step = step,
+            .traffic = nullptr};
+  // Only its sender asks, so it may decide itself.
+  if (note.is_repeated && group.what.is_message && is_busy(group)) note.is_repeated = false;
+  if (!note.is_repeated && group.what.may_repeat)
+    note.traffic = std::make_unique<OperationTraffic>(rank.executor->traffic_of(run, step));
+  const bool is_repeated = note.is_repeated;
+  add_note(rank, std::move(note));
+  return is_repeated;
+}
+
+// Whether an operation is at one of its ports, as of the last window, that it cannot be repeated with.
+bool FastForward::is_busy(const Group& group) const {
+  const bool is_alone = is_one_of_several(group);
+  return std::ranges::any_of(group.what.ports, [&](const std::vector<uint32_t>& of_place) {
+    return std::ranges::any_of(of_place, [&](uint32_t port) {
+      return std::ranges::any_of(
+          ports_[port], [&](const Instance* other) { return is_alone || other->mode != Mode::kRepeated; });
+    });
+  });
+}
+
+void FastForward::ended(const OperationPlace& at) {
+  // Its end is this object's doing, between windows.
+  if (ending_ && *ending_ == std::pair{key_of(at.group, at.number), at.place}) return;
+  Rank& rank = rank_of(*groups_[at.group], at.place);
+  add_note(rank, {.what = What::kEnded, .at = at, .time_ps = rank.engine->now(), .traffic = nullptr});
+}
+
+void FastForward::arrived(const OperationPlace& at, TimePs time_ps) {
+  add_note(rank_of(*groups_[at.group], at.place),
+           {.what = What::kArrived, .at = at, .time_ps = time_ps, .traffic = nullptr});
+}
+
+void FastForward::add_note(Rank& rank, Note note) {
+  Log& log = *rank.log;
+  log.notes.push_back(std::move(note));
+  if (std::exchange(log.is_due, true)) return;
+  rank.engine->hand_over(log.listener);
+}
+
+// --- between windows
+
+void FastForward::take(Log& log) {
+  log.is_due = false;
+  for (Note& note : std::exchange(log.notes, {})) {
+    switch (note.what) {
+      case What::kBegun:
+        take_begun(note);
+        break;
+      case What::kEnded:
+      case What::kArrived:
+        take_ended(note);
+        break;
+    }
+  }
+}
+
+FastForward::Kind& FastForward::kind_of(const Instance& instance) {
+  return kinds_[{groups_[instance.group]->what.alike, instance.variant}];
+}
+
+void FastForward::take_begun(Note& note) {
+  Group& group = *groups_[note.at.group];
+  const InstanceKey key = key_of(note.at.group, note.at.number);
+  const auto [found, is_new] = instances_.try_emplace(key);
+  Instance& instance = found->second;
+  if (is_new) {
+    ++counts_.operations;
+    instance.group = note.at.group;
+    instance.number = note.at.number;
+    instance.variant = note.at.variant;
+    instance.mode = note.is_repeated ? Mode::kRepeated : Mode::kPackets;
+    instance.first_begun_ps = note.time_ps;
+    instance.parts.resize(group.what.ranks.size());
+  }
+  Part& part = instance.parts[note.at.place];
+  part.begun_ps = note.time_ps;
+  part.run = note.run;
+  part.step = note.step;
+  if (note.traffic != nullptr) part.before = *note.traffic;
+  ++instance.begun;
+  instance.last_begun_ps = std::max(instance.last_begun_ps, note.time_ps);
+  if (group.what.is_message && note.traffic != nullptr) {
+    // Nothing of it can have arrived yet: that takes more than a window.
+    const auto messages = rank_of(group, kSender).executor->messages_of(note.run, note.step);
+    instance.parts[kReceiver].before = rank_of(group, kReceiver).executor->traffic_of(messages);
+  }
+  const bool was_resumed = instance.mode == Mode::kResumed;
+  occupy(instance, note.at.place);
+  if (group.what.is_message) occupy(instance, kReceiver);
+  if (was_resumed) return resume_at(instance, note.at.place);
+  const size_t all = group.what.is_message ? 1 : instance.parts.size();
+  if (instance.mode == Mode::kRepeated && instance.begun == all) schedule_ends(instance);
+}
+
+void FastForward::take_ended(Note& note) {
+  const auto found = instances_.find(key_of(note.at.group, note.at.number));
+  if (found == instances_.end()) return;
+  Instance& instance = found->second;
+  Part& part = instance.parts[note.at.place];
+  if (part.is_over || instance.mode == Mode::kRepeated) return;
+  const Group& group = *groups_[instance.group];
+  part.ended_ps = note.time_ps;
+  part.is_over = true;
+  ++instance.ended;
+  if (note.what == What::kEnded) {
+    vacate(instance, note.at.place);
+    if (group.what.is_message) {
+      vacate(instance, kReceiver);
+      if (part.before) {
+        const auto messages = rank_of(group, kSender).executor->messages_of(part.run, part.step);
+        instance.parts[kReceiver].traffic = rank_of(group, kReceiver).executor->traffic_of(messages);
+      }
+    }
+    if (part.before) part.traffic = rank_of(group, note.at.place).executor->traffic_of(part.run, part.step);
+  }
+  // A receiver that got less notes no arrival of the message that was measured.
+  const bool is_over =
+      instance.ended == instance.parts.size() ||
+      (instance.mode == Mode::kResumed && group.what.is_message && instance.parts[kSender].is_over);
+  if (is_over) finish(instance);
+}
+
+// --- ports
+
+bool FastForward::is_under_way(const Instance& instance, uint32_t place) {
+  const Part& part = instance.parts[place];
+  return part.begun_ps != kNever && !part.is_over;
+}
+
+void FastForward::occupy(Instance& instance, uint32_t place) {
+  for (const uint32_t number : groups_[instance.group]->what.ports[place]) {
+    std::vector<Instance*>& port = ports_[number];
+    for (Instance* other : port) {
+      if (other == &instance) continue;
+      // The group's operation before this one goes on at other ranks only: that is no company but the usual
+      // way from one to the next.
+      if (other->group == instance.group && !is_under_way(*other, place)) continue;
+      meet(*other, instance);
+    }
+    port.push_back(&instance);
+  }
+}
+
+void FastForward::vacate(Instance& instance, uint32_t place) {
+  for (const uint32_t number : groups_[instance.group]->what.ports[place]) {
+    std::vector<Instance*>& port = ports_[number];
+    if (const auto found = std::ranges::find(port, &instance); found != port.end()) port.erase(found);
+  }
+}
+
+void FastForward::meet(Instance& there, Instance& coming) {
+  const InstanceKey key = key_of(coming.group, coming.number);
+  if (std::ranges::find(there.company, key, &Companion::key) != there.company.end()) return;
+  const TimePs offset_ps = coming.first_begun_ps - there.first_begun_ps;
+  there.company.push_back({key, coming.group, coming.variant, offset_ps});
+  coming.company.push_back({key_of(there.group, there.number), there.group, there.variant, -offset_ps});
+  const bool are_repeated = there.mode == Mode::kRepeated && coming.mode == Mode::kRepeated;
+  if (are_repeated && expects(there, there.company.back()) && expects(coming, coming.company.back())) return;
+  if (there.mode == Mode::kRepeated) resume(there);
+  if (coming.mode == Mode::kRepeated) resume(coming);
+  if (there.mode == Mode::kRepeated) coming.is_tainted = true;
+  if (coming.mode == Mode::kRepeated) there.is_tainted = true;
+}
+
+// Begins of a repeated operation's company may be apart from those before by so much.
+TimePs FastForward::slack_ps(const Kind& kind) const {
+  const auto longest_ps = static_cast<double>(std::ranges::max(kind.took_ps));
+  return std::max(static_cast<TimePs>(tolerance_ * longest_ps), kLeastWindows * partitions_.window_ps());
+}
+
+bool FastForward::expects(const Instance& instance, const Companion& other) {
+  const Kind& kind = kind_of(instance);
+  const TimePs slack = slack_ps(kind);
+  return std::ranges::any_of(kind.company, [&](const Companion& known) {
+    return known.is_like(other) && std::abs(known.offset_ps - other.offset_ps) <= slack;
+  });
+}
+
+bool FastForward::is_same_company(const Kind& kind, const std::vector<Companion>& company) const {
+  const TimePs slack = slack_ps(kind);
+  return std::ranges::equal(kind.company, company, [&](const Companion& a, const Companion& b) {
+    return a.is_like(b) && std::abs(a.offset_ps - b.offset_ps) <= slack;
+  });
+}
+
+// --- repeated
+
+void FastForward::schedule_ends(Instance& instance) {
+  const Kind& kind = kind_of(instance);
+  instance.epoch = ++last_epoch_;
+  std::vector<TimePs> times_ps;
+  for (size_t place = 0; place < instance.parts.size(); ++place) {
+    instance.parts[place].ended_ps = instance.last_begun_ps + kind.took_ps[place];
+    times_ps.push_back(instance.parts[place].ended_ps);
+  }
+  std::ranges::sort(times_ps);
+  const auto repeated = std::ranges::unique(times_ps);
+  times_ps.erase(repeated.begin(), repeated.end());
+  const InstanceKey key = key_of(instance.group, instance.number);
+  for (const TimePs time_ps : times_ps)
+    partitions_.schedule_at(time_ps, [this, key, epoch = instance.epoch] { end_due(key, epoch); });
+}
+
+void FastForward::end_due(InstanceKey key, uint64_t epoch) {
+  const auto found = instances_.find(key);
+  if (found == instances_.end() || found->second.epoch != epoch) return;
+  Instance& instance = found->second;
+  const TimePs now = partitions_.now();
+  for (uint32_t place = 0; place < instance.parts.size(); ++place) {
+    Part& part = instance.parts[place];
+    if (part.is_over || part.ended_ps > now) continue;
+    part.is_over = true;
+    ++instance.ended;
+    vacate(instance, place);
+    end_at(instance, place);
+  }
+  if (instance.ended == instance.parts.size()) finish(instance);
+}
+
+void FastForward::end_at(Instance& instance, uint32_t place) {
+  const Group& group = *groups_[instance.group];
+  Rank& rank = rank_of(group, place);
+  const OperationTraffic& traffic = kind_of(instance).traffic[place];
+  const Part& begun = instance.parts[group.what.is_message ? kSender : place];
+  const Engine::Guard guard(*rank.engine);
+  if (group.what.is_message && place == kReceiver) {
+    const auto messages = rank_of(group, kSender).executor->messages_of(begun.run, begun.step);
+    rank.executor->add_traffic(messages, traffic);
+    for (const SentMessage& message : messages) rank.executor->deliver(message);
+    return;
+  }
+  rank.executor->add_traffic(begun.run, begun.step, traffic);
+  ending_ = {key_of(instance.group, instance.number), place};
+  rank.executor->end_step(begun.run, begun.step);
+  ending_.reset();
+}
+
+// Goes on with packets: what is left of it, if all have begun and it has been under way.
+void FastForward::resume(Instance& instance) {
+  const Group& group = *groups_[instance.group];
+  instance.share = kWholeShare;
+  if (instance.epoch != 0) {
+    if (instance.ended > 0) return;  // ranks that have done their part cannot go on with the others
+    const Kind& kind = kind_of(instance);
+    // Its last bytes take as long again to arrive and to be acknowledged, so less time is left for all bytes.
+    const TimePs whole_ps = std::max<TimePs>(1, std::ranges::max(kind.took_ps) - group.what.latency_ps);
+    const TimePs left_ps = instance.last_begun_ps + whole_ps - partitions_.now();
+    const double left = static_cast<double>(left_ps) / static_cast<double>(whole_ps);
+    if (left < kLeastLeft || left_ps < kLeastWindows * partitions_.window_ps()) return;
+    instance.share = std::max<uint32_t>(1, static_cast<uint32_t>(left * kWholeShare));
+  }
+  instance.epoch = 0;
+  instance.mode = Mode::kResumed;
+  ++counts_.resumed;
+  for (uint32_t place = 0; place < instance.parts.size(); ++place) {
+    if (instance.parts[place].begun_ps != kNever && !(group.what.is_message && place == kReceiver))
+      resume_at(instance, place);
+  }
+}
+
+void FastForward::resume_at(Instance& instance, uint32_t place) {
+  Rank& rank = rank_of(*groups_[instance.group], place);
+  const Part& part = instance.parts[place];
+  const Engine::Guard guard(*rank.engine);
+  rank.executor->resume_step(part.run, part.step, instance.share);
+}
+
+// --- done
+
+void FastForward::finish(Instance& instance) {
+  Group& group = *groups_[instance.group];
+  if (instance.mode == Mode::kRepeated) {
+    count_repeated(instance);
+    Kind& kind = kind_of(instance);
+    if (kind.is_ready && instance.company.size() != kind.company.size()) {
+      // Some of its company did not come: it would have taken less time.
+      ++counts_.deviating;
+      kind.agreeing = 0;
+      set_ready({group.what.alike, instance.variant}, false);
+    } else if (++kind.repeated >= kind.next_sample) {
+      kind.next_sample *= 2;
+      group.change(instance.variant, false);
+    }
+  } else if (instance.mode == Mode::kPackets) {
+    if (group.what.may_repeat)
+      compare(instance);
+    else if (!instance.company.empty())
+      ++counts_.disturbed;
+  }
+  instances_.erase(key_of(instance.group, instance.number));
+}
+
+void FastForward::count_repeated(const Instance& instance) {
+  ++counts_.repeated;
+  for (const OperationTraffic& traffic : kind_of(instance).traffic) counts_.skipped += traffic;
+}
+
+void FastForward::compare(Instance& instance) {
+  const Group& group = *groups_[instance.group];
+  Kind& kind = kind_of(instance);
+  std::vector<TimePs> took_ps;
+  std::vector<OperationTraffic> traffic;
+  for (const Part& part : instance.parts) {
+    took_ps.push_back(part.ended_ps - instance.last_begun_ps);
+    traffic.push_back(part.traffic.value_or(OperationTraffic()));
+    if (part.before) traffic.back() -= *part.before;
+  }
+  const KindKey key{group.what.alike, instance.variant};
+  // A port within a host counts what all operations there send.
+  const bool has_own_counts = std::ranges::none_of(
+      traffic, [](const OperationTraffic& each) { return each.scale_up.sent_messages > 0; });
+  if (!instance.company.empty() && (instance.is_tainted || is_one_of_several(group) || !has_own_counts)) {
+    ++counts_.disturbed;
+    return;
+  }
+  std::ranges::sort(instance.company, {}, [](const Companion& each) {
+    return std::tuple(each.group, each.variant, each.offset_ps);
+  });
+  if (std::ranges::min(took_ps) < kLeastWindows * partitions_.window_ps()) {
+    // A rank was done before the last one began, or so soon that Python cannot say so in time.
+    if (kind.is_ready) set_ready(key, false);
+    kind.is_too_short = true;
+    return;
+  }
+  if (kind.is_known && !is_same_company(kind, instance.company)) {
+    ++counts_.disturbed;
+    kind.agreeing = 0;
+  } else if (kind.is_known) {
+    double deviation = 0;
+    for (size_t place = 0; place < took_ps.size(); ++place) {
+      const auto off_ps = static_cast<double>(std::abs(took_ps[place] - kind.took_ps[place]));
+      deviation = std::max(deviation, off_ps);
+    }
+    deviation /= static_cast<double>(std::ranges::max(kind.took_ps));
+    ++counts_.compared;
+    const bool agrees = deviation <= tolerance_;
+    if (!agrees) ++counts_.deviating;
+    if (agrees || kind.repeated > 0)
+      counts_.largest_deviation = std::max(counts_.largest_deviation, deviation);
+    kind.agreeing = agrees ? kind.agreeing + 1 : 0;
+  }
+  kind.is_known = true;
+  kind.took_ps = std::move(took_ps);
+  kind.traffic = std::move(traffic);
+  kind.company = instance.company;
+  const bool is_ready = kind.agreeing >= kAgreements && !kind.is_too_short;
+  if (is_ready != kind.is_ready)
+    set_ready(key, is_ready);
+  else if (is_ready)
+    groups_[instance.group]->change(instance.variant, true);  // it was a sample
+}
+
+void FastForward::set_ready(const KindKey& key, bool repeats) {
+  kinds_[key].is_ready = repeats;
+  for (const uint32_t group : alike_[key.first]) groups_[group]->change(key.second, repeats);
+}
+
+}  // namespace weft

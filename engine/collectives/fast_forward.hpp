@@ -1,0 +1,215 @@
+// Fast-forward of jobs: operations that take as long each time are repeated without their packets.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "collectives/operation_traffic.hpp"
+#include "time/listener.hpp"
+#include "time/partitions.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+class ScheduleExecutor;
+
+// The ranks of operations: the members of a collective's group, or the sender and the receiver of messages.
+struct FastForwardGroup {
+  std::vector<uint32_t> ranks;
+  std::vector<std::vector<uint32_t>> ports{};  // by place: what its traffic may share with others, by number
+  uint32_t alike = 0;     // in groups of the same number an operation of the same variant takes as long
+  TimePs latency_ps = 0;  // the part of its time that does not depend on its bytes
+  bool is_message = false;
+  bool may_repeat = true;  // false: it always runs, and is noted for others that share ports with it
+};
+
+// An operation as one of its ranks sees it: the rank's place in the group, the variant (the same for
+// operations that do the same), and the number, which no other operation of the group has.
+struct OperationPlace {
+  uint32_t group = 0;
+  uint32_t place = 0;
+  uint64_t variant = 0;
+  uint32_t number = 0;
+};
+
+#define WEFT_FAST_FORWARD_COUNTERS(STATISTIC)                                                           \
+  STATISTIC(uint64_t, operations, "collectives and messages that have begun")                           \
+  STATISTIC(uint64_t, repeated, "repeated without packets, from begin to end")                          \
+  STATISTIC(uint64_t, resumed, "begun without packets, and ended with them: another one shared a port") \
+  STATISTIC(uint64_t, compared, "run with packets, alone, and compared with an earlier one")            \
+  STATISTIC(uint64_t, deviating, "of the compared ones, beyond the tolerance")                          \
+  STATISTIC(uint64_t, disturbed, "run with packets, and shared a port with others than before")
+
+struct FastForwardCounts {
+  WEFT_STATISTICS(FastForwardCounts, WEFT_FAST_FORWARD_COUNTERS)
+  double largest_deviation = 0;  // of the compared ones within the tolerance, or once repeated
+  OperationTraffic skipped{};
+};
+
+// An operation's company are the others at its ports meanwhile, each with when it began. Two operations of
+// the same variant, in groups that are alike, that follow one with the same company which took as long,
+// within the tolerance, at every rank, show that such operations may be repeated: their ends come as long
+// after the last begin as before. In between some run with packets again, to be compared: after 4, 8, 16, ...
+// repetitions. One that deviates ends the repetition. Of several groups that are alike, operations are
+// compared and repeated without company only.
+//
+// What is repeated and meets another operation at a port than before, or one with packets, goes on with
+// packets: what is left of its bytes.
+//
+// Ranks ask from events of their partitions whether an operation is repeated. The answer is fixed beforehand,
+// by numbers that no rank has begun yet, so that all ranks of an operation get the same. Everything else
+// happens between windows, one window after the event that was noted, so nothing depends on workers.
+class FastForward {
+ public:
+  // `partitions` outlive it. Throws std::invalid_argument for a tolerance that is not above 0 and below 1.
+  FastForward(Partitions& partitions, double tolerance);
+  FastForward(const FastForward&) = delete;
+  FastForward& operator=(const FastForward&) = delete;
+
+  // Outside of runs. The executor, of an endpoint's rank, outlives the next run. Throws
+  // std::invalid_argument for an engine that is no partition of the run.
+  void set_rank(uint32_t rank, Engine& engine, ScheduleExecutor& executor);
+  // Throws std::invalid_argument for a rank that is not known, no ranks, and ports of more or fewer places.
+  uint32_t add_group(FastForwardGroup group);
+  // Forgets groups and what has been found out, for another run; counts go on.
+  void forget();
+  const FastForwardCounts& counts() const { return counts_; }
+
+  // From events of the rank: an operation begins there. Returns whether it is repeated: then nothing is to be
+  // done but to wait for ScheduleExecutor::end_step() or resume_step() of this run and step.
+  bool begin(const OperationPlace& at, uint64_t run, uint32_t step);
+  // An operation that has run, or been repeated, is done at the rank.
+  void ended(const OperationPlace& at);
+  // The message has been there since this time.
+  void arrived(const OperationPlace& at, TimePs time_ps);
+
+ private:
+  using InstanceKey = uint64_t;  // group and number
+  // An operation that another one met at a port, and how long after the begin of that it began.
+  struct Companion {
+    InstanceKey key = 0;
+    uint32_t group = 0;
+    uint64_t variant = 0;
+    TimePs offset_ps = 0;
+    bool is_like(const Companion& other) const { return group == other.group && variant == other.variant; }
+  };
+  struct Kind {
+    bool is_known = false;
+    bool is_ready = false;
+    bool is_too_short = false;
+    uint32_t agreeing = 0;
+    uint64_t repeated = 0;
+    uint64_t next_sample = 4;
+    std::vector<TimePs> took_ps;            // by place, from the last begin
+    std::vector<OperationTraffic> traffic;  // by place
+    std::vector<Companion> company{};       // in order
+  };
+  using KindKey = std::pair<uint32_t, uint64_t>;  // alike, variant
+
+  // From which numbers on operations of a variant are repeated or not.
+  struct Plan {
+    uint64_t variant;
+    std::vector<std::pair<uint32_t, bool>> changes;
+  };
+  struct Group {
+    FastForwardGroup what;
+    std::vector<uint32_t> next_numbers;  // by place: above all that have begun
+    std::vector<Plan> plans;
+    bool is_repeated(uint64_t variant, uint32_t number) const;
+    void change(uint64_t variant, bool repeats);
+  };
+
+  enum class Mode : uint8_t { kPackets, kRepeated, kResumed };
+  struct Part {
+    TimePs begun_ps = kNever;
+    TimePs ended_ps = kNever;  // of a repeated one: is due
+    bool is_over = false;
+    uint64_t run = 0;
+    uint32_t step = 0;
+    std::optional<OperationTraffic> before;
+    std::optional<OperationTraffic> traffic;
+  };
+  struct Instance {
+    uint32_t group = 0;
+    uint32_t number = 0;
+    uint64_t variant = 0;
+    Mode mode = Mode::kPackets;
+    bool is_tainted = false;  // it has met one without packets
+    uint32_t begun = 0;
+    uint32_t ended = 0;
+    uint32_t share = 0;  // of a resumed one: what is left
+    uint64_t epoch = 0;  // of its ends
+    TimePs first_begun_ps = 0;
+    TimePs last_begun_ps = 0;
+    std::vector<Part> parts;
+    std::vector<Companion> company;
+  };
+  enum class What : uint8_t { kBegun, kEnded, kArrived };
+  struct Note {
+    What what;
+    OperationPlace at;
+    TimePs time_ps;
+    bool is_repeated = false;
+    uint64_t run = 0;
+    uint32_t step = 0;
+    std::unique_ptr<OperationTraffic> traffic;
+  };
+  // What the ranks of a partition have noted since it was looked at.
+  struct Log {
+    std::vector<Note> notes;
+    bool is_due = false;
+    std::shared_ptr<const Listener> listener;
+  };
+  struct Rank {
+    Engine* engine = nullptr;
+    ScheduleExecutor* executor = nullptr;
+    Log* log = nullptr;
+  };
+
+  static InstanceKey key_of(uint32_t group, uint32_t number) { return uint64_t{group} << 32 | number; }
+  bool is_busy(const Group& group) const;
+  Rank& rank_of(const Group& group, uint32_t place) { return ranks_[group.what.ranks[place]]; }
+  Kind& kind_of(const Instance& instance);
+  void add_note(Rank& rank, Note note);
+  void take(Log& log);
+  void take_begun(Note& note);
+  void take_ended(Note& note);
+  static bool is_under_way(const Instance& instance, uint32_t place);
+  void occupy(Instance& instance, uint32_t place);
+  void vacate(Instance& instance, uint32_t place);
+  void meet(Instance& there, Instance& coming);
+  bool expects(const Instance& instance, const Companion& other);
+  bool is_same_company(const Kind& kind, const std::vector<Companion>& company) const;
+  TimePs slack_ps(const Kind& kind) const;
+  // Whether groups that are alike to this one are others, too.
+  bool is_one_of_several(const Group& group) const { return alike_.at(group.what.alike).size() > 1; }
+  void schedule_ends(Instance& instance);
+  void end_due(InstanceKey key, uint64_t epoch);
+  void end_at(Instance& instance, uint32_t place);
+  void resume(Instance& instance);
+  void resume_at(Instance& instance, uint32_t place);
+  void finish(Instance& instance);
+  void compare(Instance& instance);
+  void set_ready(const KindKey& key, bool repeats);
+  void count_repeated(const Instance& instance);
+
+  Partitions& partitions_;
+  double tolerance_;
+  FastForwardCounts counts_;
+  std::vector<Rank> ranks_;
+  std::map<Engine*, std::unique_ptr<Log>> logs_;
+  std::vector<std::unique_ptr<Group>> groups_;
+  std::vector<std::vector<Instance*>> ports_;                  // what is there
+  std::unordered_map<uint32_t, std::vector<uint32_t>> alike_;  // groups
+  std::map<KindKey, Kind> kinds_;
+  std::unordered_map<InstanceKey, Instance> instances_;
+  uint64_t last_epoch_ = 0;
+  std::optional<std::pair<InstanceKey, uint32_t>> ending_;  // and its place
+};
+
+}  // namespace weft
