@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema, core_schema
 
+_PERCENT = re.compile(r"^\s*[0-9]+(\.[0-9]+)?\s*%\s*$")
 UNITS_REQUIRED = "units_required"
 """Key of pydantic's context: require units for rates and times, as in files and options."""
 
@@ -132,7 +134,10 @@ class Quantity:
         low = "exclusiveMinimum" if self.lowest_excluded else "minimum"
         high = "exclusiveMaximum" if self.highest_excluded else "maximum"
         kind = "integer" if self.parse is parse_whole_number else "number"
-        return {"type": kind, low: self.lowest, high: self.highest}
+        bare = {"type": kind, low: self.lowest, high: self.highest}
+        if self.parse is not parse_share:
+            return bare
+        return {"anyOf": [{"type": "string", "pattern": _PERCENT.pattern, "examples": [self.example]}, bare]}
 
 
 def parse_whole_number(value: object) -> int:
@@ -162,6 +167,20 @@ def parse_number(value: object) -> float:
     return number
 
 
+def parse_share(value: object) -> float:
+    """Convert a number, or a text such as 1%, to a part of the whole. Raises ValueError."""
+    if isinstance(value, str) and _PERCENT.fullmatch(value):
+        return parse_number(float(value.strip().removesuffix("%")) / 100)
+    try:
+        return parse_number(value)
+    except ValueError:
+        raise ValueError(f"{shown(value)} is no part of a whole, such as 1%") from None
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:g}%"
+
+
 def _plain(value: float) -> str:
     return f"{int(value):,}" if value >= 10_000 and value == int(value) else f"{value:g}"
 
@@ -184,6 +203,8 @@ MESSAGE_SIZE = SIZE.between(1, 64 * 2**30, example="1MiB")
 FLOW_SIZE = SIZE.between(1, limits.MAX_FLOW_BYTES, example="1MiB")
 COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain, "1")
 QUEUE_PAIRS = COUNT.between(1, limits.MAX_FLOW_QUEUE_PAIRS, example="4")
+TOLERANCE = Quantity("a part of a whole", "", 0.0, 0.1, parse_share, _percent, "1%", lowest_excluded=True)
+"""How far figures that count as equal may be apart."""
 NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain, "1")
 PROBABILITY = replace(NUMBER, lowest=0.0, highest=1.0, highest_excluded=True, example="0.001")
 PLAIN_NUMBER = NUMBER.between(-1e15, 1e15)

@@ -72,6 +72,11 @@ def report_page(run: RunDirectory) -> str:
             _invalid(run.results),
             _notices(run),
             _notice("fidelity", "Segments in place of packets", [each.sentence for each in run.results.fidelity]),
+            _notice(
+                "fast-forward",
+                "Operations repeated without packets",
+                [line for each in run.results.fast_forward for line in each.sentences],
+            ),
             _notice("failures", "Failed", [each.sentence for each in run.results.failures]),
             _losses(run.results),
             _warnings(run.results),

@@ -15,6 +15,7 @@ from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell
 from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.credits import CREDITS, CreditResult
 from weft.results.drops import DROPS
+from weft.results.fast_forward import FastForwardResult
 from weft.results.fidelity import FidelityResult
 from weft.results.int_paths import INT_PATHS, IntPath
 from weft.results.kinds import R, ResultKind, kinds_of, result_kinds
@@ -155,6 +156,8 @@ class Results:
     traffic: dict[str, list[Any]] = field(default_factory=dict)
     fidelity: list[FidelityResult] = field(default_factory=list)
     """Only with segments: what travelled in them in place of packets."""
+    fast_forward: list[FastForwardResult] = field(default_factory=list)
+    """Only with fast-forward: what was repeated without packets, and how far packets were from that."""
     planes: list[PlaneResult] = field(default_factory=list)
     """Figures of each plane, over the whole run; null where the target does not report one (BMv2)."""
     int_paths: list[IntPath] = field(default_factory=list)
@@ -280,6 +283,7 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
 """Kinds of results of the whole run, in the order in which the terminal shows them."""
 _ONLY_WHERE_THERE_ARE_SOME = (
     "fidelity",
+    "fast_forward",
     "controller_events",
     "counters",
     "registers",

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from weft.quantities.readable import format_time
+from weft.results.fast_forward import print_fast_forward
 from weft.results.fidelity import print_fidelity
 from weft.results.losses import Traceable, print_losses
 from weft.results.model import LATENESS_BOUND, OF_RUN, Lateness, Results
@@ -72,6 +73,7 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
     if rows := run.of(PACKET_CONSERVATION):
         PACKET_CONSERVATION.print(console, rows)
     print_fidelity(console, run.fidelity)
+    print_fast_forward(console, run.fast_forward)
     for failure in run.failures:
         console.print(f"\n[bold red]{escape(failure.sentence)}[/bold red]")
     for warning in run.all_warnings:

@@ -23,6 +23,7 @@ from weft.results.counters import HostTotals
 from weft.results.int_paths import IntPath, longest_int_path, more_telling
 from weft.results.model import Phase
 from weft.run.aggregation_job import AggregationJobs
+from weft.run.fast_forward import reason_against
 from weft.run.reducing_groups import ReducingGroup
 from weft.run.spare_hosts import replace_hosts
 from weft.run.task import Ended, Task, check_timeout
@@ -158,6 +159,8 @@ class Exchanges:
                 did not end in time.
         """
         check_timeout(timeout_s)
+        if self.hosts.repeated is not None:
+            self.hosts.repeated.begin(reason_against(tasks))
         reducing = [group for task in tasks for group in task.reducing]
         before: HostTotals | None = None
         while True:

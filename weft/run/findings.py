@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from weft.results.arrays import ObservedArrays
 from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.counters import HostTotals, absorbed_totals, drop_totals, lateness_of
 from weft.results.credits import credit_results
+from weft.results.fast_forward import FastForwardResult, fast_forward_results
 from weft.results.fidelity import fidelity_results
 from weft.results.kinds import R, ResultKind
 from weft.results.link_faults import link_fault_results
@@ -30,6 +32,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
 from weft.run.state_series import StateSeries
 from weft.scenario import FabricOptions
+from weft.traffic.host_stats import HostStats
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -130,6 +133,7 @@ class Findings:
             made_by=made_by(lab, hosts, self._scenario, slot_count, self._collectives_run),
             traffic={key: list(results) for key, results in self._results.items()} | self._circuit_changes(),
             fidelity=fidelity_results(options, endpoints),
+            fast_forward=self._fast_forward(endpoints),
             planes=plane_results(fabric, counters, switches),
             link_loads=link_loads(fabric, loads, self._traffic_ps()),
             memory=memory_results(fabric, switches, endpoints),
@@ -157,6 +161,15 @@ class Findings:
             phases=list(self._exchanges.phases),
             observations=observations,
         )
+
+    def _fast_forward(self, endpoints: Sequence[HostStats]) -> list[FastForwardResult]:
+        repeated = self._exchanges.hosts.repeated
+        if repeated is None:
+            return []
+        between = sum(each["totals"].get("data_bytes_sent", 0) for each in endpoints)
+        within = sum(each["scale_up"]["sent_bytes"] for each in endpoints if each["scale_up"] is not None)
+        tolerance = self._options.fidelity.fast_forward
+        return fast_forward_results(tolerance, repeated.counts, (between, within), list(repeated.reasons))
 
     def _warnings(self) -> list[str]:
         warnings = self._lab.configuration_warnings()

@@ -72,12 +72,7 @@ def rank_places(
     topology: FabricSpec, plane_rates_bps: tuple[int, ...], traffic_classes: tuple[int, ...] = (DATA_CLASS,)
 ) -> RankPlaces:
     """Return the ranks' hosts and the other properties of a fabric that a job depends on."""
-    hosts = list(range(topology.rank_count))
-    if topology.scale_up is not None:
-        for number, ranks in enumerate(topology.scale_up.hosts(topology.rank_count)):
-            for rank in ranks:
-                hosts[rank] = number
-    return RankPlaces(tuple(hosts), plane_rates_bps, traffic_classes)
+    return RankPlaces(topology.host_numbers(), plane_rates_bps, traffic_classes)
 
 
 def intact_places(topology: FabricSpec) -> RankPlaces:

@@ -39,6 +39,11 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
             "fidelity.segment",
             "a run of several processes has packets, not segments: leave it out, or mpirun",
         )
+    if spec.options.fidelity.fast_forward is not None:
+        raise KeyProblem(
+            "fidelity.fast_forward",
+            "a run of several processes repeats no operations: leave it out, or mpirun",
+        )
     if spec.options.controller.controller_class is not None:
         raise KeyProblem(
             "controller.class",

@@ -19,6 +19,7 @@ from weft.scenario import (
 )
 from weft.scenario.circuits import check_circuits
 from weft.scenario.default_lanes import with_lanes
+from weft.scenario.fast_forward_checks import check_fast_forward
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
 from weft.scenario.mtu_checks import check_link_mtu, check_packet
@@ -89,6 +90,7 @@ def _check(spec: RunSpec) -> None:
     check_controller(spec.options.controller)
     check_link_mtu(spec.options)
     check_fidelity(spec.options)
+    check_fast_forward(spec.options)
     check_fidelity_of_fabric(spec.fabric, spec.options)
     for number, traffic in enumerate(spec.traffic):
         for key, item in traffic.with_parts(f"traffic[{number}]"):

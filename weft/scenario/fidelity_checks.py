@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.controller.features.ecn import marks_from_bytes
+from weft.scenario.fast_forward_checks import check_capture_of_repeated
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.scenario.sections import LEAST_SEGMENT_PACKETS, MAX_SEGMENT_PACKETS
@@ -37,6 +38,7 @@ def check_capture(options: FabricOptions) -> None:
             "fidelity.segment",
             f"segments are not captured: each has the bytes of its first packet {_WITHOUT}",
         )
+    check_capture_of_repeated(options)
 
 
 def _reasons(options: FabricOptions) -> list[tuple[str, str]]:

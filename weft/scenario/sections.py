@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, EcnSettings, SplitSettings
-from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, ShortTime, Size, number
+from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, TOLERANCE, ShortTime, Size, number
 from weft.quantities.units import PS_PER_S
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import FeatureSection, Section
@@ -118,12 +118,16 @@ LEAST_SEGMENT_PACKETS = 2
 
 
 class FidelitySection(Section):
-    """Whether packets in the middle of long messages travel together; by default each on its own."""
+    """Whether packets in the middle of long messages travel together, and operations of jobs are repeated without
+    packets; by default each packet travels on its own."""
 
     segment: Annotated[int, SIZE.between(512, 1 << 20)] | None = None
     """Most payload that travels as one: 2 to 255 packets of `mtu`. Without it, packets."""
     messages: Annotated[int, MESSAGE_SIZE] = 1 << 14
     """Only messages of at least so many bytes travel in segments."""
+    fast_forward: Annotated[float, TOLERANCE] | None = None
+    """Collectives and messages of jobs that take as long each time, within this part of their time, are repeated
+    without packets (docs/fidelity.md). Without it, none is."""
 
     @property
     def has_segments(self) -> bool:

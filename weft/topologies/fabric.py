@@ -121,6 +121,15 @@ class FabricSpec:
         """Number of ranks in a collective: all endpoints except the spares, which come last."""
         return len(self.hosts) - self.spares
 
+    def host_numbers(self) -> tuple[int, ...]:
+        """Return the number of each rank's host: with scale-up links several ranks share one."""
+        hosts = list(range(self.rank_count))
+        if self.scale_up is not None:
+            for number, ranks in enumerate(self.scale_up.hosts(self.rank_count)):
+                for rank in ranks:
+                    hosts[rank] = number
+        return tuple(hosts)
+
     def switches_of_plane(self, plane: int) -> tuple[SwitchSpec, ...]:
         """Switches of one plane in order of their device ids."""
         return _lookup("plane", self._switches_by_plane, plane)

@@ -40,6 +40,7 @@ from weft.traffic.host_config import HostConfig
 from weft.traffic.host_reductions import longest_repetition_ps
 from weft.traffic.host_stats import HostStats
 from weft.traffic.job_runs import JobArguments, JobRuns
+from weft.traffic.jobs.fast_forward import FastForwardGroups
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.lane_schedule import Schedule
@@ -86,6 +87,7 @@ class EndpointGroup:
         shares_memory: bool = False,
         require_path: RequirePath = lambda source, destination, nic: None,
         losses: Callable[[], Losses] | None = None,
+        repeated: FastForwardGroups | None = None,
     ) -> None:
         if ip_version not in (4, 6):
             raise InvalidValueError(f"IP version {ip_version}", valid="4, 6")
@@ -104,7 +106,9 @@ class EndpointGroup:
             self._clock,
             [host.name for host in self._hosts],
         )
-        self._jobs = JobRuns(self._calls, self._connections, self._runs, shares_memory=shares_memory)
+        self._jobs = JobRuns(self._calls, self._connections, self._runs, shares_memory=shares_memory, repeated=repeated)
+        self.repeated = repeated
+        """Groups of ranks with operations that fast-forward may repeat; None if nothing is."""
         self._ip_version = ip_version
         self._shares_memory = shares_memory
         self._next_run = 1

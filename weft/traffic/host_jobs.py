@@ -78,6 +78,8 @@ class HostJob:
             self._command.payload,
             self._buffers,
             lambda job_id: self._host.reductions.aggregators(() if job_id is None else (job_id,)),
+            self._command.provided.repeated if self._command.provided is not None else None,
+            command.run,
         )
         self._host.executor.start(job, command.start_ps, run=command.run)
         self._job = job

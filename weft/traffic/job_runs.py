@@ -13,6 +13,7 @@ import numpy as np
 from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob, ProvidedJob
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
+from weft.traffic.jobs.fast_forward import FastForwardGroups
 from weft.traffic.jobs.native_job import SharedParts, channels_of, written_ranks
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
@@ -35,10 +36,17 @@ class JobRuns:
     """Makes jobs ready on a fabric's endpoints; endpoints in other processes take operations from files."""
 
     def __init__(
-        self, calls: EndpointCalls, connections: Connections, runs: PreparedRuns, *, shares_memory: bool
+        self,
+        calls: EndpointCalls,
+        connections: Connections,
+        runs: PreparedRuns,
+        *,
+        shares_memory: bool,
+        repeated: FastForwardGroups | None = None,
     ) -> None:
         self._calls, self._connections, self._runs = calls, connections, runs
         self._shares_memory = shares_memory
+        self._repeated = repeated
         self.kinds = TrafficKinds()
         # The number of a job among those that are there at the same time, by its run: so that a later one has the same
         # connections.
@@ -69,6 +77,7 @@ class JobRuns:
             for channel in channels_of(part, shared)
         ]
         ends = list(dict.fromkeys(ends))
+        repeated = self._repeated.of_ranks(placed.ranks, parts) if self._repeated else [None] * len(parts)
         self._connections.connect_channels(ends, telemetry)
         with tempfile.TemporaryDirectory() as directory:
             files = {} if self._shares_memory else self._files(placed, Path(directory), with_data)
@@ -79,7 +88,8 @@ class JobRuns:
                 provided = None
                 if self._shares_memory:
                     native = shared.operations(slots, self.kinds.number, calls_apart=with_data)
-                    provided = ProvidedJob(native, shared, None if isinstance(buffer, Path) else buffer)
+                    array = None if isinstance(buffer, Path) else buffer
+                    provided = ProvidedJob(native, shared, array, repeated[place])
                 commands[rank] = PrepareJob(
                     run=number,
                     part=part,

@@ -55,7 +55,7 @@ from weft.controller.lossless import LosslessSettings
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.route_scope import ALL_ROUTES, RouteScope
-from weft.engine import Engine, Partitions, TransmitPort
+from weft.engine import Engine, Partitions, TransmitPort, _core
 from weft.errors import EnvironmentLacksError, translated
 from weft.paths import FABRIC_P4
 from weft.quantities.readable import counted
@@ -74,6 +74,7 @@ from weft.topologies.int_rates import IntRates
 from weft.traffic.attachment import Attachment, LinkAttachment
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host_config import HostConfig
+from weft.traffic.jobs.fast_forward import FastForwardGroups
 from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 if TYPE_CHECKING:
@@ -258,6 +259,7 @@ class VirtualLab(Lab):
                 shares_memory=self.shares_memory,
                 require_path=self._require_path,
                 losses=partial(losses_of, self.fabric, self.operations),
+                repeated=self._fast_forward(endpoints),
             )
             self.operations.on_losses = self._interrupt_waits
             self._endpoints = endpoints
@@ -279,6 +281,16 @@ class VirtualLab(Lab):
             self.specialised_code = SpecialisedCode(self.partitions, switches)
             self.specialised_code.begin()
             yield group
+
+    def _fast_forward(self, endpoints: Sequence[VirtualEndpoint]) -> FastForwardGroups | None:
+        """Return what says which operations of jobs may be repeated; None where none is."""
+        tolerance = self.options.fidelity.fast_forward
+        if tolerance is None:
+            return None
+        native = _core.FastForward(self.partitions, tolerance)
+        for rank, endpoint in enumerate(endpoints):
+            native.set_rank(rank, self.engines[endpoint.name], endpoint.host.executor)
+        return FastForwardGroups(native, self.fabric)
 
     def _make_endpoints(self, stack: contextlib.ExitStack) -> list[VirtualEndpoint]:
         """Make every host; `stack` closes them."""

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from weft.engine import _core
 from weft.traffic.answers import OperationTimes, Prepared
 from weft.traffic.commands.base import Command
+from weft.traffic.jobs.fast_forward import RepeatedParts
 from weft.traffic.jobs.native_job import SharedParts
 from weft.traffic.jobs.rank_job import RankJob
 from weft.traffic.messages import AS_BYTES, IN_PROCESS, Payload
@@ -17,11 +18,13 @@ from weft.traffic.messages import AS_BYTES, IN_PROCESS, Payload
 
 @dataclass(frozen=True)
 class ProvidedJob:
-    """Objects that a runner in the same process hands to a host: its operations, the job's common objects, its data."""
+    """Objects that a runner in the same process hands to a host: its operations, the job's common objects, its data,
+    and its groups in fast-forward."""
 
     operations: _core.JobOperations
     shared: SharedParts
     data: npt.NDArray[Any] | None = None
+    repeated: RepeatedParts | None = None
 
 
 @dataclass(frozen=True)

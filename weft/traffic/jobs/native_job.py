@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from weft.engine import _core
 from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.classes import KindNumber, Slots
+from weft.traffic.jobs.fast_forward import RepeatedParts
 from weft.traffic.jobs.rank_job import PeerPaths, RankCall, RankJob
 from weft.traffic.lane_schedule import Schedule
 from weft.traffic.messages import AS_LENGTHS, Payload
@@ -99,10 +100,13 @@ def bind_job(
     payload: Payload,
     buffers: Sequence[Mapping[str, NDArray[Any]]],
     aggregators: Callable[[int | None], Mapping[int, int]],
+    repeated: RepeatedParts | None = None,
+    run: int = 0,
 ) -> _core.BoundJob:
     """Return what the engine runs, over the executor's channels, the memory of peers and each call's buffers.
 
-    `aggregators` are the executor's numbers for an aggregation job, by plane.
+    `aggregators` are the executor's numbers for an aggregation job, by plane. With `repeated`, fast-forward may repeat
+    operations of this `run` of the executor's.
 
     Raises ValueError, naming it, for a channel, a peer's memory or an aggregation job that is missing.
     """
@@ -125,6 +129,10 @@ def bind_job(
         run_tag=part.run_tag,
         compute_scale=part.compute_scale,
         stripe_bytes=STRIPE_BYTES,
+        fast_forward=None if repeated is None else repeated.fast_forward,
+        run=run,
+        call_groups=[] if repeated is None else repeated.calls,
+        peer_groups=[] if repeated is None else repeated.peers,
     )
 
 
