@@ -1,11 +1,12 @@
 """One step of training a 70B model on 1,024 ranks, every byte of it, in virtual time.
 
     .venv/bin/python benchmarks/bench_training_job.py [--pipeline 8] [--data 16] [--layers 80] [--micro-batches 16]
-        [--zero 1] [--shrink 16] [--workers 2] [--fidelity 32KiB] [--json]
+        [--zero 1] [--shrink 16] [--workers 2] [--fidelity 32KiB] [--fast-forward 1%] [--json]
 
 Hosts of 8 ranks with scale-up links of 3.6 Tb/s share tensors; pipeline stages and data-parallel replicas meet over
 rails of 400 Gb/s (leaves of 32 ranks, spines without oversubscription, links of 1 µs), fabric.p4 at every switch,
-packets of 4,096 B with lengths in place of data; with `--fidelity`, segments of so many bytes. Fewer stages, replicas,
+packets of 4,096 B with lengths in place of data; with `--fidelity`, segments of so many bytes; with `--fast-forward`,
+operations that take as long each time are repeated without packets. Fewer stages, replicas,
 layers or micro-batches make a slice. So does `--shrink N`, for many ranks: hidden size, feed-forward part, vocabulary
 and sequence are divided, and messages by N².
 
@@ -21,6 +22,7 @@ from __future__ import annotations
 import argparse
 import resource
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine_time import engine_time
@@ -29,9 +31,11 @@ from scheduling import measured_apart
 
 from weft import Fabric, topologies
 from weft.jobs.models import MODELS
+from weft.quantities.definitions import parse_share
 from weft.quantities.units import parse_size_bytes
 from weft.recording.observations import ports_table
 from weft.recording.tables import integers_of
+from weft.results.fast_forward import FastForwardResult
 from weft.run.traffic_kinds.model import TrainingJobTraffic
 from weft.scenario import FidelitySection
 from weft.topologies import FabricSpec
@@ -118,7 +122,7 @@ class Shape:
         return with_scale_up(clos, TENSOR, rail_optimised=True)
 
 
-def measure(shape: Shape, workers: int, segment_bytes: int | None) -> dict[str, float]:
+def measure(shape: Shape, workers: int, segment_bytes: int | None, fast_forward: float | None) -> dict[str, float]:
     """Run the step; seconds, bytes at most resident, packet-hops, and what the step took."""
     began_wall_s, began_s = time.monotonic(), time.process_time()
     with Fabric(
@@ -127,13 +131,14 @@ def measure(shape: Shape, workers: int, segment_bytes: int | None) -> dict[str, 
         mtu_bytes=MTU_BYTES,
         int_telemetry=False,
         workers=workers,
-        fidelity=FidelitySection(segment=segment_bytes),
+        fidelity=FidelitySection(segment=segment_bytes, fast_forward=fast_forward),
     ) as fabric:
         up_s, item = time.process_time(), shape.item()
         with engine_time() as spent:
             (result,) = fabric.run_together([item.prepare_task(shape.ranks, 1)(fabric)], PATIENCE_S)
         whole_s = time.process_time() - up_s
         ports = ports_table(fabric.topology, fabric.lab.switch_stats(), fabric.hosts.stats())
+        repeated = fabric.summary().fast_forward if fast_forward else []
         hops = int(integers_of(ports, "transmitted_packets").sum())
     between_hosts, within_hosts = shape.sent_bytes()
     return {
@@ -147,6 +152,20 @@ def measure(shape: Shape, workers: int, segment_bytes: int | None) -> dict[str, 
         "mfu": 100 * result.mfu,
         "between_hosts": between_hosts,
         "within_hosts": within_hosts,
+        **_of_repeated(repeated),
+    }
+
+
+def _of_repeated(found: Sequence[FastForwardResult]) -> dict[str, float]:
+    """What was repeated, in percent, and the error bound; nothing without fast-forward."""
+    return {
+        name: value
+        for each in found
+        for name, value in (
+            ("repeated", 100 * each.repeated / each.operations),
+            ("skipped_between", 100 * each.skipped_bytes / each.data_bytes),
+            ("bound", 100 * (each.largest_deviation or 0.0)),
+        )
     }
 
 
@@ -158,6 +177,15 @@ def figures_of(shape: Shape, found: dict[str, float]) -> list[Figure]:
         Figure("  model FLOPs utilisation", found["mfu"], "%"),
         Figure("  bytes between hosts", found["between_hosts"] / 1e9, "GB"),
         Figure("  bytes within hosts", found["within_hosts"] / 1e9, "GB"),
+        *(
+            Figure(f"  {title}", found[name], "%")
+            for name, title in (
+                ("repeated", "operations repeated"),
+                ("skipped_between", "bytes between hosts skipped"),
+                ("bound", "error bound of an operation"),
+            )
+            if name in found
+        ),
         Figure("  packet-hops", found["hops"] / 1e6, "M"),
         Figure("  set-up", found["set_up"], "s"),
         Figure("  inside the engine", found["inside"], "s"),
@@ -194,6 +222,7 @@ def main() -> None:
     parser.add_argument("--shrink", type=int, choices=(1, 2, 4, 8, 16), default=1)
     parser.add_argument("--workers", type=int, default=1, help="threads of the engine")
     parser.add_argument("--fidelity", type=parse_size_bytes, metavar="SIZE", help="of segments; packets by default")
+    parser.add_argument("--fast-forward", type=parse_share, metavar="SHARE", help="tolerance; off by default")
     arguments = parser.parse_args()
     shape = Shape(
         arguments.pipeline,
@@ -203,7 +232,14 @@ def main() -> None:
         arguments.zero,
         arguments.shrink,
     )
-    found = measured_apart(measure, shape, arguments.workers, arguments.fidelity, realtime=arguments.realtime)
+    found = measured_apart(
+        measure,
+        shape,
+        arguments.workers,
+        arguments.fidelity,
+        arguments.fast_forward,
+        realtime=arguments.realtime,
+    )
     report("A step of training 70B", figures_of(shape, found), as_json=arguments.json)
 
 

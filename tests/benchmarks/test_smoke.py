@@ -17,6 +17,7 @@ SMALL = {
     "bench_aggregation_goodput.py": "--size 256KiB --rates 100 --lanes 64",
     "bench_aggregation_switch.py": "--lanes 64 --packets 2000",
     "bench_dragonfly.py": "--hosts 72 --loads 0.1 --patterns uniform adversarial --duration-us 2 --plot p.svg",
+    "bench_fast_forward.py": "--shapes data",
     "bench_flaps.py": "--flaps 3",
     "bench_float_errors.py": "",
     "bench_flowlets.py": "--hosts 16 --burst 9000 --bursts 2",
