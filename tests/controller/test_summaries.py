@@ -170,11 +170,8 @@ def test_compact_routes_forward_each_address_as_all_routes_do(
             assert forwards(routes, addresses) == forwards(whole, addresses), switch.name
             assert {route.prefix.version for route in routes} <= set(versions)
             assert routes.groups() == whole.groups()
-            neighbours = {port.peer.node for port in failures.live_ports(switch)}
-            for other in inner:
-                own = [other.address_of(version) for version in versions]
-                expected = forwards(whole, own) if other.name in neighbours else [()] * len(own)
-                assert forwards(routes, own) == expected, (switch.name, other.name)
+            own = [other.address_of(version) for other in inner for version in versions]
+            assert forwards(routes, own) == [()] * len(own), switch.name
 
 
 @given(octets_and_failures())
@@ -195,7 +192,7 @@ def test_halves_with_a_next_hop_become_their_whole() -> None:
     routing.limit(RouteScope((4,), is_compact=True))
     routing.update(NO_FAILURES)
     prefixes = [str(route.prefix) for route in routing.routes["p0l0"]]
-    assert prefixes == ["10.0.0.1/32", "10.0.255.1/32", "10.0.255.2/32", "10.0.1.0/24", "10.0.2.0/23"]
+    assert prefixes == ["10.0.0.1/32", "10.0.1.0/24", "10.0.2.0/23"]
 
 
 def test_a_whole_that_a_switch_has_is_not_made() -> None:

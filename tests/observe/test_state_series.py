@@ -122,7 +122,7 @@ def test_the_page_draws_them(directory: Path) -> None:
     assert (curve["x"][0], curve["y"][0]) == (0.0, 0.0)
     assert curve["y"][curve["x"].index(2.0)] == 12424
     entries = {curve["name"]: set(curve["y"]) for curve in figures["state-entries"]["curves"]}
-    assert entries["p0l0 ipv4_lpm"] == {5.0}
+    assert entries["p0l0 ipv4_lpm"] == {3.0}
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_what_is_beyond_the_limits_is_said(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(state_series, "MOST_VALUES_READ", 300)
     result = run(tmp_path / "read")
     assert result.warnings == [
-        "observe.state_series ends at 2 µs, when it had read as much as a run may: name fewer cells, or a longer "
+        "observe.state_series ends at 3 µs, when it had read as much as a run may: name fewer cells, or a longer "
         "state_interval."
     ]
 

@@ -13,8 +13,8 @@ class RouteScope:
 
     Attributes:
         ip_versions: IP versions of the packets.
-        is_compact: whether a switch without hosts is a destination only for its neighbours, and neighbouring prefixes
-            with the same next hops share one entry. Hosts and the switches above them are reached as before.
+        is_compact: whether switches without hosts are no destinations, and neighbouring prefixes with the same next
+            hops share one entry. Hosts and the switches above them are reached as before.
 
     """
 

@@ -5,7 +5,8 @@ live paths: a single link is a plain next hop, several links form a group. Paral
 group's members are weighted by their links' rates if these differ. There is one group per set of next hops, so the
 number of groups does not grow with the destinations, and a failure changes few groups. With hierarchical addresses,
 routes are summarised (`weft.controller.routing.summaries`), and only neighbours have routes to switches without hosts,
-because these receive nothing but aggregation packets from neighbours. A compact scope does the same with all addresses.
+because these receive nothing but aggregation packets from neighbours. In a compact scope all routes are summarised, and
+not even neighbours have routes to switches without hosts: aggregation chooses its ports itself.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ class ShortestPaths(PlaneRouting):
             if towards is None:
                 assert before is not None
                 towards = before.towards
-            routes = SwitchRoutes(hosts, towards, self.entries_of(self._wanted(place, towards)))
+            routes = SwitchRoutes(hosts, towards, self.entries_of(self._wanted(towards)))
             self.routes[switch.name] = routes
             self._entities[switch.name] = routes.entities(switch)
             changed.add(switch.name)
@@ -137,16 +138,14 @@ class ShortestPaths(PlaneRouting):
             return [(self._joined.of(switches), way) for way, switches in ways.items()]
         return one_by_one(ways, self._behind)
 
-    def _wanted(self, place: int, towards: dict[NextHops, int]) -> dict[NextHops, int]:
+    def _wanted(self, towards: dict[NextHops, int]) -> dict[NextHops, int]:
         """Return the next hops to the switches in the scope.
 
         Groups are numbered by all next hops, so a group has the same number in every scope.
         """
         if not self._scope.is_compact:
             return towards
-        adjacent = sum(1 << peer for peer in {peer for peer, _ in self._live[place]})
-        wanted = self._with_hosts | adjacent
-        return {next_hops: part for next_hops, switches in towards.items() if (part := switches & wanted)}
+        return {next_hops: part for next_hops, switches in towards.items() if (part := switches & self._with_hosts)}
 
     def destinations(self) -> PortDestinations:
         """Return the destinations that the latest plan sends over each port between switches; see PlaneRouting."""
