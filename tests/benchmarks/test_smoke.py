@@ -42,6 +42,7 @@ SMALL = {
     "bench_tcp_linux.py": "--duration 3",
     "bench_torus.py": "--shape 3 3 --bytes 65536",
     "bench_traces.py": "--nodes 2000",
+    "bench_turns.py": f"{shlex.quote(str(ROOT))} --turns 1 --quick --only permutation",
     "bench_training_job.py": "--pipeline 2 --data 2 --layers 2 --micro-batches 2 --shrink 16",
     "bench_websearch.py": "--duration-us 20",
 }
