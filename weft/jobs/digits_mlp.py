@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import install_extra
 from weft.quantities import portable_math
+from weft.quantities.arrays import Floats
 
 HIDDEN_UNITS = 256
 IMAGES = 1797
@@ -23,7 +24,6 @@ _CLASSES = 10
 
 Weights = NDArray[np.float32]
 """All parameters in one vector: weights and biases of the first layer, then of the second."""
-Floats = NDArray[np.float64]
 
 
 def parameter_count(hidden_units: int) -> int:

@@ -8,16 +8,14 @@ from pathlib import Path
 from typing import Annotated, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from weft.errors import InvalidValueError
 from weft.jobs.routing_matrix import given_matrix
+from weft.quantities.arrays import Integers
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
 from weft.traffic.expert_choice import chosen_experts, skewed_popularity
-
-Integers = NDArray[np.int64]
 
 
 class Routing(Section):

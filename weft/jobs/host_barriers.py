@@ -9,11 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.quantities.arrays import Integers
 from weft.traffic.jobs import Job, OperationsBuilder, RankPart, RankTimes
 
-Integers = NDArray[np.int64]
 MESSAGE_BYTES = 1
 _BARRIER = "barrier"
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from weft.quantities import portable_math
+from weft.quantities.arrays import Integers
 from weft.quantities.readable import format_time
 from weft.traffic.jobs import NO_STREAM, Job, OperationsBuilder, OperationsError, RankPart, RankTimes
-from weft.traffic.jobs.operations import MAX_DURATION_PS, Integers
+from weft.traffic.jobs.operations import MAX_DURATION_PS
 from weft.traffic.jobs.times import ready_ps
 
 READ = "read"

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from weft.quantities.arrays import Floats
 
 _MANTISSA_BITS = 53
 # ln 2 in two parts: the higher one ends in zeros, so that its product with an exponent is exact.

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from weft.quantities.arrays import Integers
 from weft.quantities.units import PS_PER_S
-from weft.recording.tables import Integers
 from weft.scenario.options import FabricOptions
 from weft.topologies import FabricSpec, LinkSpec, serialisation_ps, shortest_path
 from weft.topologies.addressing import IpVersion

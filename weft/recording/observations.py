@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.engine import completion_status_names, drop_names
+from weft.quantities.arrays import Integers
 from weft.recording.ideal_times import IdealTimes
 from weft.recording.places import Places
 from weft.recording.schema import STEP_KINDS
-from weft.recording.tables import Integers, Names, Table, write_table
+from weft.recording.tables import Names, Table, write_table
 from weft.recording.trace import Moments, write_trace
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.stats import SwitchesStats

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from weft.quantities.arrays import Integers
 from weft.quantities.units import PS_PER_US
 from weft.recording.schema import ColumnSchema, Holds, TableSchema
-from weft.recording.tables import Integers, Names, Table, integers_of, names_of
+from weft.recording.tables import Names, Table, integers_of, names_of
 from weft.recording.trace import FIRST_RANK_PID, process_events, thread_events, write_events
 from weft.traffic.jobs import NO_STREAM, Job, Kind
 from weft.traffic.jobs.breakdown import Times

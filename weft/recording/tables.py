@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities.arrays import Integers
 from weft.system.writing import written_whole
 
-Integers = NDArray[np.int64]
 _ROWS_AT_ONCE = 1 << 16
 _LARGEST = 2**63 - 1
 

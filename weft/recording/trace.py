@@ -19,8 +19,9 @@ from typing import Any
 
 import numpy as np
 
+from weft.quantities.arrays import Integers
 from weft.quantities.units import PS_PER_US
-from weft.recording.tables import Integers, Table, integers_of, names_of
+from weft.recording.tables import Table, integers_of, names_of
 from weft.system.writing import written_whole
 
 PHASES_PID, QUEUES_PID, FIRST_RANK_PID = 1, 2, 3

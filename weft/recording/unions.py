@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from weft.recording.tables import Integers
+from weft.quantities.arrays import Integers
 
 
 def unions(starts: Integers, ends: Integers, gap: int = 0) -> tuple[Integers, Integers]:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities.arrays import Integers
 from weft.quantities.readable import format_time
 from weft.quantities.units import PS_PER_US
 from weft.recording.places import Places
-from weft.recording.tables import Integers
 from weft.recording.unions import unions
 from weft.report.run_directory import RunDirectory
 from weft.report.series import (

@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from weft import topologies
 from weft.errors import BadInputError
+from weft.quantities.arrays import Integers
 from weft.quantities.json_problems import quoted
 from weft.recording.places import Places
 from weft.recording.reading import SavedTable, check_names, read_table
 from weft.recording.schema import STEP_KINDS, TABLES, Holds
-from weft.recording.tables import Integers, Names, Table, integers_of, names_of, row_count
+from weft.recording.tables import Names, Table, integers_of, names_of, row_count
 from weft.recording.unions import unions
 from weft.results.kinds import ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.recording.tables import Integers
+from weft.quantities.arrays import Floats, Integers
 from weft.report.run_directory import RunDirectory
 
 MOST_POINTS = 2000
@@ -20,8 +20,6 @@ _SMALLEST_SHARE = 0.01
 """Share of the largest queue: rows of a heat map that never reach it are left out."""
 _SLOTS = 400
 """Slots of time in a heat map, and in a curve of rates, where a slot is never shorter than a sample."""
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

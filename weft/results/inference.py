@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from weft.quantities.arrays import Integers
 from weft.quantities.units import PS_PER_MS
-from weft.recording.tables import Integers, Table, integers_of
+from weft.recording.tables import Table, integers_of
 from weft.results.columns import Column, ResultTable
 from weft.results.inference_model import LATENCIES, InferenceResult
 from weft.results.kinds import ResultKind

@@ -14,9 +14,10 @@ from weft.jobs.inference.objectives import Objectives
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.prefill import PrefillSchedule
 from weft.jobs.inference.transfer_job import RequestTimes
+from weft.quantities.arrays import Integers
 from weft.quantities.units import PS_PER_S
 from weft.recording import tables
-from weft.recording.tables import Integers, integers_of
+from weft.recording.tables import integers_of
 from weft.results.kinds import ItemResult
 from weft.results.latencies import Latencies, latencies_of
 from weft.results.request_files import STAGES

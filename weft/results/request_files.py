@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weft.quantities.arrays import Integers
 from weft.recording.reading import SavedTable
 from weft.recording.schema import ColumnSchema, TableSchema
-from weft.recording.tables import Integers, Table, integers_of
+from weft.recording.tables import Table, integers_of
 from weft.results.record_files import RecordFile
 
 STAGES = ("prefill_queue", "prefill", "transfer_ideal", "transfer_contention", "decode_queue", "decode")

@@ -11,7 +11,7 @@ import numpy as np
 
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.prefill import PrefillSchedule, prefill_times
-from weft.jobs.inference.requests import Integers
+from weft.quantities.arrays import Integers
 from weft.quantities.units import PS_PER_S
 from weft.recording.ideal_times import IdealTimes
 from weft.run.jobs import JobRun

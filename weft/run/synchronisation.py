@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from weft.controller.services import ServiceGroup, ServiceUse, service_memberships
 from weft.jobs.host_barriers import HostBarrierJob
+from weft.quantities.arrays import Integers
 from weft.results.latencies import latencies_of
 from weft.results.synchronisation import BARRIERS, COUNTERS, BarrierResult, CounterResult
 from weft.run.jobs import JobRun
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from weft.run.fabric import Fabric
 
 IN_NETWORK = "in_network"
-Integers = NDArray[np.int64]
 
 
 class _Asked:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.jobs.inference.requests import Integers
+from weft.quantities.arrays import Integers
 from weft.quantities.definitions import PositiveTime
 from weft.quantities.section import Section
 

@@ -9,8 +9,9 @@ import numpy as np
 from weft.jobs.inference.assignments import ASSIGNMENTS
 from weft.jobs.inference.instance_times import InstanceTimes
 from weft.jobs.inference.plan import InferencePlan
-from weft.jobs.inference.requests import LONGEST_PS, Integers
+from weft.jobs.inference.requests import LONGEST_PS
 from weft.jobs.training_plan import PlanError
+from weft.quantities.arrays import Integers
 from weft.quantities.readable import format_time
 
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import model_validator
 
 from weft.errors import InvalidValueError
 from weft.quantities import portable_math
+from weft.quantities.arrays import Integers
 from weft.quantities.definitions import number, whole
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_S
@@ -21,7 +21,6 @@ MAX_TOKENS = 1 << 20
 LONGEST_PS = 1 << 60
 """Longest time from the start to the last request's end: 13 days."""
 Tokens = Annotated[int, whole(1, MAX_TOKENS)]
-Integers = NDArray[np.int64]
 
 
 class TokenCounts(Section):

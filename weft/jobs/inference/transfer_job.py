@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.prefill import PrefillSchedule, prefill_times
-from weft.jobs.inference.requests import Integers
 from weft.jobs.training_plan import PlanError
+from weft.quantities.arrays import Integers
 from weft.traffic.jobs import Job, Kind, OperationsBuilder, RankPart
 from weft.traffic.jobs.operations import Operations
 from weft.traffic.jobs.times import RankTimes

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.jobs.parameter_server.plan import ParameterServerPlan
+from weft.quantities.arrays import Integers
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
 from weft.traffic.jobs.breakdown import Times
 from weft.traffic.training import GRADIENT_COLLECTIVE
-
-Integers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,13 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.jobs.parameter_server.plan import ParameterServerPlan
+from weft.quantities.arrays import Integers
 from weft.traffic.jobs import NO_STREAM, Job, OperationsBuilder, RankPart
 from weft.traffic.jobs.breakdown import Times
 
-Integers = NDArray[np.int64]
 _WORKER_STREAM, _SERVER_STREAM = 0, 1
 
 

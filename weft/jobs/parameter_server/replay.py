@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from weft.jobs.parameter_server.all_reduce import AllReduceTimes
 from weft.jobs.parameter_server.job import ServerTimes
 from weft.jobs.parameter_server.plan import ParameterServerPlan
+from weft.quantities.arrays import Integers
 
 Weights = NDArray[np.float32]
-Integers = NDArray[np.int64]
 _Change = Callable[[int, int, int], bool]
 _UPDATE, _READ = 0, 1
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 from collections import Counter
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.jobs.parameter_server.job import ServerTimes
-
-Integers = NDArray[np.int64]
+from weft.quantities.arrays import Integers
 
 
 def clock_lags(times: ServerTimes) -> Counter[int]:

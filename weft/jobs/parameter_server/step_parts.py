@@ -11,12 +11,10 @@ from __future__ import annotations
 from functools import singledispatch
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.jobs.parameter_server.all_reduce import AllReduceTimes
 from weft.jobs.parameter_server.job import ServerTimes
-
-Integers = NDArray[np.int64]
+from weft.quantities.arrays import Integers
 
 
 @singledispatch

@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from weft.jobs.storage.devices import Device
+from weft.quantities.arrays import Integers
 from weft.quantities.definitions import Rate, Time
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_S
@@ -43,8 +43,6 @@ COLUMNS = (
     "access",
     "transfer",
 )
-
-Integers = NDArray[np.int64]
 
 
 class HostCopy(Section):

@@ -9,8 +9,8 @@ import numpy as np
 
 from weft.jobs.storage.commands import Commands
 from weft.jobs.storage.loads import StorageJob
+from weft.quantities.arrays import Integers
 from weft.traffic.jobs import Job, RankTimes
-from weft.traffic.jobs.operations import Integers
 from weft.traffic.jobs.times import ready_ps
 
 _NONE = -1

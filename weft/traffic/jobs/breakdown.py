@@ -22,13 +22,12 @@ from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weft.quantities.arrays import Integers
 from weft.traffic.jobs.job import Job
 from weft.traffic.jobs.matching import calls_of, transfers_of
 from weft.traffic.jobs.operations import TRANSFERS, Kind, Operations
 
-Integers = NDArray[np.int64]
 _NONE = -1
 
 

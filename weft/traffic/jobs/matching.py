@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities.arrays import Integers
 from weft.traffic.jobs.job import Job
 from weft.traffic.jobs.operations import Kind, Operations
 
-Integers = NDArray[np.int64]
 MOST_LONE = 20
 
 

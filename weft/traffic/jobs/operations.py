@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import Refusal
+from weft.quantities.arrays import Integers
 
 NO_STREAM = -1
 """Stream of an operation that starts as soon as its predecessors are done, whatever else the rank does."""
@@ -26,8 +27,6 @@ MAX_SIZE_BYTES = 1 << 46
 MAX_DURATION_PS = 1 << 62
 MAX_TAG = (1 << 63) - 1
 _COLUMNS = 8
-
-Integers = NDArray[np.int64]
 
 
 class OperationsError(Refusal, ValueError):

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.traffic.jobs.operations import Integers, Operations
+from weft.quantities.arrays import Integers
+from weft.traffic.jobs.operations import Operations
 
 NEVER_PS = np.iinfo(np.int64).max
 """Stands for the time of what has not happened."""

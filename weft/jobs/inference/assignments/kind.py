@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
-from weft.jobs.inference.requests import Integers
+from weft.quantities.arrays import Integers
 
 
 class Assignment(ABC):

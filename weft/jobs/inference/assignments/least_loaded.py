@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from weft.jobs.inference.assignments.kind import Assignment
-from weft.jobs.inference.requests import Integers
+from weft.quantities.arrays import Integers
 
 
 class LeastLoaded(Assignment):

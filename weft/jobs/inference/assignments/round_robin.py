@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from weft.jobs.inference.assignments.kind import Assignment
-from weft.jobs.inference.requests import Integers
+from weft.quantities.arrays import Integers
 
 
 class RoundRobin(Assignment):
