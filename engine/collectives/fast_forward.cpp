@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
-#include <tuple>
 
 #include "collectives/schedule_executor.hpp"
 #include "time/partition.hpp"
@@ -120,14 +119,10 @@ bool FastForward::begin(const OperationPlace& at, uint64_t run, uint32_t step) {
   return is_repeated;
 }
 
-// Whether an operation is at one of its ports, as of the last window, that it cannot be repeated with.
+// Whether an operation is at one of its ports, as of the last window.
 bool FastForward::is_busy(const Group& group) const {
-  const bool is_alone = is_one_of_several(group);
-  return std::ranges::any_of(group.what.ports, [&](const std::vector<uint32_t>& of_place) {
-    return std::ranges::any_of(of_place, [&](uint32_t port) {
-      return std::ranges::any_of(
-          ports_[port], [&](const Instance* other) { return is_alone || other->mode != Mode::kRepeated; });
-    });
+  return std::ranges::any_of(group.what.ports, [this](const std::vector<uint32_t>& of_place) {
+    return std::ranges::any_of(of_place, [this](uint32_t port) { return !ports_[port].empty(); });
   });
 }
 
@@ -182,7 +177,6 @@ void FastForward::take_begun(Note& note) {
     instance.number = note.at.number;
     instance.variant = note.at.variant;
     instance.mode = note.is_repeated ? Mode::kRepeated : Mode::kPackets;
-    instance.first_begun_ps = note.time_ps;
     instance.parts.resize(group.what.ranks.size());
   }
   Part& part = instance.parts[note.at.place];
@@ -245,7 +239,7 @@ void FastForward::occupy(Instance& instance, uint32_t place) {
     std::vector<Instance*>& port = ports_[number];
     for (Instance* other : port) {
       if (other == &instance) continue;
-      // The group's operation before this one goes on at other ranks only: that is no company but the usual
+      // The group's operation before this one goes on at other ranks only: that is no conflict but the usual
       // way from one to the next.
       if (other->group == instance.group && !is_under_way(*other, place)) continue;
       meet(*other, instance);
@@ -262,38 +256,9 @@ void FastForward::vacate(Instance& instance, uint32_t place) {
 }
 
 void FastForward::meet(Instance& there, Instance& coming) {
-  const InstanceKey key = key_of(coming.group, coming.number);
-  if (std::ranges::find(there.company, key, &Companion::key) != there.company.end()) return;
-  const TimePs offset_ps = coming.first_begun_ps - there.first_begun_ps;
-  there.company.push_back({key, coming.group, coming.variant, offset_ps});
-  coming.company.push_back({key_of(there.group, there.number), there.group, there.variant, -offset_ps});
-  const bool are_repeated = there.mode == Mode::kRepeated && coming.mode == Mode::kRepeated;
-  if (are_repeated && expects(there, there.company.back()) && expects(coming, coming.company.back())) return;
+  there.is_disturbed = coming.is_disturbed = true;
   if (there.mode == Mode::kRepeated) resume(there);
   if (coming.mode == Mode::kRepeated) resume(coming);
-  if (there.mode == Mode::kRepeated) coming.is_tainted = true;
-  if (coming.mode == Mode::kRepeated) there.is_tainted = true;
-}
-
-// Begins of a repeated operation's company may be apart from those before by so much.
-TimePs FastForward::slack_ps(const Kind& kind) const {
-  const auto longest_ps = static_cast<double>(std::ranges::max(kind.took_ps));
-  return std::max(static_cast<TimePs>(tolerance_ * longest_ps), kLeastWindows * partitions_.window_ps());
-}
-
-bool FastForward::expects(const Instance& instance, const Companion& other) {
-  const Kind& kind = kind_of(instance);
-  const TimePs slack = slack_ps(kind);
-  return std::ranges::any_of(kind.company, [&](const Companion& known) {
-    return known.is_like(other) && std::abs(known.offset_ps - other.offset_ps) <= slack;
-  });
-}
-
-bool FastForward::is_same_company(const Kind& kind, const std::vector<Companion>& company) const {
-  const TimePs slack = slack_ps(kind);
-  return std::ranges::equal(kind.company, company, [&](const Companion& a, const Companion& b) {
-    return a.is_like(b) && std::abs(a.offset_ps - b.offset_ps) <= slack;
-  });
 }
 
 // --- repeated
@@ -385,20 +350,15 @@ void FastForward::finish(Instance& instance) {
   if (instance.mode == Mode::kRepeated) {
     count_repeated(instance);
     Kind& kind = kind_of(instance);
-    if (kind.is_ready && instance.company.size() != kind.company.size()) {
-      // Some of its company did not come: it would have taken less time.
-      ++counts_.deviating;
-      kind.agreeing = 0;
-      set_ready({group.what.alike, instance.variant}, false);
-    } else if (++kind.repeated >= kind.next_sample) {
+    if (++kind.repeated >= kind.next_sample) {
       kind.next_sample *= 2;
       group.change(instance.variant, false);
     }
   } else if (instance.mode == Mode::kPackets) {
-    if (group.what.may_repeat)
-      compare(instance);
-    else if (!instance.company.empty())
+    if (instance.is_disturbed)
       ++counts_.disturbed;
+    else if (group.what.may_repeat)
+      compare(instance);
   }
   instances_.erase(key_of(instance.group, instance.number));
 }
@@ -408,7 +368,7 @@ void FastForward::count_repeated(const Instance& instance) {
   for (const OperationTraffic& traffic : kind_of(instance).traffic) counts_.skipped += traffic;
 }
 
-void FastForward::compare(Instance& instance) {
+void FastForward::compare(const Instance& instance) {
   const Group& group = *groups_[instance.group];
   Kind& kind = kind_of(instance);
   std::vector<TimePs> took_ps;
@@ -419,26 +379,13 @@ void FastForward::compare(Instance& instance) {
     if (part.before) traffic.back() -= *part.before;
   }
   const KindKey key{group.what.alike, instance.variant};
-  // A port within a host counts what all operations there send.
-  const bool has_own_counts = std::ranges::none_of(
-      traffic, [](const OperationTraffic& each) { return each.scale_up.sent_messages > 0; });
-  if (!instance.company.empty() && (instance.is_tainted || is_one_of_several(group) || !has_own_counts)) {
-    ++counts_.disturbed;
-    return;
-  }
-  std::ranges::sort(instance.company, {}, [](const Companion& each) {
-    return std::tuple(each.group, each.variant, each.offset_ps);
-  });
   if (std::ranges::min(took_ps) < kLeastWindows * partitions_.window_ps()) {
     // A rank was done before the last one began, or so soon that Python cannot say so in time.
     if (kind.is_ready) set_ready(key, false);
     kind.is_too_short = true;
     return;
   }
-  if (kind.is_known && !is_same_company(kind, instance.company)) {
-    ++counts_.disturbed;
-    kind.agreeing = 0;
-  } else if (kind.is_known) {
+  if (kind.is_known) {
     double deviation = 0;
     for (size_t place = 0; place < took_ps.size(); ++place) {
       const auto off_ps = static_cast<double>(std::abs(took_ps[place] - kind.took_ps[place]));
@@ -455,7 +402,6 @@ void FastForward::compare(Instance& instance) {
   kind.is_known = true;
   kind.took_ps = std::move(took_ps);
   kind.traffic = std::move(traffic);
-  kind.company = instance.company;
   const bool is_ready = kind.agreeing >= kAgreements && !kind.is_too_short;
   if (is_ready != kind.is_ready)
     set_ready(key, is_ready);

@@ -43,7 +43,7 @@ struct OperationPlace {
   STATISTIC(uint64_t, resumed, "begun without packets, and ended with them: another one shared a port") \
   STATISTIC(uint64_t, compared, "run with packets, alone, and compared with an earlier one")            \
   STATISTIC(uint64_t, deviating, "of the compared ones, beyond the tolerance")                          \
-  STATISTIC(uint64_t, disturbed, "run with packets, and shared a port with others than before")
+  STATISTIC(uint64_t, disturbed, "run with packets, and shared a port")
 
 struct FastForwardCounts {
   WEFT_STATISTICS(FastForwardCounts, WEFT_FAST_FORWARD_COUNTERS)
@@ -51,15 +51,12 @@ struct FastForwardCounts {
   OperationTraffic skipped{};
 };
 
-// An operation's company are the others at its ports meanwhile, each with when it began. Two operations of
-// the same variant, in groups that are alike, that follow one with the same company which took as long,
-// within the tolerance, at every rank, show that such operations may be repeated: their ends come as long
-// after the last begin as before. In between some run with packets again, to be compared: after 4, 8, 16, ...
-// repetitions. One that deviates ends the repetition. Of several groups that are alike, operations are
-// compared and repeated without company only.
+// An operation has run alone if no other one was at one of its ports meanwhile. Two such runs that follow one
+// that took as long, within the tolerance, at every rank, show that operations of this variant in groups that
+// are alike may be repeated: their ends come as long after the last begin as before. In between some run
+// with packets again, to be compared: after 4, 8, 16, ... repetitions. One that deviates ends the repetition.
 //
-// What is repeated and meets another operation at a port than before, or one with packets, goes on with
-// packets: what is left of its bytes.
+// What is repeated and meets another operation at a port goes on with packets: what is left of its bytes.
 //
 // Ranks ask from events of their partitions whether an operation is repeated. The answer is fixed beforehand,
 // by numbers that no rank has begun yet, so that all ranks of an operation get the same. Everything else
@@ -90,14 +87,6 @@ class FastForward {
 
  private:
   using InstanceKey = uint64_t;  // group and number
-  // An operation that another one met at a port, and how long after the begin of that it began.
-  struct Companion {
-    InstanceKey key = 0;
-    uint32_t group = 0;
-    uint64_t variant = 0;
-    TimePs offset_ps = 0;
-    bool is_like(const Companion& other) const { return group == other.group && variant == other.variant; }
-  };
   struct Kind {
     bool is_known = false;
     bool is_ready = false;
@@ -107,7 +96,6 @@ class FastForward {
     uint64_t next_sample = 4;
     std::vector<TimePs> took_ps;            // by place, from the last begin
     std::vector<OperationTraffic> traffic;  // by place
-    std::vector<Companion> company{};       // in order
   };
   using KindKey = std::pair<uint32_t, uint64_t>;  // alike, variant
 
@@ -139,15 +127,13 @@ class FastForward {
     uint32_t number = 0;
     uint64_t variant = 0;
     Mode mode = Mode::kPackets;
-    bool is_tainted = false;  // it has met one without packets
+    bool is_disturbed = false;
     uint32_t begun = 0;
     uint32_t ended = 0;
     uint32_t share = 0;  // of a resumed one: what is left
     uint64_t epoch = 0;  // of its ends
-    TimePs first_begun_ps = 0;
     TimePs last_begun_ps = 0;
     std::vector<Part> parts;
-    std::vector<Companion> company;
   };
   enum class What : uint8_t { kBegun, kEnded, kArrived };
   struct Note {
@@ -183,18 +169,13 @@ class FastForward {
   void occupy(Instance& instance, uint32_t place);
   void vacate(Instance& instance, uint32_t place);
   void meet(Instance& there, Instance& coming);
-  bool expects(const Instance& instance, const Companion& other);
-  bool is_same_company(const Kind& kind, const std::vector<Companion>& company) const;
-  TimePs slack_ps(const Kind& kind) const;
-  // Whether groups that are alike to this one are others, too.
-  bool is_one_of_several(const Group& group) const { return alike_.at(group.what.alike).size() > 1; }
   void schedule_ends(Instance& instance);
   void end_due(InstanceKey key, uint64_t epoch);
   void end_at(Instance& instance, uint32_t place);
   void resume(Instance& instance);
   void resume_at(Instance& instance, uint32_t place);
   void finish(Instance& instance);
-  void compare(Instance& instance);
+  void compare(const Instance& instance);
   void set_ready(const KindKey& key, bool repeats);
   void count_repeated(const Instance& instance);
 

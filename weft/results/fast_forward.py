@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from weft.quantities.readable import counted
-
 if TYPE_CHECKING:
     from weft.engine._core import FastForwardCounts
 
@@ -55,7 +53,7 @@ class FastForwardResult:
     @property
     def sentences(self) -> list[str]:
         """What was skipped, and the bound, for people."""
-        lines = [f"repeated {self.repeated:,} of {counted(self.operations, 'operation')} without packets"]
+        lines = [f"repeated {self.repeated:,} of {self.operations:,} operations without packets"]
         parts = [
             f"{100 * skipped / of:.1f} % of the bytes {where} hosts"
             for skipped, of, where in (
@@ -70,7 +68,7 @@ class FastForwardResult:
             "error bound: none, because no operation was compared"
             if self.largest_deviation is None
             else f"error bound: {100 * self.largest_deviation:.3f} % of an operation's time, from "
-            f"{counted(self.compared, 'operation')} compared with packets"
+            f"{self.compared:,} operations compared with packets"
         )
         met = [
             (self.resumed, "went on with packets when another came to share a port"),
