@@ -186,7 +186,7 @@ class FastForwardCounts(typing.TypedDict):
     deviating: int
     """Of the compared ones, beyond the tolerance."""
     disturbed: int
-    """Run with packets, and shared a port with others than before."""
+    """Run with packets, and shared a port."""
     largest_deviation: float
     """Of a compared one, as part of the longest time that a rank took."""
     skipped_packets: int
