@@ -97,9 +97,9 @@ struct PacketState {
   uint32_t large_headers_written;  // not 0: something has been written to a large header
   uint32_t drop_site;  // what last marked the packet to be dropped (weft/switch/drop_sites.py); 0: nothing
   TraceNumbers trace;
-  // Of specialised code (arrive and send of SwitchProgram): the code that has parsed the packet, whether
-  // headers have come, gone or been extracted in another order than the deparser's, which have been written
-  // to (a bit each), and where in the packet these begin.
+  // For specialised code (SwitchProgram's arrive and send): which code has parsed the packet, whether headers
+  // have come, gone or been extracted in another order than the deparser's, which have been written to (a bit
+  // each), and where in the packet these begin.
   const void* arrived_by;
   uint32_t headers_moved;
   uint32_t headers_written;
@@ -149,12 +149,13 @@ using PipelineFunction = void (*)(PacketState*, SwitchContext*);
 // Writes to the end of the room; returns how many bytes, or kNoRoom.
 using DeparseFunction = uint32_t (*)(const PacketState*, uint8_t* room, uint32_t room_bytes);
 constexpr uint32_t kNoRoom = 0xffffffff;
-// Of specialised code: the packet is parsed and ingress run; kWriteOut if it has to be parsed again, written
-// out.
+// Entry point of specialised code: parses the packet and runs ingress. kWriteOut: it must be parsed again,
+// written out.
 using ArriveFunction = uint32_t (*)(PacketState*, SwitchContext*);
 constexpr uint32_t kWriteOut = 1;
-// Egress and what precedes the headers' emission, and then the headers written to where they were parsed;
-// kAsks if egress has asked for more or dropped the packet, kMoved if the headers are still to be written.
+// Entry point of specialised code: runs egress and what precedes the headers' emission, then writes headers
+// to where they were parsed. kAsks: egress has asked for more or dropped the packet. kMoved: the headers are
+// still to be written.
 using SendFunction = uint32_t (*)(PacketState*, SwitchContext*);
 constexpr uint32_t kInPlace = 0;
 constexpr uint32_t kAsks = 1;

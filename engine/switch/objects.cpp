@@ -75,7 +75,7 @@ void SwitchObjects::fetch(PrefetchStep step, uint32_t port_count) const {
   for (const auto& profile : action_profiles_) profile->fetch(step - PrefetchStep::kOneAway);
 }
 
-// Of a program's many tables a switch uses few, so they are listed.
+// A switch uses few of a program's many tables, so they are listed.
 void SwitchObjects::find_fetched() const {
   fetched_ = {};
   for (const uint32_t number : program_->looked_up) {

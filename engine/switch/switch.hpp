@@ -185,8 +185,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void parse_written_out(Packet& packet, PacketState& state);
   void run_ingress(PacketPtr packet, Arrival arrival);
   void go_on(PacketPtr packet, Arrival arrival);
-  // What asks_for_more() after ingress; null if the packet has ended, or another one in its place that
-  // ingress is to run for (`again`), or else the packet.
+  // Serves a packet that asks_for_more() after ingress. Result: the packet, if it goes on as others do; with
+  // `again` set, one that ingress is to run for; null: the packet has ended.
   PacketPtr serve_ingress_requests(PacketPtr packet, Arrival arrival, bool& again);
   PacketPtr resubmit(PacketPtr packet);
   // Null, and counted, if there is no session of the number that the program asks for.
@@ -204,7 +204,7 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   bool dropped_by_abort(const PacketState& state, const Packet& packet);
   // stamp: of the queue it has left, null where it passed none.
   PacketPtr run_egress(uint32_t port, PacketPtr packet, const QueueStamp* stamp);
-  // What asks_for_more() after egress; whether the packet goes on.
+  // Serves a packet that asks_for_more() after egress. False: it has ended.
   bool serve_egress_requests(const Packet& packet, PacketState& state);
   Arrival admitted_again(const QueueStamp* stamp) const;
   void deparse(Packet& packet, PacketState& state);
