@@ -27,9 +27,10 @@ def test_a_lossy_link_is_cordoned():
         fabric.permutation(4_000_000)
         summary = fabric.summary()
         assert fabric.lab.operations.cordoned == ("p0l0<->p0s1",)
-    found = {event.kind: event for event in summary.controller_events}
-    assert found["lossy"].element == found["cordoned"].element == "p0l0<->p0s1"
-    assert found["lossy"].detail.startswith("p0l0 → p0s1: ")
+    # A busy machine may lose packets on another link, too.
+    events = {(event.kind, event.element): event for event in summary.controller_events}
+    assert events["lossy", "p0l0<->p0s1"].detail.startswith("p0l0 → p0s1: ")
+    assert ("cordoned", "p0l0<->p0s1") in events
 
 
 @pytest.mark.slow
@@ -46,7 +47,6 @@ def test_a_spare_takes_the_place_of_a_host_that_loses_packets():
             fabric.run(CollectiveRequest("allreduce", 1_000_000, "ring"))
         fabric.run(CollectiveRequest("allreduce", 100_000, "ring"))
         summary = fabric.summary()
-    found = {event.kind: event for event in summary.controller_events}
-    assert found["lossy"].element == "h1<->p0l0"
-    assert found["lossy"].detail.startswith("h1 → p0l0: ")
-    assert found["cordoned"].element == found["swapped"].element == "h1"
+    events = {(event.kind, event.element): event for event in summary.controller_events}
+    assert events["lossy", "h1<->p0l0"].detail.startswith("h1 → p0l0: ")
+    assert {("cordoned", "h1"), ("swapped", "h1")} <= events.keys()
