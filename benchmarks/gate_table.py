@@ -12,9 +12,9 @@ from callgrind import DATA_MISSES, INSTRUCTION_MISSES
 
 TABLE = Path(__file__).with_name("gate.json")
 TOLERANCE = 0.02
-TOLERANCES = {INSTRUCTION_MISSES: 0.1, DATA_MISSES: 0.05}
+TOLERANCES = {INSTRUCTION_MISSES: 0.2, DATA_MISSES: 0.05}
 """Tolerances of first-level misses. Two builds of the same sources place functions at other addresses, which moves
-misses of instructions by 4.6 %; Python places the engine's objects, which moves misses of data by 2.1 %."""
+misses of instructions by 8.4 %; Python places the engine's objects, which moves misses of data by 2.1 %."""
 ENGINE_COUNTS, PYTHON_COUNTS = "engine", "python"
 """Two kinds of counts: machine code of the engine and of P4 programs, and Python's work with it."""
 
