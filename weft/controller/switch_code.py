@@ -45,7 +45,7 @@ async def code_row(target: GrpcTarget, name: str, specialise: bool) -> Row:
     return {
         "switch": name,
         "code": "specialised" if code["is_specialised"] else "general",
-        "tables with entries": code["filled_tables"],
+        "filled_tables": code["filled_tables"],
         "tables": code["tables"],
         "writes": code["writes"],
         "generalised": code["generalisations"],
