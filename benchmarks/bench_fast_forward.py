@@ -37,7 +37,7 @@ from weft.traffic.jobs import Job
 from weft.traffic.jobs.operations import Kind
 
 PATIENCE_S = 600.0
-"""Of emulated time."""
+"""The longest that a step may take in emulated time."""
 MODEL = {
     "family": "llama",
     "layers": 16,
@@ -76,7 +76,7 @@ class Shape:
 
     @property
     def ranks(self) -> int:
-        """Of all hosts."""
+        """Return how many ranks the fabric has."""
         return self.leaves * self.hosts_per_leaf
 
     def item(self) -> TrainingJobTraffic:
@@ -92,9 +92,7 @@ SHAPES = {
     ),
     "data": Shape(4, 8, {"data": 32}, 2, MODEL | {"hidden": 1024, "feed_forward": 4096}),
     "sharded": Shape(2, 16, {"data": 32, "zero": 3}, 2, MODEL | {"layers": 8}),
-    "pipeline": Shape(
-        4, 8, {"pipeline": 8, "data": 4, "virtual_stages": 2, "schedule": "interleaved"}, 16, MODEL | {"layers": 16}
-    ),
+    "pipeline": Shape(4, 8, {"pipeline": 8, "data": 4, "virtual_stages": 2, "schedule": "interleaved"}, 16, MODEL),
     "experts": Shape(
         2,
         16,

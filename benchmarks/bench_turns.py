@@ -4,8 +4,8 @@
 
 OTHER is the root of another checkout, its engine built there; its own benchmarks run with it. A machine's speed changes
 within minutes, so both run one after the other, turn by turn, and the best of each counts: the largest rate, the
-shortest time. Every run is a process of its own, with this interpreter. Figures that only one of the checkouts prints
-are left out. `--quick` runs each benchmark at a size of seconds.
+shortest time. Each run has a process of its own, with this interpreter. A figure that only one checkout prints
+is left out. `--quick` runs each benchmark at a size of seconds.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COMPARED = {
     ),
 }
 _TIMES = ("s", "ms")
-"""Of the machine; emulated ones are in smaller units."""
+"""Units of times that the machine takes; benchmarks print emulated times in smaller ones."""
 _SIZES_AND_RATES = ("/s", "iB", "MB", "GB")
 
 

@@ -110,10 +110,10 @@ std::shared_ptr<SwitchProgram> make_program(
       shape.ranges.push_back(RangeField{offset, size});
     shape.action_profile = item["action_profile"].cast<int32_t>();
     shape.action_data_bytes = item["action_data_bytes"].cast<uint32_t>();
-    shape.looked_up = item["looked_up"].cast<bool>();
     shape.reads_default_entry = item["reads_default_entry"].cast<bool>();
     shape.reads_default_action = item["reads_default_action"].cast<bool>();
-    if (shape.looked_up) program->looked_up.push_back(static_cast<uint32_t>(program->tables.size()));
+    if (item["looked_up"].cast<bool>())
+      program->looked_up.push_back(static_cast<uint32_t>(program->tables.size()));
     program->tables.push_back(std::move(shape));
   }
   program->assumed = std::move(assumed);

@@ -113,21 +113,24 @@ struct PacketState {
   static constexpr uint32_t kLoopBudget = 16384;
   static constexpr uint32_t kPassBudget = 1024;
 
+  // From multicast_group to abort_reason, two members each.
+  static constexpr size_t kRequestWords = 4;
   // Whether a pipeline wants anything but that the packet goes on (or is dropped, by egress_spec). Two
-  // members at a time, as every packet is asked twice.
+  // members at a time, as every packet is asked twice; specialised code asks so, too.
   bool asks_for_more() const {
-    const auto both = [](const uint32_t& first) {
-      uint64_t word;
-      std::memcpy(&word, &first, sizeof word);
-      return word;
-    };
-    return (both(multicast_group) | both(clone_field_list) | both(resubmit_field_list) |
-            both(exit_requested)) != 0;
+    uint64_t asked = 0;
+    for (size_t word = 0; word < kRequestWords; ++word) {
+      uint64_t both = 0;
+      const auto* first = reinterpret_cast<const uint8_t*>(this) + offsetof(PacketState, multicast_group);
+      std::memcpy(&both, first + word * sizeof both, sizeof both);
+      asked |= both;
+    }
+    return asked != 0;
   }
 };
-static_assert(offsetof(PacketState, abort_reason) - offsetof(PacketState, multicast_group) ==
-                  7 * sizeof(uint32_t),
-              "asks_for_more() reads what lies between as four words");
+static_assert(offsetof(PacketState, abort_reason) + sizeof(uint32_t) ==
+                  offsetof(PacketState, multicast_group) + PacketState::kRequestWords * sizeof(uint64_t),
+              "asks_for_more() reads all that a pipeline may ask for, and nothing else");
 
 constexpr uint32_t kProgramStateOffset = (sizeof(PacketState) + 15) / 16 * 16;
 

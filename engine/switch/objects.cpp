@@ -117,22 +117,23 @@ void SwitchObjects::for_each_action(const Visit& visit) const {
     for (const auto& [id, member] : profile->members()) visit(*member.action);
 }
 
+// kNoAction: it has none, or a member's or a group's.
+uint32_t SwitchObjects::own_default_action(size_t table) const {
+  const TableEntry& entry = *default_entries_[table];
+  return entry.action != nullptr && entry.member == nullptr ? entry.action->action : ActionData::kNoAction;
+}
+
 void SwitchObjects::add_to(CommonContents& common) const {
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    const TableEntry& entry = *default_entries_[i];
-    const bool own = entry.action != nullptr && entry.member == nullptr;
-    common.add_table(i, views_[i].entry_count != 0, own ? entry.action->action : ActionData::kNoAction);
-  }
+  for (size_t i = 0; i < tables_.size(); ++i)
+    common.add_table(i, views_[i].entry_count != 0, own_default_action(i));
   for_each_action([&common](const ActionData& action) { common.add_action(action); });
 }
 
 bool SwitchObjects::holds(const CommonContents& assumed) const {
   if (assumed.tables.size() != tables_.size()) return false;
   for (size_t i = 0; i < tables_.size(); ++i) {
-    const TableEntry& entry = *default_entries_[i];
-    const bool own = entry.action != nullptr && entry.member == nullptr;
     if (views_[i].entry_count != 0 && !assumed.allows_entry(i)) return false;
-    if (!assumed.allows_default(i, own ? entry.action->action : ActionData::kNoAction)) return false;
+    if (!assumed.allows_default(i, own_default_action(i))) return false;
   }
   bool allowed = true;
   for_each_action([&](const ActionData& action) {

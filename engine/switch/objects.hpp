@@ -84,6 +84,7 @@ class SwitchObjects : public InCacheLines {
   void expect_action(uint32_t action, std::span<const uint8_t> data);
   void generalise();
   bool holds(const CommonContents& assumed) const;
+  uint32_t own_default_action(size_t table) const;
   template <typename Visit>
   void for_each_action(const Visit& visit) const;
 

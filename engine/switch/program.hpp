@@ -21,7 +21,6 @@ struct TableShape {
   int32_t action_profile = -1;     // index, or -1 for a table whose entries hold their action
   uint32_t action_data_bytes = 0;  // the most that an entry's own action takes
   bool supports_timeout = false;
-  bool looked_up = true;             // code reads something of it
   bool reads_default_entry = true;   // packets that miss read it, at least to be counted
   bool reads_default_action = true;  // ... and its action
 };

@@ -228,6 +228,7 @@ std::map<std::string, uint64_t> switch_abi() {
       {"kNoAction", ActionData::kNoAction},
       {"kNoRoom", kNoRoom},
       {"kPositions", PacketState::kPositions},
+      {"kRequestWords", PacketState::kRequestWords},
       {"kWriteOut", kWriteOut},
       {"kInPlace", kInPlace},
       {"kAsks", kAsks},

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.refusals import refused
+from tests.weft.small_model import SMALL_MODEL
 from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.results.fast_forward import FastForwardResult
@@ -284,16 +285,7 @@ SCENARIO: dict[str, Any] = {
     },
     "traffic": [
         {
-            "model": {
-                "family": "llama",
-                "layers": 4,
-                "hidden": 1024,
-                "heads": 8,
-                "kv_heads": 8,
-                "feed_forward": 4096,
-                "vocabulary": 8192,
-                "sequence": 1024,
-            },
+            "model": SMALL_MODEL | {"layers": 4},
             "parallel": {"data": 8, "pipeline": 2},
             "micro_batches": 8,
         }

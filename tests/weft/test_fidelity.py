@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.refusals import refused
+from tests.weft.small_model import SMALL_MODEL
 from weft import Fabric, topologies
 from weft.controller.errors import SettingError
 from weft.controller.features.ecn import EcnProfile
@@ -40,16 +41,7 @@ TRAFFIC: dict[str, dict[str, Any]] = {
     "incast": {"incast": "h0", "bytes_per_sender": "1MiB", "data": "lengths"},
     "permutation": {"permutation": "4MiB", "data": "lengths"},
     "training step": {
-        "model": {
-            "family": "llama",
-            "layers": 2,
-            "hidden": 1024,
-            "heads": 8,
-            "kv_heads": 8,
-            "feed_forward": 4096,
-            "vocabulary": 8192,
-            "sequence": 1024,
-        },
+        "model": SMALL_MODEL,
         "parallel": {"data": 8, "pipeline": 2},
         "micro_batches": 2,
     },

@@ -163,7 +163,5 @@ def links_between_switches(fabric: FabricSpec) -> list[tuple[int, int, int, int]
     """Return the links between switches as (device, port, device, port)."""
     devices = {switch.name: switch.device_id for switch in fabric.switches}
     return [
-        (devices[link.a.node], link.a.port, devices[link.b.node], link.b.port)
-        for link in fabric.links
-        if link.a.node in devices and link.b.node in devices
+        (devices[link.a.node], link.a.port, devices[link.b.node], link.b.port) for link in fabric.links_between_switches
     ]

@@ -20,7 +20,7 @@ _OF_PACKETS = (
     "state_series",
     "captures",
 )
-"""Keys of `observe` that show or count packets, which repeated operations have none of."""
+"""Fields of `observe` that show or count packets, which repeated operations have none of."""
 
 
 def check_fast_forward(options: FabricOptions) -> None:
@@ -39,7 +39,7 @@ def check_capture_of_repeated(options: FabricOptions) -> None:
 
 def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
     """Return keys that do not go with it, and why."""
-    observe = options.observe
+    observe, fields = options.observe, type(options.observe).model_fields
     found = [
         (options.clock == "real", "clock: real", "real hosts send all packets"),
         (
@@ -58,11 +58,12 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
             "a controller of yours may act on packets",
         ),
         *(
-            (bool(getattr(observe, name)), f"observe.{_KEY_OF.get(name, name)}", "it shows packets")
+            (
+                bool(getattr(observe, name)),
+                f"observe.{fields[name].alias or name}",
+                "it shows packets",
+            )
             for name in _OF_PACKETS
         ),
     ]
     return [(key, why) for applies, key, why in found if applies]
-
-
-_KEY_OF = {"int_flows": "int"}

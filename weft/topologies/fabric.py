@@ -130,6 +130,12 @@ class FabricSpec:
                     hosts[rank] = number
         return tuple(hosts)
 
+    @cached_property
+    def links_between_switches(self) -> tuple[FabricLink, ...]:
+        """Return the links without hosts, in the order of `links`."""
+        switches = {switch.name for switch in self.switches}
+        return tuple(link for link in self.links if link.a.node in switches and link.b.node in switches)
+
     def switches_of_plane(self, plane: int) -> tuple[SwitchSpec, ...]:
         """Switches of one plane in order of their device ids."""
         return _lookup("plane", self._switches_by_plane, plane)

@@ -38,7 +38,8 @@ class Assumptions:
             has_entries, default = tables[number]
             if not has_entries and default is not None:
                 empty[name] = default
-        return cls(empty, {each.id: _arguments(each, *data[each.id]) for each in _named(program) if each.id in data})
+        used = (each for each in program.actions.values() if each.id in data)
+        return cls(empty, {each.id: _arguments(each, *data[each.id]) for each in used})
 
     def uses(self, action: Action) -> bool:
         """Whether any table or member names the action."""
@@ -61,16 +62,14 @@ class Assumptions:
         """Return them in the engine's form, with which it compares writes."""
         numbers = {number: name for name, number in program.table_numbers.items()}
         tables = [(numbers[each] not in self.empty, self.empty.get(numbers[each])) for each in sorted(numbers)]
-        actions = {each.id: _fixed_data(each, self.arguments[each.id]) for each in _named(program) if self.uses(each)}
+        actions = {
+            each.id: _fixed_data(each, self.arguments[each.id]) for each in program.actions.values() if self.uses(each)
+        }
         return _core.CommonContents(tables, actions)
 
     def to_text(self) -> str:
         """Return them as text: equal for equal assumptions."""
         return json.dumps([sorted(self.empty.items()), sorted(self.arguments.items())])
-
-
-def _named(program: Program) -> list[Action]:
-    return list(program.actions.values())
 
 
 def _arguments(action: Action, data: bytes, fixed: bytes) -> tuple[int | None, ...]:

@@ -265,7 +265,9 @@ def _send(shared: ModuleContext, egress: Any, finish: Any) -> None:
     emit.call(egress, [emit.state, emit.context])
     asked = emit.builder.icmp_unsigned("==", emit.load_state("egress_spec"), emit.load_context("drop_port", I32))
     first = shared.abi["PacketState.multicast_group"]  # of what PacketState::asks_for_more() reads
-    words = [emit.load(emit.address(emit.state, first + 8 * number), I64, 8) for number in range(4)]
+    words = [
+        emit.load(emit.address(emit.state, first + 8 * number), I64, 8) for number in range(shared.abi["kRequestWords"])
+    ]
     more = emit.builder.icmp_unsigned("!=", functools.reduce(emit.builder.or_, words), I64(0))
     with emit.when(emit.builder.or_(asked, more), likely=False):
         emit.builder.ret(I32(shared.abi["kAsks"]))

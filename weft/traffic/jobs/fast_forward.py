@@ -12,7 +12,6 @@ from weft.traffic.jobs.rank_job import RankCall, RankJob
 if TYPE_CHECKING:
     # Hosts' processes, which have no part in this, do not import topologies.
     from weft.topologies import FabricSpec
-    from weft.topologies.parts import FabricLink
 
 
 @dataclass(frozen=True)
@@ -50,7 +49,7 @@ class FastForwardGroups:
         self._rates = [tuple(nic.link.rate_bps for nic in host.nics) for host in fabric.hosts]
         self._has_two_tiers = has_two_tiers(fabric)
         self._delays_ps = [max(nic.link.delay_ps for nic in host.nics) for host in fabric.hosts]
-        self._between_switches_ps = 4 * max((each.link.delay_ps for each in links_of_switches(fabric)), default=0)
+        self._between_switches_ps = 4 * max((each.link.delay_ps for each in fabric.links_between_switches), default=0)
         self._within_host_ps = fabric.scale_up.latency_ps if fabric.scale_up is not None else 0
         self._is_off = False
         self.reasons: dict[str, None] = {}
@@ -163,10 +162,4 @@ class FastForwardGroups:
 def has_two_tiers(fabric: FabricSpec) -> bool:
     """Return whether each link between switches joins one with hosts and one without."""
     leaves = {nic.switch for host in fabric.hosts for nic in host.nics}
-    return all((link.a.node in leaves) != (link.b.node in leaves) for link in links_of_switches(fabric))
-
-
-def links_of_switches(fabric: FabricSpec) -> list[FabricLink]:
-    """Return the links between switches."""
-    switches = {switch.name for switch in fabric.switches}
-    return [link for link in fabric.links if {link.a.node, link.b.node} <= switches]
+    return all((link.a.node in leaves) != (link.b.node in leaves) for link in fabric.links_between_switches)
