@@ -16,7 +16,7 @@ constexpr uint32_t kAgreements = 2;
 constexpr TimePs kLeastWindows = 2;
 // With less than this part left, going on with packets would cost more than it shows.
 constexpr double kLeastLeft = 0.02;
-// Of a message.
+// Places in the group of a message.
 constexpr uint32_t kSender = 0;
 constexpr uint32_t kReceiver = 1;
 

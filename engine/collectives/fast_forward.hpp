@@ -56,7 +56,7 @@ struct FastForwardCounts {
 // are alike may be repeated: their ends come as long after the last begin as before. In between some run
 // with packets again, to be compared: after 4, 8, 16, ... repetitions. One that deviates ends the repetition.
 //
-// What is repeated and meets another operation at a port goes on with packets: what is left of its bytes.
+// A repeated operation that meets another one at a port sends the rest of its bytes in packets.
 //
 // Ranks ask from events of their partitions whether an operation is repeated. The answer is fixed beforehand,
 // by numbers that no rank has begun yet, so that all ranks of an operation get the same. Everything else
@@ -145,7 +145,7 @@ class FastForward {
     uint32_t step = 0;
     std::unique_ptr<OperationTraffic> traffic;
   };
-  // What the ranks of a partition have noted since it was looked at.
+  // Notes of a partition's ranks since the last look at it.
   struct Log {
     std::vector<Note> notes;
     bool is_due = false;

@@ -1,4 +1,4 @@
-// What the ranks' transport counts of an operation.
+// Packets and bytes of an operation, as the ranks' transport counts them.
 #pragma once
 
 #include "hosts/rc_config.hpp"

@@ -1,4 +1,4 @@
-// What fast-forward has an executor do with steps that it repeats.
+// The executor's part in fast-forward: steps that are repeated.
 #include <algorithm>
 
 #include "collectives/executor_run.hpp"
@@ -62,7 +62,7 @@ OperationTraffic ScheduleExecutor::traffic_over(const std::vector<uint32_t>& cha
     if (channel.queue_pair != nullptr) traffic.network += channel.queue_pair->counters();
     if (channel.scale_up != nullptr) scale_up = channel.scale_up;
   }
-  // Of the rank's only port.
+  // A rank has one port within its host.
   if (scale_up != nullptr) traffic.scale_up = scale_up->port_counters();
   return traffic;
 }

@@ -127,10 +127,11 @@ class ScheduleExecutor : public CompletionHandler {
   void end_step(uint64_t run, uint32_t step);
   // Does the share of a step that is left.
   void resume_step(uint64_t run, uint32_t step, uint32_t share);
-  // What a step would send, by the peers' numbers of queue pairs; and at the peer: it has arrived.
+  // Bytes that a step would send, by the peers' numbers of queue pairs; and at the peer: notes that they have
+  // arrived.
   std::vector<SentMessage> messages_of(uint64_t run, uint32_t step) const;
   void deliver(const SentMessage& message);
-  // What the channels of a step, or those with these numbers, have counted so far; and counts more.
+  // Counters of a step's channels, or of those with these numbers; and adds to them.
   OperationTraffic traffic_of(uint64_t run, uint32_t step) const;
   OperationTraffic traffic_of(const std::vector<SentMessage>& messages) const;
   void add_traffic(uint64_t run, uint32_t step, const OperationTraffic& traffic);

@@ -132,8 +132,8 @@ class ScheduleProgress {
   virtual void delay_over(StepActions& actions, uint32_t token) = 0;
   virtual void completed(StepActions& actions, uint32_t step) = 0;
 
-  // Of a step that fast-forward repeats (see FastForward); none of schedules that it does not know.
-  // What is left of it is to be done after all.
+  // For steps that fast-forward repeats (see FastForward); schedules that it does not know do nothing.
+  // Has the rest of the step done after all.
   virtual void resume(StepActions&, uint32_t, uint32_t) {}
   // What it sends to a peer, and over which channels it has all that it sends or receives.
   virtual std::vector<StepMessage> messages_of_step(uint32_t) const { return {}; }

@@ -104,7 +104,7 @@ class RcQueuePair : public QueuePair {
   const RcConfig& config() const { return config_; }
   const RcCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = RcCounters(); }
-  // What was not sent counts as if it had been: see FastForward.
+  // Counts what fast-forward has not sent as if it had been sent (see FastForward).
   void add_counters(const RcCounters& more) { counters_ += more; }
   const CongestionControl& congestion_control() const { return *congestion_control_; }
   // The INT stack of the newest acknowledgement, if any came with one.

@@ -86,7 +86,7 @@ class ScaleUpDomain {
   void finish(const ScaleUpMessage& message, ScaleUpOutcome outcome);
   const ScaleUpCounters& counters(uint32_t port) const;
   void reset_counters(uint32_t port);
-  // What was not sent counts as if it had been: see FastForward.
+  // Counts what fast-forward has not sent as if it had been sent (see FastForward).
   void add_counters(uint32_t port, const ScaleUpCounters& more);
   Engine& engine() { return engine_; }
   uint32_t port_count() const { return static_cast<uint32_t>(ports_.size()); }

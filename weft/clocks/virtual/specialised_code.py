@@ -14,7 +14,7 @@ FIRST_LOOK_EVENTS = 200_000
 EVENTS_WORTH_COMPILING = 3_000_000
 """To serve these takes about as long as compiling a large program does."""
 MOST_COMPILATIONS = 4
-"""Of a run in which writes go on and on."""
+"""Limit for a run in which writes go on and on."""
 
 
 class SpecialisedCode:
