@@ -148,3 +148,20 @@ def test_habits_are_found_where_they_are(tmp_path):
         "beside": 1,
         "opens with What or Of": 2,
     }
+
+
+PICTURES_AND_CAPTURES = {".png", ".pcap"}
+
+
+def test_only_pictures_and_captures_are_binary():
+    """Packages and built files that lie in a working tree get committed with it by mistake."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("no git repository")
+    listed = subprocess.run(
+        [tool("git"), "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    files = [ROOT / name for name in listed.split("\0") if name]
+    assert len(files) > 1000
+    binary = [path for path in files if path.is_file() and b"\0" in path.read_bytes()]
+    fuzzed = ROOT / "tests" / "fuzz" / "regressions"
+    assert not [path for path in binary if path.suffix not in PICTURES_AND_CAPTURES and fuzzed not in path.parents]
