@@ -103,7 +103,8 @@ void TransmitPort::wait(PacketPtr packet, int priority_class, SharedBuffer::Arri
   queue_depth_bytes_ += traffic.bytes;
   queue_depth_packets_ += static_cast<uint32_t>(traffic.packets);
   if (!whole) [[unlikely]] {
-    push_when_whole(Waiting(std::move(packet), now, arrival), priority_class);
+    const TimePs whole_ps = packet->received_ps;
+    push_when_whole(Waiting(std::move(packet), now, arrival), priority_class, whole_ps);
   } else {
     const TimePs earliest_ps = begin_ps(now, *packet);
     queue.packets.push(Waiting(std::move(packet), now, arrival));
@@ -115,15 +116,16 @@ void TransmitPort::wait(PacketPtr packet, int priority_class, SharedBuffer::Arri
 
 TransmitPort::Waiting::Waiting(PacketPtr waiting, TimePs now, SharedBuffer::Arrival from)
     : packet(std::move(waiting)),
-      enqueued_ps(now),
+      context(packet->context),
       arrival(from),
       size_bytes(static_cast<uint32_t>(packet->wire_bytes())),
       packets(static_cast<uint8_t>(packet->packets())),
-      context_bytes(packet->context == nullptr ? 0 : packet->context->used_bytes) {}
+      context_bytes(context == nullptr ? 0 : context->used_bytes) {
+  packet->enqueued_ps = now;
+}
 
 // On a link faster than the one it comes by, its sending would overtake its end.
-void TransmitPort::push_when_whole(Waiting waiting, int priority_class) {
-  const TimePs whole_ps = waiting.packet->received_ps;
+void TransmitPort::push_when_whole(Waiting waiting, int priority_class, TimePs whole_ps) {
   engine_.schedule_at(whole_ps, [this, priority_class, waiting = std::move(waiting)]() mutable {
     if (up_) {
       classes_[static_cast<size_t>(priority_class)].packets.push(std::move(waiting));
@@ -457,12 +459,9 @@ int TransmitPort::next_class(uint32_t ready) {
   });
 }
 
-// Goes on where fetch_waiting() has stopped, the context of a packet after the packet. Those of a short queue
-// have come a moment ago.
+// Goes on where fetch_waiting() has stopped. Those of a short queue have come a moment ago.
 void TransmitPort::prefetch_waiting(const RingBuffer<Waiting>& packets) {
-  if (packets.size() < kFetchedWaiting) return;
-  packets[kFetchedWaiting - 1].prefetch_packet();
-  packets[kFetchedWaiting - 2].prefetch_context();
+  if (packets.size() >= kFetchedWaiting) packets[kFetchedWaiting - 1].prefetch();
 }
 
 bool TransmitPort::must_split(const ClassQueue& queue) const {
@@ -475,7 +474,9 @@ bool TransmitPort::must_split(const ClassQueue& queue) const {
 TransmitPort::Waiting TransmitPort::take_first_of_segment(int priority_class) {
   Waiting& segment = classes_[static_cast<size_t>(priority_class)].packets.front();
   PacketPtr rest = stage_->split(*segment.packet);
-  Waiting first(std::exchange(segment.packet, std::move(rest)), segment.enqueued_ps, segment.arrival);
+  const TimePs enqueued_ps = segment.packet->enqueued_ps;
+  Waiting first(std::exchange(segment.packet, std::move(rest)), enqueued_ps, segment.arrival);
+  segment.context = segment.packet->context;
   segment.size_bytes -= first.size_bytes;
   segment.packets = static_cast<uint8_t>(segment.packets - 1);
   leave_queue(first, priority_class);
@@ -504,7 +505,7 @@ void TransmitPort::leave_queue(const Waiting& waiting, int priority_class) {
   queue.depth_packets -= waiting.packets;
   queue_depth_bytes_ -= size_bytes;
   queue_depth_packets_ -= waiting.packets;
-  if (buffer_ != nullptr) [[unlikely]]
+  if (has_buffer()) [[unlikely]]
     buffer_->leave_queue(waiting.arrival, buffer_port_, priority_class, size_bytes);
 }
 
@@ -512,14 +513,15 @@ void TransmitPort::leave_queue(const Waiting& waiting, int priority_class) {
 PacketPtr TransmitPort::dequeue(int priority_class, TimePs start_ps) {
   Waiting waiting = take_first(priority_class);
   const ClassQueue& queue = classes_[static_cast<size_t>(priority_class)];
+  const TimePs enqueued_ps = waiting.packet->enqueued_ps;
   PacketPtr packet =
-      through_stage(std::move(waiting.packet), {.enqueued_ps = std::min(waiting.enqueued_ps, start_ps),
+      through_stage(std::move(waiting.packet), {.enqueued_ps = std::min(enqueued_ps, start_ps),
                                                 .dequeued_ps = start_ps,
                                                 .dequeue_depth_bytes = queue_depth_bytes_,
                                                 .priority_class = priority_class,
                                                 .class_depth_bytes = queue.depth_bytes,
                                                 .class_depth_packets = queue.depth_packets,
-                                                .arrival = buffer_ == nullptr ? nullptr : &waiting.arrival,
+                                                .arrival = has_buffer() ? &waiting.arrival : nullptr,
                                                 .size_bytes = waiting.size_bytes});
   leave(waiting);
   return packet;

@@ -130,7 +130,7 @@ class TransmitPort : public Node {
   // Prefetches what its next events are going to use.
   template <PrefetchStep kStep>
   void fetch() const;
-  static constexpr PrefetchStep kLastFetch = PrefetchStep::kFourAway;
+  static constexpr PrefetchStep kLastFetch = PrefetchStep::kThreeAway;
   // Has the processor fetch what enqueue() with this class (0 to 7) is going to use.
   void prefetch_for(int priority_class) const;
 
@@ -235,22 +235,25 @@ class TransmitPort : public Node {
   static constexpr size_t kFetchedWaiting = 3;
 
   // With what is to be known before the packet is looked at: one that has waited for long has left the
-  // caches.
+  // caches. When it came is in the packet (enqueued_ps).
   struct Waiting {
     Waiting(PacketPtr waiting, TimePs now, SharedBuffer::Arrival from);
 
     PacketPtr packet;
-    TimePs enqueued_ps;
+    PacketContext* context;  // the packet's, so that it can be prefetched without a look at the packet
     SharedBuffer::Arrival arrival;
     uint32_t size_bytes;
     uint8_t packets;
-    uint32_t context_bytes;  // of the packet's context, that the stage is going to use
+    uint16_t context_bytes;  // of the packet's context, that the stage is going to use, up to 64 KB
 
     TrafficCounter traffic() const { return {packets, size_bytes}; }
 
-    void prefetch_packet() const { weft::prefetch_packet<CacheLevel::kSecond>(packet.get()); }
-    void prefetch_context() const { prefetch<CacheLevel::kSecond>(packet->context, context_bytes); }
+    void prefetch() const {
+      prefetch_packet<CacheLevel::kSecond>(packet.get());
+      weft::prefetch<CacheLevel::kSecond>(context, context_bytes);
+    }
   };
+  static_assert(sizeof(Waiting) == 32, "two in a cache line");
 
   // A cache line each.
   struct alignas(64) ClassQueue {
@@ -265,10 +268,12 @@ class TransmitPort : public Node {
     return priority_class < 0 ? 0 : (priority_class > last_class_ ? last_class_ : priority_class);
   }
   const ClassQueue& class_queue(int priority_class) const;
-  void push_when_whole(Waiting waiting, int priority_class);
+  void push_when_whole(Waiting waiting, int priority_class, TimePs whole_ps);
   void leave_queue(const Waiting& waiting, int priority_class);
+  // Plain ports are known by their first line. The pointer lies in one that nothing else needs for a packet.
+  bool has_buffer() const { return !plain_ && buffer_ != nullptr; }
   void leave(const Waiting& waiting) {
-    if (buffer_ != nullptr) [[unlikely]]
+    if (has_buffer()) [[unlikely]]
       buffer_->leave(waiting.arrival, waiting.size_bytes);
   }
   void drop_down(const Waiting& waiting, int priority_class);
@@ -397,16 +402,16 @@ class TransmitPort : public Node {
   struct Layout;
 };
 
-// Of each class, what waits first: where it is noted, then the packets, then their contexts.
+// Of each class, what waits first: where it is noted, then the packets with their contexts.
 template <PrefetchStep kStep>
 void TransmitPort::fetch_waiting() const {
   for (uint32_t left = nonempty_classes_ & ~kControlBit; left != 0; left &= left - 1) {
     const RingBuffer<Waiting>& packets = classes_[static_cast<size_t>(std::countr_zero(left))].packets;
     if constexpr (kStep == PrefetchStep::kTwoAway)
-      prefetch<CacheLevel::kSecond>(packets.first_slot(), kFetchedWaiting * sizeof(Waiting));
+      // take_first() looks as far ahead of each as it is one of kFetchedWaiting.
+      prefetch<CacheLevel::kSecond>(packets.first_slot(), 2 * kFetchedWaiting * sizeof(Waiting));
     else
-      for (size_t i = 0; i < std::min(kFetchedWaiting, packets.size()); ++i)
-        kStep == PrefetchStep::kThreeAway ? packets[i].prefetch_packet() : packets[i].prefetch_context();
+      for (size_t i = 0; i < std::min(kFetchedWaiting, packets.size()); ++i) packets[i].prefetch();
   }
 }
 

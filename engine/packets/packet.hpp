@@ -28,7 +28,7 @@ using PacketPtr = std::unique_ptr<Packet, PacketDeleter>;
 // it.
 struct PacketContext {
   void (*release)(PacketContext*) noexcept = nullptr;
-  uint32_t used_bytes = 0;  // from here on, that the node is going to use when it gets the packet back
+  uint16_t used_bytes = 0;  // from here on, up to 64 KB, that the node uses when it gets the packet back
 };
 
 // One cache line, and its bytes behind it.
@@ -167,9 +167,11 @@ class alignas(64) Packet {
     context = nullptr;
   }
 
-  // A packet is with a node, or under way in a chain of others (packets/packet_chain.hpp).
+  // A packet is with a node, waits in a queue, or is under way in a chain of others
+  // (packets/packet_chain.hpp).
   union {
     TimePs received_ps = 0;  // when it entered the node that holds it: set by links and packet sockets
+    TimePs enqueued_ps;
     TimePs follower_due_ps;
   };
   union {

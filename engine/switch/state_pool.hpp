@@ -2,6 +2,7 @@
 // context and comes back here when the packet is released, wherever that happens.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -65,8 +66,8 @@ class alignas(64) StateStore {
     auto* block = new (take_cache_lines(size)) StateBlock();
     block->size_bytes = static_cast<uint32_t>(size);
     std::memset(static_cast<void*>(block + 1), 0, size - sizeof(StateBlock));
-    block->used_bytes =
-        static_cast<uint32_t>(sizeof(StateBlock) - sizeof(PacketState)) + program_->cleared_bytes;
+    const size_t used = sizeof(StateBlock) - sizeof(PacketState) + program_->cleared_bytes;
+    block->used_bytes = static_cast<uint16_t>(std::min<size_t>(used, UINT16_MAX));
     return block;
   }
 
