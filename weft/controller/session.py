@@ -240,15 +240,19 @@ class SwitchSession:
 
     async def read_raw(self, wanted: Iterable[p4r.Entity]) -> list[p4r.Entity]:
         """Read entities as protobuf; unset fields are wildcards."""
-        request = p4r.ReadRequest(device_id=self.device_id, entities=list(wanted))
+        return await self.read_encoded(p4r.ReadRequest(entities=list(wanted)).SerializeToString())
+
+    async def read_encoded(self, queries: bytes) -> list[p4r.Entity]:
+        """Read entities, given the queries as encoded fields of a `p4.v1.ReadRequest`, which sessions may share."""
+        request = SharedRequest(p4r.ReadRequest(device_id=self.device_id).SerializeToString(), queries)
         entities: list[p4r.Entity] = []
         with translated(grpc.aio.AioRpcError, explain, self.name, "Read"):
             async for reply in self._stub.Read(request, timeout=self._timeout_s):
                 entities.extend(reply.entities)
         return entities
 
-    async def read(self, wanted: Iterable[Any], keep: Callable[[p4r.Entity], bool] = lambda _: True) -> list[Any]:
-        """Read entities, given and returned as finsy's; entities for which `keep` is false are not decoded.
+    async def read(self, wanted: Iterable[Any]) -> list[Any]:
+        """Read entities, given and returned as finsy's.
 
         Raises:
             RequestRefusedError: the switch rejected the request, or P4Info lacks a requested object.
@@ -257,7 +261,7 @@ class SwitchSession:
         with translated(ValueError, RequestRefusedError, place=self.name):
             request = encode_entities(wanted, self.schema)
             entities = await self.read_raw(request)
-            return [decode_entity(entity, self.schema) for entity in entities if keep(entity)]
+            return [decode_entity(entity, self.schema) for entity in entities]
 
     def encode(self, entities: Iterable[Entity]) -> EntitySet:
         """Encode entities with the switch's P4Info; switches share equal encoded entities.

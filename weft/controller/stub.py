@@ -23,17 +23,21 @@ class SharedRequest:
 
 
 class P4RuntimeStub:
-    """The generated stub's calls, except that `Write` and `SetForwardingPipelineConfig` take encoded requests.
+    """The generated stub's calls, except that `Read`, `Write` and `SetForwardingPipelineConfig` take encoded requests.
 
-    A fabric's updates and its pipeline are serialised once for all switches; a request concatenates encoded fields. The
-    pipeline's request is a `SharedRequest`, so that a thousand switches share one copy of a megabyte.
+    A fabric's queries, its updates and its pipeline are serialised once for all switches; a request concatenates encoded
+    fields. Reads and the pipeline's request are a `SharedRequest`, so that a thousand switches share one copy.
     """
 
     def __init__(self, channel: Any) -> None:
         generated: Any = p4r_grpc.P4RuntimeStub(channel)
         self.Capabilities = generated.Capabilities
         self.GetForwardingPipelineConfig = generated.GetForwardingPipelineConfig
-        self.Read = generated.Read
+        self.Read = channel.unary_stream(
+            "/p4.v1.P4Runtime/Read",
+            request_serializer=bytes,
+            response_deserializer=p4r.ReadResponse.FromString,
+        )
         self.SetForwardingPipelineConfig = channel.unary_unary(
             "/p4.v1.P4Runtime/SetForwardingPipelineConfig",
             request_serializer=bytes,

@@ -87,11 +87,7 @@ class InProcessChannel:
             def serve(received: Any, context: _Context) -> list[bytes]:
                 return [self._handler(method)(received, context).SerializeToString()]
 
-            if isinstance(request, SharedRequest):
-                own, shared = request.own, request.shared
-            else:
-                own, shared = request_serializer(request), b""
-            (answer,) = await self._call(method, own, serve, shared)
+            (answer,) = await self._call(method, *_encoded(request, request_serializer), serve)
             return response_deserializer(answer)
 
         return call
@@ -106,7 +102,7 @@ class InProcessChannel:
                 answers: Iterator[Any] = self._handler(method)(received, context)
                 return [each.SerializeToString() for each in answers]
 
-            for answer in await self._call(method, request_serializer(request), serve):
+            for answer in await self._call(method, *_encoded(request, request_serializer), serve):
                 yield response_deserializer(answer)
 
         return call
@@ -129,13 +125,13 @@ class InProcessChannel:
         return handler
 
     async def _call(
-        self, method: str, data: bytes, serve: Callable[[Any, _Context], list[bytes]], shared: bytes = b""
+        self, method: str, own: bytes, shared: bytes, serve: Callable[[Any, _Context], list[bytes]]
     ) -> list[bytes]:
         await self._loop.sleep_ps(self._there_ps)
         answers: list[bytes] = []
         failure: grpc.aio.AioRpcError | None = None
         name = method.rpartition("/")[2]
-        request = parse_request(name, data, shared)
+        request = parse_request(name, own, shared)
         try:
             answers = serve(request, _Context())
             # Writes reach the tables of every process, so only what is read has to come from the switch's owner.
@@ -149,6 +145,13 @@ class InProcessChannel:
         if failure is not None:
             raise failure
         return answers
+
+
+def _encoded(request: Any, serialise: _Serialiser) -> tuple[bytes, bytes]:
+    """Return the bytes of a request: its own, and those that it shares with others."""
+    if isinstance(request, SharedRequest):
+        return request.own, request.shared
+    return serialise(request), b""
 
 
 class InProcessStream:

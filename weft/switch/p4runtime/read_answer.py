@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from finsy.proto import p4r
 
@@ -41,7 +42,13 @@ class ReadAnswer:
             if isinstance(part, bytes):
                 yield p4r.ReadResponse.FromString(part)
             else:
-                yield from _messages(part)
+                # A controller asks for single cells, of which many fit into a message.
+                yield from _messages(chain(part, *self._arrays_next()))
+
+    def _arrays_next(self) -> Iterator[Iterable[p4r.Entity]]:
+        while self._parts and not isinstance(part := self._parts[0], bytes):
+            self._parts.popleft()
+            yield part
 
 
 def _messages(entities: Iterable[p4r.Entity]) -> Iterator[p4r.ReadResponse]:
