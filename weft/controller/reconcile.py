@@ -13,6 +13,8 @@ from typing import Any
 from finsy.proto import p4r
 
 EntityKey = tuple[str, bytes]
+RANK_OF_MEMBERS, _RANK_OF_GROUPS, RANK_OF_REFERRING_ENTRIES, RANK_OF_ENTRIES = range(4)
+"""`EncodedEntity.rank` of action profile members, of groups, of entries that refer to either, and of other entries."""
 _ENTITY_FIELD = 2
 _TABLE_ENTRY_FIELD = 2
 _UPDATES_FIELD = 4
@@ -204,31 +206,26 @@ def stable_entity(entity: p4r.Entity) -> p4r.Entity:
         del entry.match[:]
         entry.match.extend(fields)
         if entry.HasField("action"):
-            sort_parameters(entry.action)
+            _sort_parameters(entry.action)
     return stable
 
 
-def sort_parameters(action: p4r.TableAction) -> p4r.TableAction:
-    """Sort the parameters of a direct action by id, in place, and return the action."""
+def _sort_parameters(action: p4r.TableAction) -> None:
+    """Sort the parameters of a direct action by id, in place."""
     if action.HasField("action"):
         parameters = sorted(action.action.params, key=lambda parameter: parameter.param_id)
         del action.action.params[:]
         action.action.params.extend(parameters)
-    return action
 
 
 def _rank(entity: p4r.Entity) -> int:
     kind = entity.WhichOneof("entity")
     if kind == "action_profile_member":
-        return 0
+        return RANK_OF_MEMBERS
     if kind in ("action_profile_group", "packet_replication_engine_entry"):
-        return 1
-    return rank_of_action(entity.table_entry.action)
-
-
-def rank_of_action(action: p4r.TableAction) -> int:
-    """Return the rank of a table entry with this action."""
-    return 2 if action.WhichOneof("type") in ("action_profile_member_id", "action_profile_group_id") else 3
+        return _RANK_OF_GROUPS
+    refers = entity.table_entry.action.WhichOneof("type") in ("action_profile_member_id", "action_profile_group_id")
+    return RANK_OF_REFERRING_ENTRIES if refers else RANK_OF_ENTRIES
 
 
 def is_default(entity: p4r.Entity) -> bool:

@@ -25,8 +25,8 @@ class SharedRequest:
 class P4RuntimeStub:
     """The generated stub's calls, except that `Read`, `Write` and `SetForwardingPipelineConfig` take encoded requests.
 
-    A fabric's queries, its updates and its pipeline are serialised once for all switches; a request concatenates encoded
-    fields. Reads and the pipeline's request are a `SharedRequest`, so that a thousand switches share one copy.
+    A fabric's queries, its updates and its pipeline are serialised once for all switches; a request concatenates
+    encoded fields. Reads and the pipeline's request are a `SharedRequest`, so that a thousand switches share one copy.
     """
 
     def __init__(self, channel: Any) -> None:
