@@ -8,8 +8,7 @@ from typing import Any
 from weft.engine import _core
 from weft.switch import backend
 from weft.switch.backend.checks import check_call, check_group, profile_actions
-from weft.switch.bmv2json import Program
-from weft.switch.native.bindings import checked_id, packed
+from weft.switch.native.bindings import checked_id
 from weft.switch.native.running import RunningProgram
 
 
@@ -30,7 +29,7 @@ class ActionProfiles:
     def insert_member(self, profile: str, member_id: int, action: backend.ActionCall) -> None:
         """Add a member to an action profile."""
         index = self._running.profile_index(profile)
-        number, data = _member_action(self._running.program, profile, action)
+        number, data = self._member_action(profile, action)
         checked_id("member", member_id)
         self._require_room(profile, "members")
         if not self._native.member_insert(index, member_id, number, data):
@@ -39,7 +38,7 @@ class ActionProfiles:
     def modify_member(self, profile: str, member_id: int, action: backend.ActionCall) -> None:
         """Replace a member's action."""
         index = self._running.profile_index(profile)
-        number, data = _member_action(self._running.program, profile, action)
+        number, data = self._member_action(profile, action)
         _in_profile(profile, self._native.member_modify, index, checked_id("member", member_id), number, data)
 
     def delete_member(self, profile: str, member_id: int) -> None:
@@ -71,6 +70,14 @@ class ActionProfiles:
         if not _in_profile(profile, self._native.group_delete, index, checked_id("group", group_id)):
             raise backend.NotReadyError(f"group {group_id} of action profile '{profile}' is in use")
 
+    def _member_action(self, profile: str, call: backend.ActionCall) -> tuple[int, bytes]:
+        """Return number and data of a member's action. Raises InvalidRequestError if the profile's tables lack it."""
+        packed = self._running.member_actions[profile].packed(call)
+        if packed is None:
+            check_call(f"action profile {profile!r}", profile_actions(self._running.program, profile), call)
+            raise AssertionError("check_call raises")
+        return packed
+
     def _selector(self, profile: str) -> int:
         index = self._running.profile_index(profile)
         if self._running.program.action_profiles[profile].selector_algorithm is None:
@@ -84,12 +91,6 @@ def _in_profile(profile: str, function: Callable[..., Any], *arguments: Any) -> 
         return function(*arguments)
     except KeyError as error:
         raise backend.EntryNotFoundError(f"action profile '{profile}': {error.args[0]}") from None
-
-
-def _member_action(program: Program, profile: str, call: backend.ActionCall) -> tuple[int, bytes]:
-    """Return number and data of a member's action. Raises InvalidRequestError if the profile's tables lack it."""
-    action = check_call(f"action profile {profile!r}", profile_actions(program, profile), call)
-    return packed(action, call.arguments)
 
 
 def _members(members: Sequence[backend.GroupMember]) -> list[tuple[int, int, int]]:

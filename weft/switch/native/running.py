@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import Any
 
 from weft.switch.backend import EntryNotFoundError, NotReadyError, TableKey
-from weft.switch.backend.checks import named
+from weft.switch.backend.checks import named, profile_actions
 from weft.switch.bmv2json import Program
 from weft.switch.drop_sites import DropSite, drop_sites
 from weft.switch.lowering import CompiledProgram
+from weft.switch.native.bindings import CalledActions
 from weft.switch.native.tables import NativeTable, tables_of
 
 
@@ -21,6 +22,7 @@ class RunningProgram:
         self._switch_name = switch_name
         self._compiled: CompiledProgram | None = None
         self.tables: dict[str, NativeTable] = {}
+        self.member_actions: dict[str, CalledActions] = {}
         self._profile_indices: dict[str, int] = {}
 
     def replace(self, compiled: CompiledProgram, preinitialized: frozenset[str]) -> None:
@@ -29,6 +31,9 @@ class RunningProgram:
         self.__dict__.pop("drop_sites", None)
         self.tables = tables_of(compiled.program, preinitialized)
         self._profile_indices = {name: index for index, name in enumerate(compiled.program.action_profiles)}
+        self.member_actions = {
+            name: CalledActions(profile_actions(compiled.program, name)) for name in self._profile_indices
+        }
 
     @property
     def is_loaded(self) -> bool:

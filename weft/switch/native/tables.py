@@ -7,15 +7,13 @@ from typing import Any, TypeAlias
 
 from weft.switch import backend
 from weft.switch.backend.checks import MATCH_TYPES, check_call, check_key, check_table_action
-from weft.switch.bmv2json import Action, KeyField, MatchKind, Program, Table, TableType
+from weft.switch.bmv2json import KeyField, MatchKind, Program, Table, TableType
 from weft.switch.lowering.layout import (
-    ActionDataLayout,
-    action_data_layout,
     bytes_for,
     key_bytes,
     key_offsets,
 )
-from weft.switch.native.bindings import ACTION, GROUP, MEMBER, Binding, checked_id
+from weft.switch.native.bindings import ACTION, GROUP, MEMBER, Binding, CalledActions, checked_id
 
 NativeKey: TypeAlias = tuple[bytes, bytes, bytes, bytes, int]
 """Value, mask, low, high and priority; low and high are empty for tables without range fields."""
@@ -73,10 +71,8 @@ class NativeTable:
         self._needs_priority = table.needs_priority
         self._ranks_by_prefix = table.kind is MatchKind.LPM
         self._has_ranges = any(field.kind is MatchKind.RANGE for field in table.key)
-        self._layouts: dict[str, tuple[Action, ActionDataLayout]] = {
-            action.name: (action, action_data_layout(action)) for action in table.actions
-        }
-        self._by_id = {action.id: (action.name, layout) for action, layout in self._layouts.values()}
+        self._actions = CalledActions(table.actions)
+        self._by_id = self._actions.by_id
 
     # ---- keys
 
@@ -139,15 +135,11 @@ class NativeTable:
     def encode_action(self, action: backend.TableAction) -> Binding:
         """Return the binding of an entry's action. Raises InvalidRequestError if it does not fit the table."""
         if isinstance(action, backend.ActionCall) and self.table.type is TableType.SIMPLE:
-            found = self._layouts.get(action.action)
-            if found is None or len(action.arguments) != len(found[1].widths_bits):
+            packed = self._actions.packed(action)
+            if packed is None:
                 check_call(f"table {self.table.name!r}", self.table.actions, action)
                 raise AssertionError("check_call raises")
-            program_action, layout = found
-            for argument, width_bits in zip(action.arguments, layout.widths_bits, strict=True):
-                if not 0 <= argument < 1 << width_bits:
-                    check_call(f"table {self.table.name!r}", self.table.actions, action)
-            return ACTION, program_action.id, layout.pack(action.arguments)
+            return ACTION, *packed
         check_table_action(self.table, action)
         if isinstance(action, backend.MemberRef):
             return MEMBER, checked_id("member", action.member_id), b""

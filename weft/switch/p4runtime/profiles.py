@@ -28,7 +28,7 @@ FIRST_ONE_SHOT_ID = 1
 
 @dataclass(slots=True)
 class _ProfileState:
-    members: dict[int, p4r.ActionProfileMember] = field(default_factory=dict)
+    members: dict[int, ActionCall] = field(default_factory=dict)
     groups: dict[int, p4r.ActionProfileGroup] = field(default_factory=dict)
     one_shots: dict[int, list[int]] = field(default_factory=dict)
     next_one_shot_id: int = FIRST_ONE_SHOT_ID
@@ -70,20 +70,19 @@ class Profiles:
                 self._backend.member_insert(profile.name, message.member_id, call)
             else:
                 self._backend.member_modify(profile.name, message.member_id, call)
-            stored = p4r.ActionProfileMember(action_profile_id=profile.id, member_id=message.member_id)
-            encode_action(profile.actions, call, stored.action)
-            state.members[message.member_id] = stored
+            state.members[message.member_id] = call
 
     def read_members(self, query: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
         """The members that `query` selects; ids of 0 select all."""
-        for state in self._selected(query.action_profile_id):
-            if query.member_id == 0:
-                yield from state.members.values()
-            elif query.member_id in state.members:
-                yield state.members[query.member_id]
+        for profile, state in self._selected(query.action_profile_id):
+            for number in (query.member_id,) if query.member_id else list(state.members):
+                if number in state.members:
+                    member = p4r.ActionProfileMember(action_profile_id=profile.id, member_id=number)
+                    encode_action(profile.actions, state.members[number], member.action)
+                    yield member
 
-    def _selected(self, profile_id: int) -> list[_ProfileState]:
-        return list(self._states.values()) if profile_id == 0 else [self._find(profile_id)[1]]
+    def _selected(self, profile_id: int) -> list[tuple[BoundProfile, _ProfileState]]:
+        return [self._find(number) for number in ([profile_id] if profile_id else self._states)]
 
     # groups
 
@@ -114,7 +113,7 @@ class Profiles:
 
     def read_groups(self, query: p4r.ActionProfileGroup) -> Iterator[p4r.ActionProfileGroup]:
         """The groups that `query` selects; ids of 0 select all."""
-        for state in self._selected(query.action_profile_id):
+        for _, state in self._selected(query.action_profile_id):
             if query.group_id == 0:
                 yield from state.groups.values()
             elif query.group_id in state.groups:
