@@ -80,7 +80,7 @@ def ip_settings(fabric: FabricSpec, host: HostSpec, mtu_bytes: int) -> tuple[IpN
     """Return how a host's NICs take part in IP where it has no kernel: with the routes that a kernel would have."""
     return tuple(
         IpNicConfig(
-            addresses=(str(nic.ipv4), str(nic.ipv6)),
+            on_link=(_text(nic.ipv4.network), _text(nic.ipv6.network)),
             routes={_text(prefix): _text(gateway) for prefix, gateway in fabric.gateways(nic).items()},
             neighbours=dict(nic.neighbours),
             mtu_bytes=mtu_bytes,

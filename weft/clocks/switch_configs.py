@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from weft.clocks.switch_memory import (
     buffer_config,
     classes_of_dscps,
@@ -128,7 +130,7 @@ def _port_config(
     has_interface = options.clock == "real" and (
         port.peer_is_host or port.leads_to_controller or options.links == "veth"
     )
-    return PortConfig(
+    return _shared_port_config(
         port=port.number,
         interface=port.interface if has_interface else None,
         rate_bps=port.link.rate_bps,
@@ -146,6 +148,8 @@ def _port_config(
     )
 
 
+# Ports with the same number and the same link are alike, and a fabric has tens of thousands of them.
+_shared_port_config = lru_cache(maxsize=1 << 12)(PortConfig)
 _NO_FAULTS = FaultsConfig()
 
 

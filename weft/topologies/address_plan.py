@@ -140,9 +140,10 @@ class OctetPlan:
     def of_nic(self, switch: Placed, number: int) -> NicAddresses:
         """See AddressPlan."""
         here = switch.plane, switch.index, number
+        # From numbers: from addresses, the standard library makes texts, which it parses.
         return NicAddresses(
-            IPv4Interface((addressing.host_ipv4(*here), addressing.HOST_IPV4_PREFIX_LENGTH)),
-            IPv6Interface((addressing.host_ipv6(*here), addressing.HOST_IPV6_PREFIX_LENGTH)),
+            IPv4Interface((int(addressing.host_ipv4(*here)), addressing.HOST_IPV4_PREFIX_LENGTH)),
+            IPv6Interface((int(addressing.host_ipv6(*here)), addressing.HOST_IPV6_PREFIX_LENGTH)),
             addressing.host_mac(*here),
         )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from ipaddress import ip_interface, ip_network
+from functools import lru_cache
+from ipaddress import ip_network
 
 from weft.engine import IpStack, Nic
 
@@ -16,11 +17,12 @@ DEFAULT_QUEUE_PACKETS = 1000
 class IpNicConfig:
     """How a NIC takes part in IP.
 
-    `addresses` have prefixes, which are on the link; `routes` map prefixes to the addresses of gateways. `neighbours`
-    are static entries, MACs by address. `mtu_bytes` limits IP packets; `queue_packets` may wait in each class.
+    The prefixes `on_link` are reached without a gateway; `routes` map prefixes to the addresses of gateways.
+    `neighbours` are static entries, MACs by address. `mtu_bytes` limits IP packets; `queue_packets` may wait in each
+    class.
     """
 
-    addresses: tuple[str, ...]
+    on_link: tuple[str, ...]
     routes: Mapping[str, str] = field(default_factory=dict)
     neighbours: Mapping[str, str] = field(default_factory=dict)
     mtu_bytes: int = 1500
@@ -35,12 +37,17 @@ def make_ip_stack(nic: Nic, interfaces: tuple[IpNicConfig, ...]) -> IpStack:
     stack = IpStack(nic)
     for port, config in enumerate(interfaces):
         stack.add_interface(port, mtu_bytes=config.mtu_bytes, queue_packets=config.queue_packets)
-        for address in config.addresses:
-            on_link = ip_interface(address).network
-            stack.add_route(str(on_link.network_address), on_link.prefixlen, interface=port)
+        for prefix in config.on_link:
+            stack.add_route(*_parts(prefix), interface=port)
         for prefix, gateway in config.routes.items():
-            network = ip_network(prefix)
-            stack.add_route(str(network.network_address), network.prefixlen, interface=port, gateway=gateway)
+            stack.add_route(*_parts(prefix), interface=port, gateway=gateway)
         for address, mac in config.neighbours.items():
             stack.add_neighbour(address, mac, interface=port)
     return stack
+
+
+@lru_cache(maxsize=1 << 12)
+def _parts(prefix: str) -> tuple[str, int]:
+    """Return the address and the length of a prefix; hosts of a leaf share them. Raises ValueError if it is invalid."""
+    network = ip_network(prefix)
+    return str(network.network_address), network.prefixlen

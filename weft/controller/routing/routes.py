@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network
 from math import gcd
 from typing import TypeVar
@@ -180,17 +181,19 @@ def _selector_entities(switch: SwitchSpec, groups: dict[NextHops, int]) -> list[
     largest = len(ports) if len(rates) < 2 else MOST_WEIGHT + len(ports)
     for hops, group_id in groups.items():
         weights = member_weights([hop.rate_bps for hop in hops])
-        entities.append(
-            finsy.P4ActionProfileGroup(
-                SELECTOR,
-                group_id=group_id,
-                max_size=largest,
-                # The switch skips a member as soon as its port loses its link, before the controller is notified.
-                members=[
-                    finsy.P4Member(hop.port, weight=(weight, hop.port))
-                    for hop, weight in zip(hops, weights, strict=True)
-                ],
-            )
-        )
-        entities.append(group_entry("ecmp", {"group": group_id}, group_id))
+        members_of_group = tuple((hop.port, weight) for hop, weight in zip(hops, weights, strict=True))
+        entities += _group(group_id, largest, members_of_group)
     return entities
+
+
+@lru_cache(maxsize=1 << 12)
+def _group(group_id: int, max_size: int, members: tuple[tuple[int, int], ...]) -> tuple[Entity, Entity]:
+    """Return a group of members, each a port and a weight, and its entry of `ecmp`; switches share equal ones."""
+    group = finsy.P4ActionProfileGroup(
+        SELECTOR,
+        group_id=group_id,
+        max_size=max_size,
+        # The switch skips a member as soon as its port loses its link, before the controller is notified.
+        members=[finsy.P4Member(port, weight=(weight, port)) for port, weight in members],
+    )
+    return group, group_entry("ecmp", {"group": group_id}, group_id)

@@ -185,19 +185,25 @@ def add_next_hops(towards: dict[NextHops, int], destinations: int, links: Iterab
 
     `links` are the switch's links, each with the switches that it leads to.
     """
-    parts: list[tuple[NextHops, int]] = [((), destinations)]
+    parts: list[tuple[NextHops, int]] = []
+    left = destinations
     for hop, leads_to in links:
         through = leads_to & destinations
-        if through:
+        # Neighbours lead to themselves alone, so most parts need not be looked at.
+        if through & ~left:
             parts = [
                 part
                 for next_hops, switches in parts
                 for part in (((*next_hops, hop), switches & through), (next_hops, switches & ~through))
                 if part[1]
             ]
+        if first := through & left:
+            parts.append(((hop,), first))
+            left &= ~first
+    if left:
+        parts.append(((), left))
     for next_hops, switches in parts:
-        if switches:
-            towards[next_hops] = towards.get(next_hops, 0) | switches
+        towards[next_hops] = towards.get(next_hops, 0) | switches
 
 
 def _over_ports(towards: dict[NextHops, int]) -> dict[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -84,23 +84,22 @@ class Tables:
                 self._delete(table, key)
 
     def _decode_entry_key(self, table: BoundTable, message: p4r.TableEntry) -> EntryKey:
-        if not table.fields:
-            raise invalid("a table without key has a default entry only (set is_default_action)")
-        key = self._decoders[table.id].decode(message.match)
-        if table.needs_priority and message.priority <= 0:
-            raise invalid(f"priority {message.priority} is not positive, as ternary, range or optional keys need")
-        if not table.needs_priority and message.priority != 0:
-            raise invalid(f"priority {message.priority} is set, but no field is ternary, range or optional")
-        return key, message.priority
+        return self.decode_key(table, message.match, message.priority), message.priority
 
     def takes_plain_inserts(self, table: BoundTable) -> bool:
         """Return whether an entry with only match, priority and action changes nothing but its table."""
         return not table.is_constant and table.profile_id == 0 and table.meter_type is None
 
-    def decode_key(self, table: BoundTable, matches: Sequence[p4r.FieldMatch], priority: int) -> TableKey:
+    def decode_key(self, table: BoundTable, matches: Iterable[p4r.FieldMatch], priority: int) -> TableKey:
         """Return the backend's key of an entry. Raises RequestError if it is invalid."""
-        message = p4r.TableEntry(table_id=table.id, match=matches, priority=priority)
-        return self._decode_entry_key(table, message)[0]
+        if not table.fields:
+            raise invalid("a table without key has a default entry only (set is_default_action)")
+        key = self._decoders[table.id].decode(matches)
+        if table.needs_priority and priority <= 0:
+            raise invalid(f"priority {priority} is not positive, as ternary, range or optional keys need")
+        if not table.needs_priority and priority != 0:
+            raise invalid(f"priority {priority} is set, but no field is ternary, range or optional")
+        return key
 
     def decode_own_action(self, table: BoundTable, message: p4r.TableAction) -> ActionCall | None:
         """Return the backend's call of an entry's direct action, None for others. Raises RequestError if invalid."""
