@@ -74,13 +74,13 @@ ContentsOfActions actions_of(const CommonContents& contents) {
 }
 
 std::shared_ptr<SwitchProgram> make_program(
-    const std::map<std::string, uintptr_t>& functions, py::object code, uint32_t state_bytes,
-    uint32_t cleared_bytes, uint32_t metadata_offset_bytes, uint32_t metadata_bytes,
-    uint32_t max_headers_bytes, uint32_t max_digest_bytes, uint32_t max_action_data_bytes,
-    const Typed<"list[dict[str, object]]", py::list>& tables, uint32_t action_profile_count,
-    uint64_t registers_bytes, uint64_t counter_count, const PlacesAndStrides& port_counters,
-    const PlacesAndStrides& port_registers, uint64_t meter_count, uint32_t value_set_count,
-    std::vector<std::string> log_formats, std::optional<CommonContents> assumed) {
+    const std::map<std::string, uintptr_t>& functions, py::object code, uint32_t cleared_bytes,
+    uint32_t large_apart_bytes, std::vector<uint32_t> large_parts_bytes, uint32_t metadata_offset_bytes,
+    uint32_t metadata_bytes, uint32_t max_headers_bytes, uint32_t max_digest_bytes,
+    uint32_t max_action_data_bytes, const Typed<"list[dict[str, object]]", py::list>& tables,
+    uint32_t action_profile_count, uint64_t registers_bytes, uint64_t counter_count,
+    const PlacesAndStrides& port_counters, const PlacesAndStrides& port_registers, uint64_t meter_count,
+    uint32_t value_set_count, std::vector<std::string> log_formats, std::optional<CommonContents> assumed) {
   auto program = std::make_shared<SwitchProgram>();
   program->clear = entry_point<ClearFunction>(functions, "clear");
   program->parse = entry_point<PipelineFunction>(functions, "parse");
@@ -95,8 +95,9 @@ std::shared_ptr<SwitchProgram> make_program(
     program->arrive = entry_point<ArriveFunction>(functions, "arrive");
     program->send = entry_point<SendFunction>(functions, "send");
   }
-  program->state_bytes = state_bytes;
   program->cleared_bytes = cleared_bytes;
+  program->large_apart_bytes = large_apart_bytes;
+  program->large_parts_bytes = std::move(large_parts_bytes);
   program->metadata_offset_bytes = metadata_offset_bytes;
   program->metadata_bytes = metadata_bytes;
   program->max_headers_bytes = max_headers_bytes;
@@ -169,12 +170,12 @@ differs); `actions` by number the data of those in use, and 0xff for each byte o
       m, "SwitchProgram",
       "A compiled program; `functions` are addresses of its entry points, `code` is kept alive with it.")
       .def(py::init(&make_program), py::kw_only(), py::arg("functions"), py::arg("code"),
-           py::arg("state_bytes"), py::arg("cleared_bytes"), py::arg("metadata_offset_bytes"),
-           py::arg("metadata_bytes"), py::arg("max_headers_bytes"), py::arg("max_digest_bytes"),
-           py::arg("max_action_data_bytes"), py::arg("tables"), py::arg("action_profile_count"),
-           py::arg("registers_bytes"), py::arg("counter_count"), py::arg("port_counters"),
-           py::arg("port_registers"), py::arg("meter_count"), py::arg("value_set_count"),
-           py::arg("log_formats"), py::arg("assumed") = py::none());
+           py::arg("cleared_bytes"), py::arg("large_apart_bytes"), py::arg("large_parts_bytes"),
+           py::arg("metadata_offset_bytes"), py::arg("metadata_bytes"), py::arg("max_headers_bytes"),
+           py::arg("max_digest_bytes"), py::arg("max_action_data_bytes"), py::arg("tables"),
+           py::arg("action_profile_count"), py::arg("registers_bytes"), py::arg("counter_count"),
+           py::arg("port_counters"), py::arg("port_registers"), py::arg("meter_count"),
+           py::arg("value_set_count"), py::arg("log_formats"), py::arg("assumed") = py::none());
 
   SwitchClass cls(m, "Switch");
   cls.def(py::init([](Engine& engine, std::string name, uint32_t cpu_port, uint32_t drop_port,

@@ -93,10 +93,10 @@ void SwitchObjects::find_fetched() const {
 
 void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {
   const auto shape = [](const SwitchProgram& of) {
-    return std::tuple(of.state_bytes, of.cleared_bytes, of.metadata_offset_bytes, of.metadata_bytes,
-                      of.max_headers_bytes, of.max_digest_bytes, of.max_action_data_bytes, of.tables.size(),
-                      of.action_profile_count, of.registers_bytes, of.counter_count, of.meter_count,
-                      of.value_set_count, of.log_formats);
+    return std::tuple(of.cleared_bytes, of.large_apart_bytes, of.large_parts_bytes, of.metadata_offset_bytes,
+                      of.metadata_bytes, of.max_headers_bytes, of.max_digest_bytes, of.max_action_data_bytes,
+                      of.tables.size(), of.action_profile_count, of.registers_bytes, of.counter_count,
+                      of.meter_count, of.value_set_count, of.log_formats);
   };
   if (shape(*program) != shape(*program_)) throw std::invalid_argument("the code is of another program");
   program_ = std::move(program);

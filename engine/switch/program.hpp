@@ -40,9 +40,11 @@ struct SwitchProgram {
   DigestFunction pack_digest = nullptr;
 
   // PacketState and the program's state behind it: what is cleared for every packet, and large headers, all
-  // of which are zero if the packet before wrote to none.
-  uint32_t state_bytes = 0;
+  // of which are zero if the packet before wrote to none. These are in parts: the first lies
+  // large_apart_bytes behind the state's beginning, the others as far behind each other (state_slab.hpp).
   uint32_t cleared_bytes = 0;
+  uint32_t large_apart_bytes = 0;
+  std::vector<uint32_t> large_parts_bytes;
   uint32_t metadata_offset_bytes = 0;
   uint32_t metadata_bytes = 0;
   uint32_t max_headers_bytes = 0;  // the most that deparse() writes

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <utility>
@@ -15,13 +14,14 @@
 #include "packets/packet_store.hpp"
 #include "switch/abi.hpp"
 #include "switch/program.hpp"
+#include "switch/state_slab.hpp"
 
 namespace weft {
 
 class StatePool;
 
 struct StateBlock : PacketContext {
-  uint32_t size_bytes = 0;
+  uint32_t slab_offset_bytes = 0;  // from its slab
   StatePool* pool;
   StateBlock* next_free;
   alignas(16) PacketState state;  // the program's state follows
@@ -35,6 +35,7 @@ class alignas(64) StateStore {
   explicit StateStore(std::shared_ptr<const SwitchProgram> program) : program_(std::move(program)) {}
   ~StateStore() {
     while (free_ != nullptr) destroy(std::exchange(free_, free_->next_free));
+    if (slab_ != nullptr) slab_->close();
   }
   StateStore(const StateStore&) = delete;
   StateStore& operator=(const StateStore&) = delete;
@@ -55,23 +56,35 @@ class alignas(64) StateStore {
     taken_last_ = false;
   }
   static void destroy(StateBlock* block) {
-    const size_t size_bytes = block->size_bytes;
+    const uint32_t offset_bytes = block->slab_offset_bytes;
     block->~StateBlock();
-    give_back_cache_lines(block, size_bytes);
+    StateSlab::give_back(block, offset_bytes);
   }
 
  private:
-  StateBlock* make() const {
-    const size_t size = sizeof(StateBlock) - sizeof(PacketState) + program_->state_bytes;
-    auto* block = new (take_cache_lines(size)) StateBlock();
-    block->size_bytes = static_cast<uint32_t>(size);
-    std::memset(static_cast<void*>(block + 1), 0, size - sizeof(StateBlock));
-    const size_t used = sizeof(StateBlock) - sizeof(PacketState) + program_->cleared_bytes;
-    block->used_bytes = static_cast<uint16_t>(std::min<size_t>(used, UINT16_MAX));
+  StateBlock* make() {
+    constexpr size_t kHeadBytes = sizeof(StateBlock) - sizeof(PacketState);
+    void* memory = slab_ == nullptr ? nullptr : slab_->take();
+    if (memory == nullptr) {
+      size_t block_bytes = kHeadBytes + program_->cleared_bytes;
+      for (const uint32_t bytes : program_->large_parts_bytes)
+        block_bytes = std::max(block_bytes, kHeadBytes + bytes);
+      block_bytes = (block_bytes + kCacheLineBytes - 1) / kCacheLineBytes * kCacheLineBytes;
+      StateSlab* next =
+          StateSlab::make(block_bytes, program_->large_apart_bytes, program_->large_parts_bytes.size());
+      if (slab_ != nullptr) slab_->close();
+      slab_ = next;
+      memory = slab_->take();
+    }
+    auto* block = new (memory) StateBlock();
+    block->slab_offset_bytes = slab_->offset_of(memory);
+    block->used_bytes =
+        static_cast<uint16_t>(std::min<size_t>(kHeadBytes + program_->cleared_bytes, UINT16_MAX));
     return block;
   }
 
   std::shared_ptr<const SwitchProgram> program_;  // whose address is the store's key
+  StateSlab* slab_ = nullptr;                     // where the next one is made
   StateBlock* free_ = nullptr;
   bool taken_last_ = false;  // and not given back
 };

@@ -120,8 +120,9 @@ void Switch::clear_large_headers(PacketState& state) {
   if (state.large_headers_written == 0) [[likely]]
     return;
   const SwitchProgram& program = objects_->program();
-  std::memset(reinterpret_cast<uint8_t*>(&state) + program.cleared_bytes, 0,
-              program.state_bytes - program.cleared_bytes);
+  uint8_t* part = reinterpret_cast<uint8_t*>(&state);
+  for (const uint32_t bytes : program.large_parts_bytes)
+    std::memset(part += program.large_apart_bytes, 0, bytes);
 }
 
 void Switch::clear_metadata(PacketState& state) {
@@ -167,8 +168,13 @@ PacketPtr Switch::copy_with_state(const Packet& packet) {
   const SwitchProgram& program = objects_->program();
   // The copy takes over that none is written, so what the block's last packet has left must go.
   if (from.large_headers_written == 0) clear_large_headers(block->state);
-  std::memcpy(static_cast<void*>(&block->state), &from,
-              from.large_headers_written == 0 ? program.cleared_bytes : program.state_bytes);
+  std::memcpy(static_cast<void*>(&block->state), &from, program.cleared_bytes);
+  if (from.large_headers_written != 0) {
+    auto* to_part = reinterpret_cast<uint8_t*>(&block->state);
+    const auto* from_part = reinterpret_cast<const uint8_t*>(&from);
+    for (const uint32_t bytes : program.large_parts_bytes)
+      std::memcpy(to_part += program.large_apart_bytes, from_part += program.large_apart_bytes, bytes);
+  }
   point_at(block->state, *copy);
   copy->context = block;
   return copy;

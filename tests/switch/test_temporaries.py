@@ -200,6 +200,23 @@ def test_large_headers_lie_behind_what_is_cleared() -> None:
     assert layout.cleared_bytes <= layout.offsets["large"]
 
 
+def test_large_headers_are_in_parts_no_larger_than_a_state(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = load_program(json.dumps(document([], [], None)).encode())
+    monkeypatch.setattr("weft.switch.lowering.layout.LARGE_HEADER_BYTES", 0)
+    layout = state_layout(loaded, 0, temporaries(loaded).kinds)
+    large = [name for name in layout.blocks if layout.is_large(name)]
+    assert len(large) > 1
+    largest = max(layout.blocks[name].size_bytes for name in large)
+    assert max(layout.large_parts_bytes) <= max(largest, layout.cleared_bytes)
+    ends = {}
+    for name in large:
+        part, offset = divmod(layout.offsets[name], layout.large_apart_bytes)
+        assert offset == ends.get(part, 0)
+        ends[part] = offset + layout.blocks[name].size_bytes
+    assert [ends[part] for part in sorted(ends)] == layout.large_parts_bytes
+    assert min(ends) == 1
+
+
 VALUES = st.one_of(
     st.sampled_from([scalar(name) for name in FIELDS]),
     st.sampled_from([field("small", "x"), field("large", "word0"), field("large", LARGE[-1][0])]),

@@ -7,8 +7,10 @@ Register arrays that are used together are interleaved (`register_groups`), so t
 adjacent in memory.
 
 A packet's state has two parts: one cleared for every packet, and large headers, which are cleared only if the
-previous packet wrote to one of them. Temporary metadata fields (`weft.switch.lowering.temporaries`) are not part of
-it: they are on the stack of the pipeline's function, or only in registers.
+previous packet wrote to one of them. Large headers lie far behind the rest, in pages that take no memory until a
+packet has such a header (`engine/switch/state_slab.hpp`). Temporary metadata fields
+(`weft.switch.lowering.temporaries`) are not part of it: they are on the stack of the pipeline's function, or only in
+registers.
 """
 
 from __future__ import annotations
@@ -27,6 +29,10 @@ CLEARED_ALIGNMENT = 16
 
 LARGE_HEADER_BYTES = 64
 """A header with a block larger than this, a cache line, is cleared only if large headers were written."""
+
+LARGE_APART_BYTES = 2 << 20
+"""From a state to its large headers: a huge page, which holds that part of many states."""
+_LEAST_STATES_APART = 16
 
 
 def bytes_for(width_bits: int) -> int:
@@ -220,13 +226,17 @@ class UnionStackLayout:
 class StateLayout:
     """A packet's state; offsets are from its start.
 
-    The first `cleared_bytes` are cleared for every packet. Large headers follow them.
+    The first `cleared_bytes` are cleared for every packet. Large headers are in parts of `large_parts_bytes`, the first
+    of which begins `large_apart_bytes` after the state, each other one as long after the part before. `size_bytes` is
+    the end of the last one.
     """
 
     size_bytes: int
     cleared_bytes: int
     metadata_offset_bytes: int
     metadata_bytes: int
+    large_apart_bytes: int = LARGE_APART_BYTES
+    large_parts_bytes: list[int] = field(default_factory=list)
     blocks: dict[str, BlockLayout] = field(default_factory=dict)
     offsets: dict[str, int] = field(default_factory=dict)
     temporaries: dict[tuple[str, Temporary], int] = field(default_factory=dict)
@@ -274,10 +284,24 @@ def state_layout(program: Program, start: int, temporaries: Mapping[tuple[str, s
     offset = _place_headers(layout, {name: single[name] for name in single if name not in large}, offset)
     # Everything up to here is cleared for each packet, so what is small and often used lies in front.
     layout.cleared_bytes = align(offset, CLEARED_ALIGNMENT)
-    offset = _place_headers(layout, {name: single[name] for name in single if name in large}, layout.cleared_bytes)
-    layout.size_bytes = align(offset, CLEARED_ALIGNMENT)
+    _place_large_headers(layout, {name: single[name] for name in single if name in large})
     _place_temporaries(layout)
     return layout
+
+
+def _place_large_headers(layout: StateLayout, blocks: Mapping[str, BlockLayout]) -> None:
+    # A part of this size takes no more room behind the state than the state itself does.
+    room_bytes = max([layout.cleared_bytes, *(block.size_bytes for block in blocks.values())])
+    while layout.large_apart_bytes < _LEAST_STATES_APART * room_bytes:
+        layout.large_apart_bytes *= 2
+    parts = layout.large_parts_bytes
+    for name, block in blocks.items():
+        if not parts or parts[-1] + block.size_bytes > room_bytes:
+            parts.append(0)
+        layout.blocks[name] = block
+        layout.offsets[name] = len(parts) * layout.large_apart_bytes + parts[-1]
+        parts[-1] += block.size_bytes
+    layout.size_bytes = len(parts) * layout.large_apart_bytes + parts[-1] if parts else layout.cleared_bytes
 
 
 def _place_temporaries(layout: StateLayout) -> None:

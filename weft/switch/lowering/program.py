@@ -97,8 +97,9 @@ def lower_program(
         shared.in_place = headers_in_place(_parser(program), _deparser(program), layout, abi["kPositions"])
         _emit_usual_way(shared)
     runtime = {
-        "state_bytes": layout.size_bytes,
         "cleared_bytes": layout.cleared_bytes,
+        "large_apart_bytes": layout.large_apart_bytes,
+        "large_parts_bytes": layout.large_parts_bytes,
         "metadata_offset_bytes": layout.metadata_offset_bytes,
         "metadata_bytes": layout.metadata_bytes,
         "max_headers_bytes": _max_headers_bytes(shared),
