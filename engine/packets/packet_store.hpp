@@ -19,10 +19,10 @@ class PacketDepot;
 
 class alignas(64) PacketStore {
  public:
-  // Storage sizes, headroom included: headers alone (ACKs, payloads as lengths), small frames, those of a
-  // 1,500-byte MTU, jumbo frames.
+  // Storage sizes, headroom included: headers alone (ACKs, payloads as lengths), such headers with telemetry
+  // for INT's five hops, small frames, those of a 1,500-byte MTU, jumbo frames.
   // Larger ones are allocated to measure and not kept.
-  static constexpr std::array<uint32_t, 4> kClassCapacities = {192, 512, 2304, 10240};
+  static constexpr std::array<uint32_t, 5> kClassCapacities = {192, 320, 512, 2304, 10240};
 
   // With a depot of its own.
   PacketStore();
