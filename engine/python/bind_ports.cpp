@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <type_traits>
 #include <utility>
 
 #include "links/link.hpp"
@@ -125,20 +126,45 @@ partition.)doc")
 
 Record<"PortStats"> port_stats(TransmitPort& port) {
   PythonGuard guard(port.engine());
+  // Most classes of a fabric's ports are idle, and most counters zero: those of a port are one object.
+  const Record<"TrafficCounter"> nothing = counter_dict({});
+  const auto is_zero = [](const TrafficCounter& counter) {
+    return counter.packets == 0 && counter.bytes == 0;
+  };
+  const auto counted = [&](const TrafficCounter& counter) {
+    return is_zero(counter) ? nothing : counter_dict(counter);
+  };
+  const auto class_stats = [&](uint64_t depth_bytes, const TrafficCounter& transmitted,
+                               const TrafficCounter& tail_dropped) {
+    py::dict stats;
+    stats[shared_key("queue_depth_bytes")] = depth_bytes;
+    stats[shared_key("transmitted")] = counted(transmitted);
+    stats[shared_key("tail_dropped")] = counted(tail_dropped);
+    return stats;
+  };
+  const py::dict idle = class_stats(0, {}, {});
   py::list classes;
-  for (int priority_class = 0; priority_class < port.config().classes; ++priority_class)
-    classes.append(py::dict("queue_depth_bytes"_a = port.queue_depth_bytes(priority_class),
-                            "transmitted"_a = counter_dict(port.transmitted(priority_class)),
-                            "tail_dropped"_a = counter_dict(port.tail_dropped(priority_class))));
-  py::dict stats("queue_depth_bytes"_a = port.queue_depth_bytes(),
-                 "queue_depth_packets"_a = port.queue_depth_packets(),
-                 "max_queue_depth_bytes"_a = port.max_queue_depth_bytes(),
-                 "transmitted"_a = counter_dict(port.transmitted()));
+  for (int priority_class = 0; priority_class < port.config().classes; ++priority_class) {
+    const uint64_t depth_bytes = port.queue_depth_bytes(priority_class);
+    const TrafficCounter& transmitted = port.transmitted(priority_class);
+    const TrafficCounter& tail_dropped = port.tail_dropped(priority_class);
+    const bool is_idle = depth_bytes == 0 && is_zero(transmitted) && is_zero(tail_dropped);
+    classes.append(is_idle ? idle : class_stats(depth_bytes, transmitted, tail_dropped));
+  }
+  py::dict stats;
+  stats[shared_key("queue_depth_bytes")] = port.queue_depth_bytes();
+  stats[shared_key("queue_depth_packets")] = port.queue_depth_packets();
+  stats[shared_key("max_queue_depth_bytes")] = port.max_queue_depth_bytes();
+  stats[shared_key("transmitted")] = counted(port.transmitted());
   PortCounters::each_statistic([&](const char* name, auto member, const char*) {
-    stats[name] = python_statistic(port.counters().*member);
+    const auto& statistic = port.counters().*member;
+    if constexpr (std::is_same_v<std::remove_cvref_t<decltype(statistic)>, TrafficCounter>)
+      stats[shared_key(name)] = counted(statistic);
+    else
+      stats[shared_key(name)] = python_statistic(statistic);
   });
-  stats["last_down_drop_ps"] = port.last_down_drop_ps();
-  stats["classes"] = classes;
+  stats[shared_key("last_down_drop_ps")] = port.last_down_drop_ps();
+  stats[shared_key("classes")] = classes;
   return stats;
 }
 

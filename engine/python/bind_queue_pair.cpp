@@ -90,10 +90,10 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
 Record<"RcStats"> rc_stats(const RcQueuePair& queue_pair) {
   PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
   py::dict stats = statistics_dict(queue_pair.counters());
-  stats["in_flight_bytes"] = queue_pair.in_flight_bytes();
-  stats["outstanding_requests"] = queue_pair.outstanding_requests();
-  stats["error"] = completion_status_name(queue_pair.error());
-  stats["responder_error"] = completion_status_name(queue_pair.responder_error());
+  stats[shared_key("in_flight_bytes")] = queue_pair.in_flight_bytes();
+  stats[shared_key("outstanding_requests")] = queue_pair.outstanding_requests();
+  stats[shared_key("error")] = completion_status_name(queue_pair.error());
+  stats[shared_key("responder_error")] = completion_status_name(queue_pair.responder_error());
   return stats;
 }
 

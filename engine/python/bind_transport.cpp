@@ -147,12 +147,12 @@ Record<"NicStats"> nic_stats(Nic& nic, int port) {
   py::dict dropped;
   for (size_t error = 1; error < counters.parse_errors.size(); ++error) {
     if (const auto kind = static_cast<roce::ParseError>(error); kind != roce::ParseError::kNotRoce)
-      dropped[roce::parse_error_name(kind)] = counters.parse_errors[error];
+      dropped[shared_key(roce::parse_error_name(kind))] = counters.parse_errors[error];
   }
   for (size_t reason = 0; reason < counters.drops.size(); ++reason)
-    dropped[nic_drop_name(static_cast<NicDrop>(reason))] = counters.drops[reason];
+    dropped[shared_key(nic_drop_name(static_cast<NicDrop>(reason)))] = counters.drops[reason];
   py::dict stats = statistics_dict(counters);
-  stats["dropped"] = dropped;
+  stats[shared_key("dropped")] = dropped;
   return stats;
 }
 

@@ -113,9 +113,19 @@ inline Record<"Lateness"> lateness_dict(const LatenessHistogram& histogram) {
                         "p50_ps"_a = histogram.quantile_ps(0.5), "p99_ps"_a = histogram.quantile_ps(0.99));
 }
 
+// A dictionary's key, one object for all dictionaries: the counters of a fabric are hundreds of thousands of
+// them.
+inline pybind11::str shared_key(const char* name) {
+  PyObject* key = PyUnicode_InternFromString(name);
+  if (key == nullptr) throw pybind11::error_already_set();
+  return pybind11::reinterpret_steal<pybind11::str>(key);
+}
+
 inline Record<"TrafficCounter"> counter_dict(const TrafficCounter& counter) {
-  using namespace pybind11::literals;
-  return pybind11::dict("packets"_a = counter.packets, "bytes"_a = counter.bytes);
+  pybind11::dict dict;
+  dict[shared_key("packets")] = counter.packets;
+  dict[shared_key("bytes")] = counter.bytes;
+  return dict;
 }
 
 Record<"ConservationCounts"> conservation_dict(const ConservationBalance& balance);

@@ -56,8 +56,9 @@ pybind11::object python_statistic(Number number) {
 template <class Statistics>
 pybind11::dict statistics_dict(const Statistics& statistics) {
   pybind11::dict dict;
-  Statistics::each_statistic(
-      [&](const char* name, auto member, const char*) { dict[name] = python_statistic(statistics.*member); });
+  Statistics::each_statistic([&](const char* name, auto member, const char*) {
+    dict[shared_key(name)] = python_statistic(statistics.*member);
+  });
   return dict;
 }
 

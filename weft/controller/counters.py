@@ -154,7 +154,8 @@ def _queries(cells: tuple[tuple[int, tuple[int, ...] | None], ...]) -> bytes:
             cell = request.entities.add().counter_entry
             cell.counter_id = number
             cell.index.index = index
-    return request.SerializeToString()
+    queries: bytes = request.SerializeToString()
+    return queries
 
 
 def _ports(by_name: dict[str, dict[int, Count]]) -> dict[int, PortCounters]:

@@ -152,14 +152,16 @@ class EntityEncoder:
         elif isinstance(entity, finsy.P4ActionProfileMember) and entity.action is not None:
             return self._encode_member(entity)
         if lacking := self._names.lacking(entity):
-            return self._leave_out(entity, lacking)
+            self._leave_out(entity, lacking)
+            return None
         return reconcile.EncodedEntity.of(entity.encode(self.schema))
 
     def _leave_out(self, entity: Entity, lacking: str) -> None:
         self._left_out.setdefault(place_of(entity), lacking)
 
     def _encode_entry(self, entry: finsy.P4TableEntry) -> reconcile.EncodedEntity | None:
-        match, action = entry.match or {}, entry.action
+        match: Mapping[str, Any] = entry.match or {}
+        action = entry.action
         direct = action if isinstance(action, finsy.P4TableAction) else None
         of_action = None if direct is None else (direct.name, *direct.args)
         place = (entry.table_id, *match, entry.is_default_action, of_action)
@@ -167,7 +169,8 @@ class EntityEncoder:
         if form is None:
             form = self._entry_forms[place] = self._entry_form(entry, direct)
         if form.lacking:
-            return self._leave_out(entry, form.lacking)
+            self._leave_out(entry, form.lacking)
+            return None
         try:
             head = form.head + b"".join([field.encoded(match) for field in form.fields])
             if form.action is not None and direct is not None:
@@ -214,7 +217,8 @@ class EntityEncoder:
         if form is None:
             form = self._member_forms[place] = self._member_form(member, action)
         if form.lacking:
-            return self._leave_out(member, form.lacking)
+            self._leave_out(member, form.lacking)
+            return None
         assert form.action is not None
         try:
             encoded = form.action.encoded(action.args)
