@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 
+#include <bit>
 #include <new>
 
 #include "memory/cache_line.hpp"
@@ -26,17 +27,20 @@ char* map_aligned(size_t bytes, size_t alignment) {
 }  // namespace
 
 StateSlab* StateSlab::make(size_t block_bytes, size_t apart_bytes, size_t large_regions) {
-  const size_t bytes = apart_bytes * (1 + large_regions);
-  char* memory = map_aligned(bytes, apart_bytes);
+  const size_t region_bytes = std::bit_floor(apart_bytes);
+  const size_t bytes = region_bytes * (1 + large_regions);
+  // The last block's headers of the last region must lie in it, too.
+  const size_t first_region_bytes = region_bytes - large_regions * (apart_bytes - region_bytes);
+  char* memory = map_aligned(bytes, region_bytes);
   if (memory == nullptr) throw std::bad_alloc();
   // Advice only: without huge pages it is merely slower.
   madvise(memory, bytes, MADV_HUGEPAGE);
-  return new (memory) StateSlab(block_bytes, apart_bytes, bytes);
+  return new (memory) StateSlab(block_bytes, first_region_bytes, bytes);
 }
 
-StateSlab::StateSlab(size_t block_bytes, size_t apart_bytes, size_t bytes)
+StateSlab::StateSlab(size_t block_bytes, size_t first_region_bytes, size_t bytes)
     : block_bytes_(block_bytes),
-      first_region_bytes_(apart_bytes),
+      first_region_bytes_(first_region_bytes),
       bytes_(bytes),
       used_bytes_(kCacheLineBytes) {
   static_assert(sizeof(StateSlab) <= kCacheLineBytes);

@@ -12,9 +12,9 @@ namespace weft {
 
 class StateSlab {
  public:
-  // block_bytes: of a state in each region; apart_bytes: from a region to the next, a power of two of at
-  // least one huge page, with room for several blocks; large_regions: behind the first one. Throws
-  // std::bad_alloc.
+  // block_bytes: of a state in each region; apart_bytes: from a state to its headers in the next region, a
+  // power of two of at least one huge page, with room for several blocks, and less than a block more;
+  // large_regions: behind the first one. Throws std::bad_alloc.
   static StateSlab* make(size_t block_bytes, size_t apart_bytes, size_t large_regions);
 
   // Zeros, aligned to cache lines; null if all have been taken.
@@ -31,7 +31,7 @@ class StateSlab {
   void close() { let_go(); }
 
  private:
-  StateSlab(size_t block_bytes, size_t apart_bytes, size_t bytes);
+  StateSlab(size_t block_bytes, size_t first_region_bytes, size_t bytes);
   ~StateSlab() = default;
   void let_go();
 

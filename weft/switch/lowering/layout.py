@@ -31,7 +31,7 @@ LARGE_HEADER_BYTES = 64
 """A header with a block larger than this, a cache line, is cleared only if large headers were written."""
 
 LARGE_APART_BYTES = 2 << 20
-"""From a state to its large headers: a huge page, which holds that part of many states."""
+"""From a state to its large headers, or a little more: a huge page, which holds that part of many states."""
 _LEAST_STATES_APART = 16
 
 
@@ -292,15 +292,20 @@ def state_layout(program: Program, start: int, temporaries: Mapping[tuple[str, s
 def _place_large_headers(layout: StateLayout, blocks: Mapping[str, BlockLayout]) -> None:
     # A part of this size takes no more room behind the state than the state itself does.
     room_bytes = max([layout.cleared_bytes, *(block.size_bytes for block in blocks.values())])
-    while layout.large_apart_bytes < _LEAST_STATES_APART * room_bytes:
-        layout.large_apart_bytes *= 2
     parts = layout.large_parts_bytes
+    places: dict[str, tuple[int, int]] = {}
     for name, block in blocks.items():
         if not parts or parts[-1] + block.size_bytes > room_bytes:
             parts.append(0)
-        layout.blocks[name] = block
-        layout.offsets[name] = len(parts) * layout.large_apart_bytes + parts[-1]
+        places[name] = len(parts), parts[-1]
         parts[-1] += block.size_bytes
+    while layout.large_apart_bytes < (_LEAST_STATES_APART + len(parts)) * room_bytes:
+        layout.large_apart_bytes *= 2
+    # A processor takes a load for one of a recent store whose address is the same but for whole pages.
+    layout.large_apart_bytes += align(layout.cleared_bytes, CLEARED_ALIGNMENT)
+    for name, (part, offset) in places.items():
+        layout.blocks[name] = blocks[name]
+        layout.offsets[name] = part * layout.large_apart_bytes + offset
     layout.size_bytes = len(parts) * layout.large_apart_bytes + parts[-1] if parts else layout.cleared_bytes
 
 
