@@ -153,7 +153,12 @@ def main(arguments: list[str] | None = None) -> None:
         # Most objects of a run live to its end, and looking for garbage among them takes a twentieth of a small run.
         gc.set_threshold(_YOUNG_OBJECTS)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # keeps gRPC from printing its own lines
-    sys.exit(run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False)))
+    code = run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False))
+    if weft.has_process:
+        # At its end the interpreter would search all objects for garbage several times, only to free memory that the
+        # process gives back anyway: a fifth of the processor time of a run of 128 hosts.
+        gc.freeze()
+    sys.exit(code)
 
 
 def run_guarded(command: Callable[[], Any]) -> int:
