@@ -47,8 +47,12 @@ SMALL = {
     "bench_websearch.py": "--duration-us 20",
 }
 """Arguments with which a run takes seconds."""
-ELSEWHERE = {"bench_gate.py": "test_gate.py", "bench_training_shapes.py": "test_training_shapes.py"}
-"""Benchmarks without a size that takes seconds, and the tests that run their parts."""
+ELSEWHERE = {
+    "bench_gate.py": "test_gate.py",
+    "bench_peers.py": "test_peers.py",
+    "bench_training_shapes.py": "test_training_shapes.py",
+}
+"""Benchmarks without a size that takes seconds, or that need a stand-in, and the tests that run their parts."""
 
 
 def test_every_benchmark_has_a_small_run() -> None:

@@ -1,0 +1,97 @@
+"""bench_peers.py: both programs get the same flows, and a run of the simulator with missing flows is an error.
+
+A stand-in takes the place of the simulator, which is not part of Weft; it prints an end for each flow of its matrix.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import bench_peers as bench
+import pytest
+
+from weft.paths import ROOT
+
+STAND_IN = """#!{python}
+import sys
+options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
+rows = open(options["-tm"]).read().splitlines()
+flows = [row.split()[0] for row in rows if "->" in row][{leaves_out}:]
+assert open(options["-topo"]).read().startswith(rows[0])
+for number, flow in enumerate(flows):
+    print(f"Flow {{flow}} flowId {{number}} uecSrc 0 finished at {{10.5 + number}} total messages 1")
+"""
+
+
+def stand_in(folder: Path, leaves_out: int = 0) -> Path:
+    file = folder / "htsim_uec"
+    file.write_text(STAND_IN.format(python=sys.executable, leaves_out=leaves_out))
+    file.chmod(0o755)
+    return file
+
+
+def run(executable: Path | None, *arguments: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PATH": path}
+    environment.pop(bench.VARIABLE, None)
+    if executable is not None:
+        environment[bench.VARIABLE] = str(executable)
+    return subprocess.run(
+        [sys.executable, ROOT / "benchmarks" / "bench_peers.py", "--quick", "--turns", "1", *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+
+
+@pytest.mark.parametrize("case", bench.CASES.values(), ids=list(bench.CASES))
+def test_both_get_the_same_flows(case: bench.Case) -> None:
+    pairs = case.pairs()
+    listed = [tuple(map(int, row.split(","))) for row in bench.flow_csv(case).splitlines()[1:]]
+    assert listed == [(*pair, case.size_bytes) for pair in pairs]
+    nodes, connections, *rows = bench.connection_matrix(case).splitlines()
+    assert (nodes, connections) == (f"Nodes {case.hosts}", f"Connections {len(pairs)}")
+    assert [tuple(map(int, row.split()[0].split("->"))) for row in rows] == list(pairs)
+    assert all(source != destination for source, destination in pairs)
+
+
+def test_the_patterns_are_those_that_they_are_called() -> None:
+    permutation, everyone, incast = (bench.Case(name, 4, 1, 1) for name in ("permutation", "all-to-all", "incast"))
+    assert sorted(source for source, _ in permutation.pairs()) == list(range(16))
+    assert sorted(destination for _, destination in permutation.pairs()) == list(range(16))
+    assert len(set(everyone.pairs())) == 16 * 15
+    assert incast.pairs() == [(source, 0) for source in range(1, 16)]
+
+
+@pytest.mark.slow
+def test_both_run_and_are_compared(tmp_path: Path) -> None:
+    done = run(stand_in(tmp_path), "--cases", "incast", "all-to-all", "--json")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["figures"]
+    assert [figure["name"].split(",")[0] for figure in figures[::4]] == ["incast", "all-to-all"]
+    ours, theirs, _, emulated = figures[:4]
+    assert theirs["ratio"] == pytest.approx(theirs["value"] / ours["value"])
+    assert emulated["value"] == 10.5 + 14, "the end of the last of 15 flows"
+
+
+def test_a_flow_that_does_not_end_is_an_error(tmp_path: Path) -> None:
+    case = bench.Case("incast", 4, 1000, 2)
+    with pytest.raises(RuntimeError, match="14 of 15 flows of the simulator ended"):
+        bench.run_simulator(stand_in(tmp_path, leaves_out=1), case, tmp_path)
+
+
+def test_a_simulator_that_fails_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match="exit code 1"):
+        bench.run_simulator(Path("/bin/false"), bench.Case("incast", 4, 1000, 2), tmp_path)
+
+
+def test_without_the_simulator_it_says_how_to_get_it(tmp_path: Path) -> None:
+    done = run(None, path=str(tmp_path))
+    assert done.returncode == 3
+    assert "htsim_uec is not on PATH, nor in WEFT_HTSIM (github.com/ultraethernet/uet-htsim" in done.stderr
+    done = run(tmp_path / "missing")
+    assert done.returncode == 3
+    assert f"WEFT_HTSIM={tmp_path / 'missing'} is no executable" in done.stderr
