@@ -196,7 +196,7 @@ def measure(work: Work, packets: int) -> list[Figure]:
         Figure("null program", null, "packets/s"),
         Figure("contributions", rate, "packets/s", "null program", rate / null),
         Figure("  additions", adding, unit, goal=GOAL_ADDITIONS_PER_S),
-        Figure("  beside NumPy", numpy, unit, "NumPy", adding / numpy),
+        Figure("  NumPy's additions", numpy, unit, "NumPy", adding / numpy),
         Figure("contributions and results", rate_with_results, "packets/s", "null program", rate_with_results / null),
         Figure("  additions", rate_with_results * additions_with_results, unit),
     ]  # fmt: skip

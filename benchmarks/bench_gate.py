@@ -46,6 +46,7 @@ from gate_table import (
     Table,
     TableError,
     compare,
+    engine_compiler,
     grown_folders,
     largest_difference,
 )
@@ -92,13 +93,10 @@ def require_valgrind() -> Path:
 
 def versions() -> dict[str, dict[str, str]]:
     """Return the versions of the tools and packages that change counts, by kind of count."""
-    engine_file = Path(_core.__file__).read_bytes()
-    compiler = re.search(rb"GCC: \([^)]*\) ([\d.]+)|(clang version [\d.]+)", engine_file)
-    name = "unknown" if compiler is None else (compiler[1] or compiler[2]).decode()
+    compiler, optimised = engine_compiler(Path(_core.__file__).read_bytes())
     engine = {
-        "compiler": f"gcc {name}" if compiler is not None and compiler[1] else name,
-        # GCC's debug information names the compiler of link-time code so.
-        "link-time optimisation": "on" if b"GNU GIMPLE" in engine_file else "off",
+        "compiler": compiler,
+        "link-time optimisation": optimised,
         "glibc": platform.libc_ver()[1],
         "llvmlite": metadata.version("llvmlite"),
         "valgrind": _output(["valgrind", "--version"]).strip().removeprefix("valgrind-"),

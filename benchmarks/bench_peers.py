@@ -1,6 +1,6 @@
 """Weft and the Ultra Ethernet Consortium's simulator run the same traffic in turns: processor time of both commands.
 
-    .venv/bin/python benchmarks/bench_peers.py [--cases NAME…] [--turns N] [--quick] [--json]
+    .venv/bin/python benchmarks/bench_peers.py [--cases NAME…] [--turns N] [--quick] [--json] [--realtime]
 
 The simulator is htsim_uec of https://github.com/ultraethernet/uet-htsim, built with its CMakeLists.txt (-O3).
 WEFT_HTSIM names the executable; by default it is looked up on PATH. Processor time covers the whole command: start,
@@ -33,6 +33,7 @@ from pathlib import Path
 
 import yaml
 from figures import Figure, argument_parser, report
+from scheduling import realtime_this_process
 
 from weft.paths import ROOT
 
@@ -255,6 +256,8 @@ def main() -> int:
     except NoSimulatorError as error:
         print(f"bench_peers: {error}", file=sys.stderr)
         return 3
+    if options.realtime:
+        realtime_this_process()
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

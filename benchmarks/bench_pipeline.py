@@ -97,10 +97,10 @@ def measure(packets: int) -> list[Figure]:
         interpreted = oracle_rate(oracle, frames)
         figures += [
             Figure(f"fabric.p4, {name}", compiled, "packets/s", goal=GOAL_PACKETS_PER_S),
-            Figure("  beside the null program", compiled, "packets/s", "null program", compiled / null),
+            Figure("  compared with the null program", compiled, "packets/s", "null program", compiled / null),
             Figure("  oracle", interpreted, "packets/s"),
             Figure(
-                "  beside the oracle",
+                "  compared with the oracle",
                 compiled,
                 "packets/s",
                 "oracle",

@@ -1,10 +1,10 @@
 """How long fabric.p4 takes from source to a native pipeline that is ready to run, cold and from the cache.
 
-    python benchmarks/bench_start.py [--program FILE.p4] [--repetitions N]
+    .venv/bin/python benchmarks/bench_start.py [--program FILE.p4] [--repetitions N] [--json] [--realtime]
 
-Every measurement is a process of its own, from its start to its end: one that compiles and loads at once, and the
-two of a lab, `weft compile` followed by one that loads the files. The median of the repetitions is printed, with
-the phases inside the process and the ratio cold/cached.
+Every measurement is a process of its own, from its start to its end, by the wall clock: one that compiles and loads at
+once, the two of a lab, `weft compile` followed by one that loads the files, and `weft run` of lab 1 in virtual time.
+The median of the repetitions counts; phases are those of one process.
 """
 
 from __future__ import annotations
@@ -20,8 +20,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from figures import Figure, argument_parser, report
+from scheduling import realtime_this_process
+
+from weft.paths import ROOT
+
 PROGRAM = ROOT / "p4" / "fabric.p4"
+LAB = ROOT / "labs" / "01-allreduce" / "scenario.yaml"
+GOAL_LAB_S = 2.0
 
 # Runs in a fresh interpreter; prints (phase, seconds) pairs. `perf_counter` is CLOCK_MONOTONIC, as in the parent.
 PHASES = """
@@ -101,34 +107,45 @@ def cold_and_cached(measure: Callable[[Path, Path], float], program: Path, repet
     return statistics.median(cold), statistics.median(cached)
 
 
-def print_phases(title: str, entries: list[tuple[str, float]]) -> None:
-    """One line a phase."""
-    print(f"\n{title}")
-    for phase, seconds in entries:
-        print(f"  {phase:<18} {seconds:6.3f} s")
+def lab_s(repetitions: int) -> float:
+    """Median of a whole `weft run` of lab 1, with all that can be kept from an earlier run."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        command = [sys.executable, "-m", "weft", "run", str(LAB), "--clock", "virtual", "--out", str(folder / "run")]
+        spend(command, folder / "cache")
+        return statistics.median(spend(command, folder / "cache")[0] for _ in range(repetitions))
+
+
+def measure(program: Path, repetitions: int) -> list[Figure]:
+    """All figures."""
+    phases(program, None)  # Python's own bytecode is written by now, and files are in memory
+    figures = []
+    for title, run in (("one process", one_process), ("two processes", two_processes)):
+        cold_s, cached_s = cold_and_cached(run, program, repetitions)
+        figures += [
+            Figure(f"{title}, cached", cached_s, "s"),
+            Figure("  cold", cold_s, "s", "cached", cold_s / cached_s),
+        ]
+    with tempfile.TemporaryDirectory() as folder:
+        for title, mode in (("cold", "whole"), ("cached", "whole"), ("lowered twice", "split")):
+            whole_s, entries = phases(program, Path(folder) if mode == "whole" else None, mode)
+            figures.append(Figure(f"phases, {title}", whole_s, "s"))
+            figures += [Figure(f"  {phase}", seconds, "s") for phase, seconds in entries]
+    return [*figures, Figure("weft run of lab 1", lab_s(repetitions), "s", goal=GOAL_LAB_S, at_most=True)]
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser: argparse.ArgumentParser = argument_parser(__doc__)
     parser.add_argument("--program", type=Path, default=PROGRAM, help="P4 program [p4/fabric.p4]")
     parser.add_argument("--repetitions", type=int, default=5, help="of each measurement [5]")
     options = parser.parse_args()
     if options.repetitions < 1:
         parser.error("--repetitions must be at least 1")
-    phases(options.program, None)  # Python's own bytecode is written by now, and files are in memory
-    print(f"{options.program.name}, source to ready pipeline, median of {options.repetitions}")
-    for title, measure in (("one process", one_process), ("compile + load", two_processes)):
-        cold, cached = cold_and_cached(measure, options.program, options.repetitions)
-        print(f"  {title:<18} cold {cold:6.3f} s   cached {cached:6.3f} s   ratio {cold / cached:5.1f}")
-    with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder)
-        print_phases("cold ('load' includes the lowering)", phases(options.program, cache)[1])
-        print_phases("cached", phases(options.program, cache)[1])
-    print_phases(
-        "uncached, lowered once by itself and once within 'load'",
-        phases(options.program, None, "split")[1],
-    )
+    if options.realtime:
+        realtime_this_process()
+    title = f"{options.program.name}, source to ready pipeline, median of {options.repetitions}"
+    report(title, measure(options.program, options.repetitions), as_json=options.json)
 
 
 if __name__ == "__main__":

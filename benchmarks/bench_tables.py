@@ -253,7 +253,7 @@ def inserts_of(program: Program, kind: str, count: int) -> Iterator[Figure]:
     if kind != "exact":
         return
     yield Figure(
-        f"memory beside a key of {EXACT_KEY_BYTES} B",
+        f"memory without a key of {EXACT_KEY_BYTES} B",
         grown_bytes / count - EXACT_KEY_BYTES,
         "B/entry",
         goal=GOAL_ENTRY_BYTES,

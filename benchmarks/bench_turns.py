@@ -1,6 +1,6 @@
 """Two checkouts of Weft in turns on one machine: what the same benchmarks measure in each, and the ratio.
 
-    .venv/bin/python benchmarks/bench_turns.py OTHER [--turns N] [--only NAME…] [--quick] [--json]
+    .venv/bin/python benchmarks/bench_turns.py OTHER [--turns N] [--only NAME…] [--quick] [--json] [--realtime]
 
 OTHER is the root of another checkout, its engine built there; its own benchmarks run with it. A machine's speed changes
 within minutes, so both run one after the other, turn by turn, and the best of each counts: the largest rate, the
@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from figures import Figure, argument_parser, report
+from figures import Figure, argument_parser, quantity, report
 
 from weft.paths import ROOT
 
@@ -37,7 +37,7 @@ class Compared:
 COMPARED = {
     "permutation": Compared("bench_permutation.py", "--hosts 1024 --rounds 2", "--hosts 16 --bytes 20000 --rounds 1"),
     "websearch": Compared("bench_websearch.py", "", "--duration-us 20"),
-    "hops": Compared("bench_hops.py", "", "--leaves 4 --rounds 1 --workers 1"),
+    "hops": Compared("bench_hops.py", "--leaves 8 32 --rounds 12 --workers 1", "--leaves 4 --rounds 1 --workers 1"),
     "set-up": Compared(
         "bench_scale.py",
         "--sizes 1024 16384 --setup-only",
@@ -62,9 +62,9 @@ def require_checkout(folder: Path) -> Path:
     return folder
 
 
-def run(checkout: Path, compared: Compared, *, quick: bool) -> dict[str, Figure]:
+def run(checkout: Path, compared: Compared, *, quick: bool, realtime: bool = False) -> dict[str, Figure]:
     """Run a benchmark of a checkout; its figures by name. RuntimeError if it fails."""
-    arguments = shlex.split(compared.quick if quick else compared.arguments)
+    arguments = shlex.split(compared.quick if quick else compared.arguments) + ["--realtime"] * realtime
     done = subprocess.run(
         [sys.executable, str(checkout / "benchmarks" / compared.file), "--json", *arguments],
         cwd=checkout,
@@ -107,18 +107,19 @@ def best_of(runs: Iterable[Mapping[str, Figure]]) -> dict[str, Figure]:
     return best
 
 
-def compare(other: Path, names: Iterable[str], turns: int, *, quick: bool) -> list[Figure]:
+def compare(other: Path, names: Iterable[str], turns: int, *, quick: bool, realtime: bool = False) -> list[Figure]:
     """The best figures of this checkout; each ratio is to the other's."""
     figures = []
     for name in names:
         runs: list[tuple[dict[str, Figure], dict[str, Figure]]] = []
         for _ in range(turns):
-            runs.append((run(other, COMPARED[name], quick=quick), run(ROOT, COMPARED[name], quick=quick)))
-        before, now = (best_of(each[side] for each in runs) for side in range(2))
+            before, now = (run(each, COMPARED[name], quick=quick, realtime=realtime) for each in (other, ROOT))
+            runs.append((before, now))
+        best_before, best_now = (best_of(each[side] for each in runs) for side in range(2))
         figures += [
-            Figure(found.name, found.value, found.unit, f"{earlier.value:.4g}", ratio)
-            for found in now.values()
-            if (earlier := before.get(found.name)) is not None and earlier.value
+            Figure(found.name, found.value, found.unit, quantity(earlier.value, found.unit), ratio)
+            for found in best_now.values()
+            if (earlier := best_before.get(found.name)) is not None and earlier.value
             for ratio in [found.value / earlier.value]
         ]
     return figures
@@ -139,7 +140,7 @@ def main() -> int:
     except NoCheckoutError as error:
         print(f"bench_turns: {error}", file=sys.stderr)
         return 3
-    figures = compare(other, options.only, options.turns, quick=options.quick)
+    figures = compare(other, options.only, options.turns, quick=options.quick, realtime=options.realtime)
     report(f"this checkout compared with {other.name}, in turns", figures, as_json=options.json)
     return 0
 

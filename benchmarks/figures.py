@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -76,3 +77,28 @@ def report(title: str, figures: Sequence[Figure], *, as_json: bool) -> None:
 
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def figures_by_full_name(rows: Iterable[Mapping[str, Any]]) -> list[Figure]:
+    """Figures from a benchmark's JSON. The name of an indented one begins with the name of the last that is not."""
+    figures = []
+    heading = ""
+    for row in rows:
+        name = str(row["name"])
+        if not name.startswith(" "):
+            heading = name
+        full = heading if name == heading else f"{heading}: {name.strip()}"
+        known = {each.name: row[each.name] for each in fields(Figure) if each.name in row}
+        figures.append(Figure(**{**known, "name": full}))
+    return figures
+
+
+_SCALES = ((1e9, " G"), (1e6, " M"))
+
+
+def quantity(value: float, unit: str) -> str:
+    """A value to three digits with its unit, as prose has it: 2.86 M packets/s."""
+    for scale, prefix in _SCALES:
+        if abs(value) >= scale:
+            return f"{value / scale:#.3g}".rstrip(".") + f"{prefix} {unit}".rstrip()
+    return f"{_number(value)} {unit}".rstrip()

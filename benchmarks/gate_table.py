@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -145,3 +146,11 @@ def largest_difference(first: Mapping[str, Measured], second: Mapping[str, Measu
 def _rounded(value: float) -> float:
     """To six digits: more than two counts of one program have in common."""
     return float(f"{value:.6g}")
+
+
+def engine_compiler(engine_file: bytes) -> tuple[str, str]:
+    """Return the compiler that an engine's file names, with its version, and whether link-time optimisation is on."""
+    found = re.search(rb"GCC: \([^)]*\) ([\d.]+)|(clang version [\d.]+)", engine_file)
+    name = "unknown" if found is None else (found[1] or found[2]).decode()
+    # GCC's debug information names the compiler of link-time code so.
+    return f"gcc {name}" if found is not None and found[1] else name, "on" if b"GNU GIMPLE" in engine_file else "off"
