@@ -1,6 +1,6 @@
 # `make demo`, `make test` and `make sanitize` set up what they need by themselves.
 .PHONY: demo test test-all test-changed test-lint test-gate test-fast test-slow test-labs bench-gate fuzz site sanitize generated stubs setup lint
-.PHONY: format clean
+.PHONY: format clean performance
 
 PYTHON := .venv/bin/python
 # Tests start thousands of processes: modules are compiled once, also where the environment says not to keep bytecode.
@@ -78,11 +78,17 @@ format: setup
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
 
+# docs/performance.md anew, from a run of its benchmarks: half an hour, on a machine that does nothing else. WEFT_OTHER
+# names a checkout with a built engine to compare with, WEFT_HTSIM the consortium's simulator.
+performance: setup
+	$(PYTHON) benchmarks/performance.py
+
 # What is made from declarations, and kept in the repository for those who read it there. Tests compare it.
 generated: setup stubs
 	.venv/bin/weft schema --markdown >docs/scenario.md
 	.venv/bin/weft schema --results >docs/results-reference.md
 	$(PYTHON) -m weft.wire
+	$(PYTHON) benchmarks/performance.py --render
 
 # The types of the native module, from its bindings.
 stubs:

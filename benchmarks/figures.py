@@ -98,7 +98,8 @@ _SCALES = ((1e9, " G"), (1e6, " M"))
 
 def quantity(value: float, unit: str) -> str:
     """A value to three digits with its unit, as prose has it: 2.86 M packets/s."""
+    shown = "/s" if unit == "1/s" else f" {unit}" if unit else ""
     for scale, prefix in _SCALES:
         if abs(value) >= scale:
-            return f"{value / scale:#.3g}".rstrip(".") + f"{prefix} {unit}".rstrip()
-    return f"{_number(value)} {unit}".rstrip()
+            return f"{value / scale:#.3g}".rstrip(".") + prefix + shown
+    return _number(value) + shown

@@ -29,7 +29,6 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
 
 import gate_table
 from bench_peers import NoSimulatorError, simulator
@@ -88,9 +87,13 @@ class Declared:
     file: str
     arguments: str
     quick: str
-    shown: tuple[str, ...] = ("*", "*: *")
+    shown: tuple[str, ...] = ()
     label: str = ""
     find: Callable[[], str] = lambda: ""
+
+    def patterns(self) -> dict[str, re.Pattern[str]]:
+        """The patterns of `shown`, compiled."""
+        return {each: re.compile(re.escape(each).replace(r"\*", "[^:]*")) for each in self.shown}
 
     def command(self, *, quick: bool, realtime: bool = False) -> list[str]:
         """The command line. Raises LookupError if the machine lacks what the benchmark needs."""
@@ -113,7 +116,20 @@ _TRAINING = (
 _QUICK_STEP = "--pipeline 2 --data 2 --layers 2 --micro-batches 2 --shrink 16"
 
 DECLARED = {
-    "turns": Declared("bench_turns.py", "--turns 2", "--turns 1 --quick --only permutation", find=_other_checkout),
+    "turns": Declared(
+        "bench_turns.py",
+        "--turns 2",
+        "--turns 1 --quick",
+        (
+            "* hosts, swift, spray",
+            "*: processor time of the run",
+            "*: of processor time",
+            "* endpoints, * switches",
+            "*: built and programmed*",
+            "*: peak memory",
+        ),
+        find=_other_checkout,
+    ),
     "peers": Declared("bench_peers.py", "--turns 2", "--turns 1 --quick --cases incast", find=_simulator),
     "pipeline": Declared(
         "bench_pipeline.py",
@@ -208,7 +224,7 @@ PARTS = {
 
 @dataclass(frozen=True)
 class Measured:
-    """The figures that the page shows of a benchmark, under full names, or the reason why there are none."""
+    """The figures of a benchmark under full names, or the reason why there are none."""
 
     command: str
     seconds: float
@@ -242,31 +258,33 @@ class Run:
         path.write_text(json.dumps(asdict(self), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
-def shown(declared: Declared, printed: Iterable[Mapping[str, Any]]) -> tuple[Figure, ...]:
-    """Figures of the benchmark's output that its patterns name, in its order. PageError if a pattern has none."""
-    figures = figures_by_full_name(printed)
-    label = f"{declared.label}, " if declared.label else ""
-    wanted = [re.compile(re.escape(pattern).replace(r"\*", "[^:]*")) for pattern in declared.shown]
-    for pattern, each in zip(declared.shown, wanted, strict=True):
-        if declared.shown != Declared.shown and not any(each.fullmatch(figure.name) for figure in figures):
+def shown(declared: Declared, figures: Sequence[Figure]) -> list[Figure]:
+    """Figures that the benchmark's patterns name, in its order, labelled. PageError if a pattern has none."""
+    wanted = declared.patterns()
+    for pattern, each in wanted.items():
+        if not any(each.fullmatch(figure.name) for figure in figures):
             names = "; ".join(figure.name for figure in figures)
             raise PageError(f"{declared.file} printed no figure {pattern!r} (it printed: {names})")
-    found = [figure for figure in figures if any(each.fullmatch(figure.name) for each in wanted)]
-    if not found:
+    if not figures:
         raise PageError(f"{declared.file} printed no figures")
-    return tuple(
-        replace(
-            figure,
-            name=f"{label}{figure.name}",
-            value=_rounded(figure.value),
-            ratio=None if figure.ratio is None else _rounded(figure.ratio),
-        )
-        for figure in found
+    label = f"{declared.label}, " if declared.label else ""
+    return [
+        replace(figure, name=f"{label}{figure.name}")
+        for figure in figures
+        if not wanted or any(each.fullmatch(figure.name) for each in wanted.values())
+    ]
+
+
+def _kept(figure: Figure) -> Figure:
+    """A figure to four digits, so that a run's file does not pretend to more."""
+    return replace(
+        figure,
+        value=_rounded(figure.value),
+        ratio=None if figure.ratio is None else _rounded(figure.ratio),
     )
 
 
 def _rounded(value: float) -> float:
-    """To four digits, so that a run's file does not pretend to more."""
     return float(f"{value:.4g}")
 
 
@@ -288,7 +306,8 @@ def run_one(declared: Declared, *, quick: bool, realtime: bool = False) -> Measu
     )
     if done.returncode:
         raise RuntimeError(f"{shlex.join(command)}: exit code {done.returncode}\n{done.stderr}")
-    figures = shown(declared, json.loads(done.stdout)["figures"])
+    figures = tuple(map(_kept, figures_by_full_name(json.loads(done.stdout)["figures"])))
+    shown(declared, figures)  # a pattern without a figure is found now, not after the run
     # The page is the same wherever checkouts lie.
     printed = shlex.join([word if not word.startswith("/") else "OTHER" for word in command])
     return Measured(printed, round(time.monotonic() - began_s, 1), figures)
@@ -394,7 +413,7 @@ def _tables(run_: Run, names: Sequence[str]) -> str:
         if name not in DECLARED:
             raise PageError(f"{TEMPLATE.name}: no benchmark {name!r} (valid: {', '.join(DECLARED)})")
     found = {name: run_.measured.get(name) for name in names}
-    figures = [figure for each in found.values() if each is not None for figure in each.figures]
+    figures = [figure for name in names if name in run_.measured for figure in _shown_of(run_, name)]
     lines = [_figure_table(figures)] if figures else []
     for name, each in found.items():
         if each is None:
@@ -402,6 +421,11 @@ def _tables(run_: Run, names: Sequence[str]) -> str:
         elif each.missing:
             lines.append(f"Not measured in this run: {each.missing}.")
     return "\n\n".join(lines)
+
+
+def _shown_of(run_: Run, name: str) -> list[Figure]:
+    each = run_.measured[name]
+    return [] if each.missing else shown(DECLARED[name], each.figures)
 
 
 def _figure_table(figures: Sequence[Figure]) -> str:
@@ -436,14 +460,9 @@ def _goal(figure: Figure) -> str:
 def _goals(run_: Run) -> str:
     """All figures that have a goal."""
     rows = [
-        (
-            name,
-            figure.name,
-            quantity(figure.value, figure.unit) if figure.ratio is None else f"{figure.ratio:.3g} ×",
-            _goal(figure),
-        )
-        for name, each in run_.measured.items()
-        for figure in each.figures
+        (name, figure.name, _ratio(figure) or quantity(figure.value, figure.unit), _goal(figure))
+        for name in run_.measured
+        for figure in _shown_of(run_, name)
         if figure.goal is not None
     ]
     return _grid(("benchmark", "figure", "measured", "goal"), rows)
@@ -488,7 +507,7 @@ def _parts(table: gate_table.Table) -> str:
 
 def _grid(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     lines = [headings, ["---"] * len(headings), *rows]
-    return "\n".join(f"| {' | '.join(line)} |".replace("|  |", "| |") for line in lines)
+    return "\n".join("|" + "".join(f" {cell} |" if cell else " |" for cell in line) for line in lines)
 
 
 def write_page(folder: Path = ROOT) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import performance
 import pytest
 
 from weft.paths import ROOT
@@ -15,53 +16,41 @@ from weft.paths import ROOT
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 SMALL = {
     "bench_aggregation_goodput.py": "--size 256KiB --rates 100 --lanes 64",
-    "bench_aggregation_switch.py": "--lanes 64 --packets 2000",
     "bench_dragonfly.py": "--hosts 72 --loads 0.1 --patterns uniform adversarial --duration-us 2 --plot p.svg",
     "bench_fast_forward.py": "--shapes data",
     "bench_flaps.py": "--flaps 3",
     "bench_float_errors.py": "",
     "bench_flowlets.py": "--hosts 16 --burst 9000 --bursts 2",
-    "bench_hops.py": "--leaves 4 --rounds 1 --workers 1",
-    "bench_hosts.py": "--queue-pairs 2 --megabytes 2",
     "bench_in_network.py": "sizes --ranks 4 --sizes 1024 --picture p.svg",
     "bench_link_watch.py": "--healthy 2 --lossy 1",
     "bench_load_balancing.py": "--bytes 20000 --modes flow flowlet",
     "bench_mpi.py": "--leaves 2 --hosts-per-leaf 2 --kib 8 --repetitions 1",
     "bench_mpi_over_tcp.py": "--sizes 4096 --repetitions 1",
     "bench_packet_hops.py": "--ranks 4",
-    "bench_permutation.py": "--hosts 16 --bytes 20000 --rounds 1",
-    "bench_pipeline.py": "--packets 2000",
     "bench_planes.py": "--planes 2 --leaves 2 --hosts-per-leaf 2 --mib 1 --picture p.svg",
     "bench_rails.py": "--fabrics rail-only --patterns moe_dispatch",
-    "bench_scale.py": "--fabric '{k: 4}' --bytes 4096 --workers 1",
-    "bench_schedules.py": "--ranks 64 --bytes 16384",
     "bench_shared_spines.py": "--jobs 2 --size 8192 --picture p.svg",
-    "bench_start.py": "--repetitions 1",
-    "bench_switch.py": "--bytes 128 --seconds 0.05",
-    "bench_tables.py": "",
     "bench_tcp_linux.py": "--duration 3",
     "bench_torus.py": "--shape 3 3 --bytes 65536",
-    "bench_traces.py": "--nodes 2000",
-    "bench_turns.py": f"{shlex.quote(str(ROOT))} --turns 1 --quick --only permutation",
-    "bench_training_job.py": "--pipeline 2 --data 2 --layers 2 --micro-batches 2 --shrink 16",
-    "bench_websearch.py": "--duration-us 20",
 }
 """Arguments with which a run takes seconds."""
 ELSEWHERE = {
     "bench_gate.py": "test_gate.py",
-    "bench_peers.py": "test_peers.py",
     "bench_training_shapes.py": "test_training_shapes.py",
+    **{declared.file: "test_performance.py" for declared in performance.DECLARED.values()},
 }
-"""Benchmarks without a size that takes seconds, or that need a stand-in, and the tests that run their parts."""
+"""Benchmarks without a size that takes seconds, and the tests that run their parts; those of the performance page."""
 
 
 def test_every_benchmark_has_a_small_run() -> None:
     assert sorted([*SMALL, *ELSEWHERE]) == [path.name for path in BENCHMARKS]
     folder = Path(__file__).parent
-    assert all(Path(name).stem in (folder / test).read_text(encoding="utf-8") for name, test in ELSEWHERE.items())
+    declared = {each.file for each in performance.DECLARED.values()}
+    for name, test in ELSEWHERE.items():
+        assert name in declared or Path(name).stem in (folder / test).read_text(encoding="utf-8")
 
 
-REAL_CLOCK = ("bench_mpi_over_tcp.py", "bench_switch.py", "bench_tcp_linux.py")
+REAL_CLOCK = ("bench_mpi_over_tcp.py", "bench_tcp_linux.py")
 """Those that make network namespaces or a lab of Mininet."""
 
 

@@ -13,7 +13,7 @@ from weft.paths import ROOT
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
-PAGE = ROOT / "docs" / "performance.md"
+PAGE = ROOT / "docs" / "dcqcn.md"
 MS = 10**9
 RATE_BPS = 40e9
 KMIN_BYTES, KMAX_BYTES = 5_000, 200_000
