@@ -24,7 +24,7 @@ from weft.system.shipped_labs import LAB_PREFIX, lab_file
 from weft.system.streams import printable, usable_streams
 
 _LAYOUT = "\n\t"
-_YOUNG_OBJECTS = 50_000
+_YOUNG_OBJECTS = 200_000
 """Containers that a command creates between two searches for garbage; Python's default is 700."""
 
 
