@@ -373,8 +373,8 @@ class Host:
         """Sum over all queue pairs since the counters were zero, including removed ones."""
         totals = Counter(self._closed_totals)
         opened = (queue_pair.stats() for queue_pair in self._opened)
-        for counters in (*connections, *opened, *(generator.counters() for generator in self._generators)):
-            totals.update(_totals_of(counters))
+        every = [*connections, *opened, *(generator.counters() for generator in self._generators)]
+        totals.update({name: sum(counters[name] for counters in every) for name in _QUEUE_PAIR_TOTALS})
         totals.update(self.reductions.totals())
         return {name: totals[name] for name in _TOTALS}
 

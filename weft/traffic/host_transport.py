@@ -46,6 +46,7 @@ class HostTransport:
     def __init__(self, config: HostConfig) -> None:
         self._config = config
         self._settings = config.transport
+        self._options_of_class: dict[tuple[int, int], RcOptions] = {}
 
     def least_timeout_ps(self, nic: NicConfig) -> int:
         """Return the least retransmission timeout: above the path's round trip and the host's jitter."""
@@ -69,6 +70,14 @@ class HostTransport:
             "segment_message_bytes": self._config.segments.message_bytes,
         }
 
+    def _kept_options(self, nic: NicConfig, settings: TransportSettings, traffic_class: int) -> RcOptions:
+        """Return `options`. A host with thousands of queue pairs has few different round trips and classes."""
+        key = nic.base_round_trip_ps, traffic_class
+        kept = self._options_of_class.get(key)
+        if kept is None:
+            kept = self._options_of_class[key] = self.options(nic, settings, traffic_class)
+        return kept
+
     def make_queue_pair(
         self,
         rnic: _core.Nic,
@@ -87,7 +96,7 @@ class HostTransport:
         number = connection.queue_pair
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
         chosen: RcOptions = {
-            **self.options(nic, transport, connection.traffic_class),
+            **self._kept_options(nic, transport, connection.traffic_class),
             "initial_psn": connection.initial_psn,
             "remote_initial_psn": connection.remote_initial_psn,
             "telemetry": connection.telemetry,
