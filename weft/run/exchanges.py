@@ -159,14 +159,16 @@ class Exchanges:
                 did not end in time.
         """
         check_timeout(timeout_s)
-        if self.hosts.repeated is not None:
-            self.hosts.repeated.begin(reason_against(tasks))
         reducing = [group for task in tasks for group in task.reducing]
         before: HostTotals | None = None
         while True:
             try:
                 ready = self.begin(draw, reducing)  # a host may be lost here, too
                 before = before or ready
+                if self.hosts.repeated is not None:
+                    ranks = range(self._lab.fabric.rank_count)
+                    has_moved = any(self.hosts.host_of(rank) != rank for rank in ranks)
+                    self.hosts.repeated.begin(reason_against(tasks, has_moved=has_moved))
                 ended = self._run_once(tasks, timeout_s)
                 break
             except (RunError, CheckFailedError) as error:

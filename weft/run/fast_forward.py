@@ -9,11 +9,14 @@ from weft.run.task import Task
 from weft.traffic.jobs.operations import Kind
 
 
-def reason_against(tasks: Sequence[Task[Any]]) -> str:
+def reason_against(tasks: Sequence[Task[Any]], *, has_moved: bool) -> str:
     """Return why none of a run's operations may be repeated; "" if they may.
 
-    Only what is noted can be kept from being repeated at the wrong time: collectives and messages of jobs.
+    Only what is noted can be kept from being repeated at the wrong time: collectives and messages of jobs. With
+    `has_moved`, a spare has the rank of another host, so that ranks are not where the groups have them.
     """
+    if has_moved:
+        return "in which a spare has another host's rank"
     for task in tasks:
         if task.job is None:
             return f"of {task.name}, which is no job"
