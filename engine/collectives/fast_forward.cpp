@@ -42,6 +42,11 @@ void FastForward::set_rank(uint32_t rank, Engine& engine, ScheduleExecutor& exec
   ranks_[rank] = {.engine = &engine, .executor = &executor, .log = log.get()};
 }
 
+uint32_t FastForward::add_port(uint64_t rate_bps) {
+  ports_.push_back({.rate_bps = rate_bps, .visits = {}});
+  return static_cast<uint32_t>(ports_.size() - 1);
+}
+
 uint32_t FastForward::add_group(FastForwardGroup what) {
   if (what.ranks.empty() || (what.is_message && what.ranks.size() != 2)) {
     throw std::invalid_argument("a group of " + std::to_string(what.ranks.size()) +
@@ -51,8 +56,10 @@ uint32_t FastForward::add_group(FastForwardGroup what) {
     throw std::invalid_argument("ports of " + std::to_string(what.ports.size()) +
                                 " places (valid: " + std::to_string(what.ranks.size()) + ")");
   }
-  for (const std::vector<uint32_t>& of_place : what.ports) {
-    for (const uint32_t port : of_place) ports_.resize(std::max<size_t>(ports_.size(), port + 1));
+  for (const std::vector<PortUse>& of_place : what.ports) {
+    for (const PortUse& use : of_place) {
+      if (use.port >= ports_.size()) throw std::invalid_argument("no port " + std::to_string(use.port));
+    }
   }
   for (const uint32_t rank : what.ranks) {
     if (rank >= ranks_.size() || ranks_[rank].executor == nullptr)
@@ -65,6 +72,11 @@ uint32_t FastForward::add_group(FastForwardGroup what) {
   group->what = std::move(what);
   groups_.push_back(std::move(group));
   return number;
+}
+
+void FastForward::set_latency(uint32_t group, uint64_t variant, TimePs latency_ps) {
+  if (group >= groups_.size()) throw std::invalid_argument("no group " + std::to_string(group));
+  groups_[group]->latencies_ps[variant] = latency_ps;
 }
 
 void FastForward::forget() {
@@ -85,10 +97,16 @@ bool FastForward::Group::is_repeated(uint64_t variant, uint32_t number) const {
   return false;
 }
 
-void FastForward::Group::change(uint64_t variant, bool repeats) {
+bool FastForward::Group::is_sampling(uint64_t variant) const {
+  const auto plan = std::ranges::find(plans, variant, &Plan::variant);
+  return plan != plans.end() && plan->is_sampling;
+}
+
+void FastForward::Group::change(uint64_t variant, bool repeats, bool is_sampling) {
   const uint32_t from = std::ranges::max(next_numbers);
   auto plan = std::ranges::find(plans, variant, &Plan::variant);
-  if (plan == plans.end()) plan = plans.insert(plans.end(), Plan{variant, {}});
+  if (plan == plans.end()) plan = plans.insert(plans.end(), Plan{.variant = variant, .changes = {}});
+  plan->is_sampling = is_sampling;
   auto& changes = plan->changes;
   if (!changes.empty() && changes.back().first == from)
     changes.back().second = repeats;
@@ -119,10 +137,15 @@ bool FastForward::begin(const OperationPlace& at, uint64_t run, uint32_t step) {
   return is_repeated;
 }
 
-// Whether an operation is at one of its ports, as of the last window.
+// Whether operations at one of its ports leave it too little, as of the last window.
 bool FastForward::is_busy(const Group& group) const {
-  return std::ranges::any_of(group.what.ports, [this](const std::vector<uint32_t>& of_place) {
-    return std::ranges::any_of(of_place, [this](uint32_t port) { return !ports_[port].empty(); });
+  return std::ranges::any_of(group.what.ports, [this](const std::vector<PortUse>& of_place) {
+    return std::ranges::any_of(of_place, [this](const PortUse& use) {
+      const Port& port = ports_[use.port];
+      uint64_t rate_bps = use.rate_bps;
+      for (const Visit& visit : port.visits) rate_bps += visit.rate_bps;
+      return !port.visits.empty() && rate_bps > port.rate_bps;
+    });
   });
 }
 
@@ -178,6 +201,10 @@ void FastForward::take_begun(Note& note) {
     instance.variant = note.at.variant;
     instance.mode = note.is_repeated ? Mode::kRepeated : Mode::kPackets;
     instance.parts.resize(group.what.ranks.size());
+    // The next one may begin before this one has been compared.
+    const bool is_sample =
+        group.is_sampling(instance.variant) && !group.is_repeated(instance.variant, instance.number);
+    if (is_sample && instance.mode == Mode::kPackets) group.change(instance.variant, true);
   }
   Part& part = instance.parts[note.at.place];
   part.begun_ps = note.time_ps;
@@ -235,23 +262,33 @@ bool FastForward::is_under_way(const Instance& instance, uint32_t place) {
 }
 
 void FastForward::occupy(Instance& instance, uint32_t place) {
-  for (const uint32_t number : groups_[instance.group]->what.ports[place]) {
-    std::vector<Instance*>& port = ports_[number];
-    for (Instance* other : port) {
-      if (other == &instance) continue;
-      // The group's operation before this one goes on at other ranks only: that is no conflict but the usual
-      // way from one to the next.
-      if (other->group == instance.group && !is_under_way(*other, place)) continue;
-      meet(*other, instance);
+  // The group's operation before this one may go on at other ranks only: that is no conflict but the usual
+  // way from one to the next.
+  const auto is_past = [&](const Instance& other) {
+    return &other != &instance && other.group == instance.group && !is_under_way(other, place);
+  };
+  for (const PortUse& use : groups_[instance.group]->what.ports[place]) {
+    Port& port = ports_[use.port];
+    uint64_t rate_bps = use.rate_bps;
+    for (const Visit& visit : port.visits) {
+      if (!is_past(*visit.instance)) rate_bps += visit.rate_bps;
     }
-    port.push_back(&instance);
+    if (rate_bps > port.rate_bps) {
+      for (const Visit& visit : port.visits) {
+        if (visit.instance != &instance && !is_past(*visit.instance)) meet(*visit.instance, instance);
+      }
+    }
+    port.visits.push_back({&instance, use.rate_bps});
   }
 }
 
 void FastForward::vacate(Instance& instance, uint32_t place) {
-  for (const uint32_t number : groups_[instance.group]->what.ports[place]) {
-    std::vector<Instance*>& port = ports_[number];
-    if (const auto found = std::ranges::find(port, &instance); found != port.end()) port.erase(found);
+  for (const PortUse& use : groups_[instance.group]->what.ports[place]) {
+    std::vector<Visit>& visits = ports_[use.port].visits;
+    const auto found = std::ranges::find_if(visits, [&](const Visit& visit) {
+      return visit.instance == &instance && visit.rate_bps == use.rate_bps;
+    });
+    if (found != visits.end()) visits.erase(found);
   }
 }
 
@@ -315,13 +352,15 @@ void FastForward::end_at(Instance& instance, uint32_t place) {
 
 // Goes on with packets: what is left of it, if all have begun and it has been under way.
 void FastForward::resume(Instance& instance) {
-  const Group& group = *groups_[instance.group];
+  Group& group = *groups_[instance.group];
   instance.share = kWholeShare;
   if (instance.epoch != 0) {
     if (instance.ended > 0) return;  // ranks that have done their part cannot go on with the others
     const Kind& kind = kind_of(instance);
-    // Its last bytes take as long again to arrive and to be acknowledged, so less time is left for all bytes.
-    const TimePs whole_ps = std::max<TimePs>(1, std::ranges::max(kind.took_ps) - group.what.latency_ps);
+    // What is left takes all latencies once more, so less time is left for its bytes.
+    const auto known = group.latencies_ps.find(instance.variant);
+    const TimePs latency_ps = known != group.latencies_ps.end() ? known->second : group.what.latency_ps;
+    const TimePs whole_ps = std::max<TimePs>(1, std::ranges::max(kind.took_ps) - latency_ps);
     const TimePs left_ps = instance.last_begun_ps + whole_ps - partitions_.now();
     const double left = static_cast<double>(left_ps) / static_cast<double>(whole_ps);
     if (left < kLeastLeft || left_ps < kLeastWindows * partitions_.window_ps()) return;
@@ -330,6 +369,10 @@ void FastForward::resume(Instance& instance) {
   instance.epoch = 0;
   instance.mode = Mode::kResumed;
   ++counts_.resumed;
+  // Where two begin together they probably will again: the next is repeated once one of the group has run
+  // alone.
+  if (partitions_.now() - instance.last_begun_ps <= kLeastWindows * partitions_.window_ps())
+    group.change(instance.variant, false);
   for (uint32_t place = 0; place < instance.parts.size(); ++place) {
     if (instance.parts[place].begun_ps != kNever && !(group.what.is_message && place == kReceiver))
       resume_at(instance, place);
@@ -352,7 +395,7 @@ void FastForward::finish(Instance& instance) {
     Kind& kind = kind_of(instance);
     if (++kind.repeated >= kind.next_sample) {
       kind.next_sample *= 2;
-      group.change(instance.variant, false);
+      group.change(instance.variant, false, true);
     }
   } else if (instance.mode == Mode::kPackets) {
     if (instance.is_disturbed)
@@ -406,7 +449,7 @@ void FastForward::compare(const Instance& instance) {
   if (is_ready != kind.is_ready)
     set_ready(key, is_ready);
   else if (is_ready)
-    groups_[instance.group]->change(instance.variant, true);  // it was a sample
+    groups_[instance.group]->change(instance.variant, true);  // the one before had met another
 }
 
 void FastForward::set_ready(const KindKey& key, bool repeats) {

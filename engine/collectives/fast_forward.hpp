@@ -18,10 +18,16 @@ namespace weft {
 
 class ScheduleExecutor;
 
+// A port that a rank's traffic takes, by number, and at which rate at most.
+struct PortUse {
+  uint32_t port = 0;
+  uint64_t rate_bps = 0;
+};
+
 // The ranks of operations: the members of a collective's group, or the sender and the receiver of messages.
 struct FastForwardGroup {
   std::vector<uint32_t> ranks;
-  std::vector<std::vector<uint32_t>> ports{};  // by place: what its traffic may share with others, by number
+  std::vector<std::vector<PortUse>> ports{};  // by place
   uint32_t alike = 0;     // in groups of the same number an operation of the same variant takes as long
   TimePs latency_ps = 0;  // the part of its time that does not depend on its bytes
   bool is_message = false;
@@ -51,10 +57,11 @@ struct FastForwardCounts {
   OperationTraffic skipped{};
 };
 
-// An operation has run alone if no other one was at one of its ports meanwhile. Two such runs that follow one
-// that took as long, within the tolerance, at every rank, show that operations of this variant in groups that
-// are alike may be repeated: their ends come as long after the last begin as before. In between some run
-// with packets again, to be compared: after 4, 8, 16, ... repetitions. One that deviates ends the repetition.
+// An operation has run alone if others left it enough of each of its ports meanwhile: if the rates of all
+// that were there came to no more than the port's. Two such runs that follow one that took as long, within
+// the tolerance, at every rank, show that operations of this variant in groups that are alike may be
+// repeated: their ends come as long after the last begin as before. In between some run with packets again,
+// to be compared: after 4, 8, 16, ... repetitions. One that deviates ends the repetition.
 //
 // A repeated operation that meets another one at a port sends the rest of its bytes in packets.
 //
@@ -71,9 +78,15 @@ class FastForward {
   // Outside of runs. The executor, of an endpoint's rank, outlives the next run. Throws
   // std::invalid_argument for an engine that is no partition of the run.
   void set_rank(uint32_t rank, Engine& engine, ScheduleExecutor& executor);
-  // Throws std::invalid_argument for a rank that is not known, no ranks, and ports of more or fewer places.
+  // A port of this rate; returns its number.
+  uint32_t add_port(uint64_t rate_bps);
+  // Throws std::invalid_argument for ranks and ports that are not known, no ranks, and ports of more or fewer
+  // places.
   uint32_t add_group(FastForwardGroup group);
-  // Forgets groups and what has been found out, for another run; counts go on.
+  // The part of the time of a group's operations of a variant that does not depend on their bytes, in place
+  // of the group's. Throws std::invalid_argument for a group that is not known.
+  void set_latency(uint32_t group, uint64_t variant, TimePs latency_ps);
+  // Forgets ports, groups and what has been found out, for another run; counts go on.
   void forget();
   const FastForwardCounts& counts() const { return counts_; }
 
@@ -103,13 +116,16 @@ class FastForward {
   struct Plan {
     uint64_t variant;
     std::vector<std::pair<uint32_t, bool>> changes;
+    bool is_sampling = false;  // the next one has packets, and those after it are repeated
   };
   struct Group {
     FastForwardGroup what;
     std::vector<uint32_t> next_numbers;  // by place: above all that have begun
     std::vector<Plan> plans;
+    std::unordered_map<uint64_t, TimePs> latencies_ps;  // by variant
     bool is_repeated(uint64_t variant, uint32_t number) const;
-    void change(uint64_t variant, bool repeats);
+    void change(uint64_t variant, bool repeats, bool is_sampling = false);
+    bool is_sampling(uint64_t variant) const;
   };
 
   enum class Mode : uint8_t { kPackets, kRepeated, kResumed };
@@ -134,6 +150,14 @@ class FastForward {
     uint64_t epoch = 0;  // of its ends
     TimePs last_begun_ps = 0;
     std::vector<Part> parts;
+  };
+  struct Visit {
+    Instance* instance;
+    uint64_t rate_bps;
+  };
+  struct Port {
+    uint64_t rate_bps;
+    std::vector<Visit> visits;
   };
   enum class What : uint8_t { kBegun, kEnded, kArrived };
   struct Note {
@@ -185,7 +209,7 @@ class FastForward {
   std::vector<Rank> ranks_;
   std::map<Engine*, std::unique_ptr<Log>> logs_;
   std::vector<std::unique_ptr<Group>> groups_;
-  std::vector<std::vector<Instance*>> ports_;                  // what is there
+  std::vector<Port> ports_;
   std::unordered_map<uint32_t, std::vector<uint32_t>> alike_;  // groups
   std::map<KindKey, Kind> kinds_;
   std::unordered_map<InstanceKey, Instance> instances_;

@@ -73,12 +73,25 @@ Ranks are the numbers of executors. Raises ValueError for a tolerance that is no
           "rank"_a, "engine"_a, "executor"_a,
           "Make a rank's executor known. Raises ValueError for an engine of another run.")
       .def(
-          "add_group",
-          [](PythonFastForward& self, std::vector<uint32_t> ranks, std::vector<std::vector<uint32_t>> ports,
-             uint32_t alike, TimePs latency_ps, bool is_message, bool may_repeat) {
+          "add_port",
+          [](PythonFastForward& self, uint64_t rate_bps) {
             PartitionsGuard guard(self.partitions);
+            return self.add_port(rate_bps);
+          },
+          "rate_bps"_a, "Add a port, or something else that operations share; returns its number.")
+      .def(
+          "add_group",
+          [](PythonFastForward& self, std::vector<uint32_t> ranks,
+             const std::vector<std::vector<std::pair<uint32_t, uint64_t>>>& ports, uint32_t alike,
+             TimePs latency_ps, bool is_message, bool may_repeat) {
+            PartitionsGuard guard(self.partitions);
+            std::vector<std::vector<PortUse>> uses;
+            for (const auto& of_place : ports) {
+              uses.emplace_back();
+              for (const auto& [port, rate_bps] : of_place) uses.back().push_back({port, rate_bps});
+            }
             return self.add_group({.ranks = std::move(ranks),
-                                   .ports = std::move(ports),
+                                   .ports = std::move(uses),
                                    .alike = alike,
                                    .latency_ps = latency_ps,
                                    .is_message = is_message,
@@ -87,16 +100,28 @@ Ranks are the numbers of executors. Raises ValueError for a tolerance that is no
           "ranks"_a, py::kw_only(), "ports"_a, "alike"_a, "latency_ps"_a, "is_message"_a, "may_repeat"_a,
           R"doc(Add the ranks of collectives, or the sender and the receiver of messages; returns the group's number.
 
-`ports` are, for each of the ranks, numbers of what its traffic may share with others. In groups with the same
-number `alike` an operation of the same variant takes as long; `latency_ps` of that does not depend on its
-bytes. Raises ValueError for a rank that is not known.)doc")
+`ports` are, for each of the ranks, the ports that its traffic takes, each with its highest rate there in bit/s.
+Operations disturb each other at a port if their rates together exceed its rate. In groups with the same number
+`alike` an operation of the same variant takes as long; `latency_ps` of that does not depend on its bytes.
+
+Raises ValueError for a rank or a port that is not known.)doc")
+      .def(
+          "set_latency",
+          [](PythonFastForward& self, uint32_t group, uint64_t variant, TimePs latency_ps) {
+            PartitionsGuard guard(self.partitions);
+            self.set_latency(group, variant, latency_ps);
+          },
+          "group"_a, "variant"_a, "latency_ps"_a,
+          R"doc(Say which part of the time of a group's operations of a variant does not depend on their bytes.
+
+Raises ValueError for a group that is not known.)doc")
       .def(
           "forget",
           [](PythonFastForward& self) {
             PartitionsGuard guard(self.partitions);
             self.forget();
           },
-          "Forget all groups and what was found out, between runs.")
+          "Forget all ports and groups and what was found out, between runs.")
       .def_property_readonly("counts", &counts_dict);
 }
 

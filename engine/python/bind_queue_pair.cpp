@@ -87,6 +87,14 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
           }};
 }
 
+py::bytes frame_of(const RcQueuePair& queue_pair) {
+  roce::RoceHeaders headers = data_headers(queue_pair.config());
+  headers.bth.opcode = roce::Opcode::kRcWriteMiddle;
+  std::vector<uint8_t> frame(roce::frame_bytes(headers, 0));
+  roce::write_frame(headers, nullptr, 0, frame.data());
+  return {reinterpret_cast<const char*>(frame.data()), frame.size()};
+}
+
 Record<"RcStats"> rc_stats(const RcQueuePair& queue_pair) {
   PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
   py::dict stats = statistics_dict(queue_pair.counters());
@@ -272,6 +280,7 @@ Completes as "fetch_add".)doc")
       .def_property_readonly("last_telemetry", &last_telemetry,
                              "The INT stack that the newest acknowledgement echoed.")
       .def("stats", &rc_stats)
+      .def_property_readonly("frame", &frame_of, "A frame that goes the way of its data, without a payload.")
       .def(
           "observe",
           [](RcQueuePair& queue_pair, int32_t source, int32_t destination, int32_t plane, bool messages,

@@ -72,6 +72,23 @@ void bind_switch_packets(SwitchClass& cls) {
           },
           py::arg("port"), py::arg("data"), "Run a packet through both pipelines at once; what leaves.")
       .def(
+          "would_send",
+          [](Switch& self, const std::vector<std::pair<uint32_t, py::bytes>>& packets) {
+            PythonGuard guard(self.engine());
+            std::vector<Switch::Input> inputs;
+            for (const auto& [port, bytes] : packets) inputs.push_back({port, view_of(bytes)});
+            Typed<"list[list[tuple[int, bytes]]]", py::list> result;
+            for (const std::vector<Switch::Output>& outputs : self.would_send(inputs)) {
+              py::list of_packet;
+              for (const Switch::Output& output : outputs)
+                of_packet.append(py::make_tuple(output.port, to_bytes(output.bytes)));
+              result.append(of_packet);
+            }
+            return result;
+          },
+          py::arg("packets"),
+          "What would leave for each of the packets, each a port and bytes; they count nowhere.")
+      .def(
           "process_repeatedly",
           [](Switch& self, const std::vector<std::pair<uint32_t, py::bytes>>& packets, uint64_t count) {
             if (packets.empty()) throw std::invalid_argument("no packets");

@@ -106,13 +106,9 @@ void SwitchObjects::replace_code(std::shared_ptr<const SwitchProgram> program) {
 // Calls visit(const ActionData&) for what entries, default entries and members do.
 template <typename Visit>
 void SwitchObjects::for_each_action(const Visit& visit) const {
-  for (size_t i = 0; i < tables_.size(); ++i) {
-    if (default_entries_[i]->action != nullptr) visit(*default_entries_[i]->action);
-    if (tables_[i] != nullptr)
-      tables_[i]->for_each([&visit](const TableEntry& entry) {
-        if (entry.action != nullptr) visit(*entry.action);
-      });
-  }
+  for_each_entry([&visit](const TableEntry& entry) {
+    if (entry.action != nullptr) visit(*entry.action);
+  });
   for (const auto& profile : action_profiles_)
     for (const auto& [id, member] : profile->members()) visit(*member.action);
 }

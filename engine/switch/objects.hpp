@@ -40,6 +40,15 @@ class SwitchObjects : public InCacheLines {
   // obviously has not. State and tables stay as they are.
   void replace_code(std::shared_ptr<const SwitchProgram> program);
 
+  // Calls visit(TableEntry&) for every entry of every table, and for each table's default entry.
+  template <typename Visit>
+  void for_each_entry(const Visit& visit) const {
+    for (size_t i = 0; i < tables_.size(); ++i) {
+      visit(*default_entries_[i]);
+      if (tables_[i] != nullptr) tables_[i]->for_each(visit);
+    }
+  }
+
   // Takes what is in the tables into account.
   void add_to(CommonContents& common) const;
   // Goes on with code that takes contents for granted, for the same program; the general code comes back with

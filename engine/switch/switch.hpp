@@ -98,6 +98,9 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
     std::span<const uint8_t> bytes;
   };
   uint64_t process_repeatedly(std::span<const Input> packets, uint64_t count);
+  // What would leave if these packets came, for each of them: as process(), but counters, registers and
+  // random numbers are as before afterwards.
+  std::vector<std::vector<Output>> would_send(std::span<const Input> packets);
 
   ReplicationEngine& replication() { return replication_; }
   StreamEventQueue& events() { return events_; }

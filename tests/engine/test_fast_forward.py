@@ -26,20 +26,35 @@ def test_ranks_are_of_the_same_run() -> None:
         fast_forward.set_rank(0, engine, executor)
 
 
+RATE_BPS = 10**11
+
+
 def test_a_group_has_known_ranks_with_ports() -> None:
     _, engine, executor, fast_forward = a_run()
     fast_forward.set_rank(0, engine, executor)
+
+    def add(ranks: list[int], ports: list[list[tuple[int, int]]], *, is_message: bool = False) -> int:
+        return fast_forward.add_group(ranks, ports=ports, alike=0, latency_ps=0, is_message=is_message, may_repeat=True)
+
+    assert [fast_forward.add_port(RATE_BPS) for _ in range(2)] == [0, 1]
+    own = [(0, RATE_BPS)]
     with pytest.raises(ValueError, match="no rank 1"):
-        fast_forward.add_group([0, 1], ports=[[0], [1]], alike=0, latency_ps=0, is_message=False, may_repeat=True)
+        add([0, 1], [own, [(1, RATE_BPS)]])
     with pytest.raises(ValueError, match="ports of 0 places"):
-        fast_forward.add_group([0], ports=[], alike=0, latency_ps=0, is_message=False, may_repeat=True)
+        add([0], [])
+    with pytest.raises(ValueError, match="no port 2"):
+        add([0], [[(2, RATE_BPS)]])
     with pytest.raises(ValueError, match="valid: 1 or more; 2 of messages"):
-        fast_forward.add_group([0], ports=[[0]], alike=0, latency_ps=0, is_message=True, may_repeat=True)
-    first = fast_forward.add_group([0], ports=[[0]], alike=0, latency_ps=0, is_message=False, may_repeat=True)
-    second = fast_forward.add_group([0], ports=[[0]], alike=0, latency_ps=0, is_message=False, may_repeat=True)
-    assert (first, second) == (0, 1)
+        add([0], [own], is_message=True)
+    assert [add([0], [own]) for _ in range(2)] == [0, 1]
+    fast_forward.set_latency(1, 5, 100)
+    with pytest.raises(ValueError, match="no group 2"):
+        fast_forward.set_latency(2, 5, 100)
     fast_forward.forget()
-    assert fast_forward.add_group([0], ports=[[0]], alike=0, latency_ps=0, is_message=False, may_repeat=True) == 0
+    with pytest.raises(ValueError, match="no port 0"):
+        add([0], [own])
+    fast_forward.add_port(RATE_BPS)
+    assert add([0], [own]) == 0
 
 
 def test_nothing_is_counted_before_a_run() -> None:

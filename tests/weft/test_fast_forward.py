@@ -16,9 +16,10 @@ from weft.results.fast_forward import FastForwardResult
 from weft.results.run_result import RunResult
 from weft.run.jobs import JobRun, PlacedJob
 from weft.run.runner import run_scenario
-from weft.scenario import FidelitySection, TransportSection, parse_scenario
+from weft.scenario import FidelitySection, RoutingSection, TransportSection, parse_scenario
 from weft.topologies import FabricSpec
 from weft.topologies.scale_up import with_scale_up
+from weft.topologies.spares import with_spares
 from weft.traffic.jobs import CollectiveCall, Group, Job, Operations, OperationsBuilder, RankPart
 from weft.traffic.jobs.operations import Kind
 
@@ -28,14 +29,14 @@ TOLERANCE = 0.01
 MOST_OF_RUN, MOST_OF_OPERATION = 0.01, 0.03
 
 
-def fabric_of(hosts_per_leaf: int = 4, leaves: int = 2) -> FabricSpec:
+def fabric_of(hosts_per_leaf: int = 4, leaves: int = 2, oversubscription: float = 1.0) -> FabricSpec:
     return topologies.leaf_spine(
         planes=1,
         leaves=leaves,
         spines=4,
         hosts_per_leaf=hosts_per_leaf,
         host_rate_bps=100e9,
-        oversubscription=1.0,
+        oversubscription=oversubscription,
     )
 
 
@@ -178,23 +179,59 @@ def test_what_meets_another_operation_at_a_port_goes_on_with_packets() -> None:
     assert worst_operation(packets.runs[0], repeated.runs[0]) <= MOST_OF_OPERATION
 
 
-def test_messages_between_leaves_that_always_meet_are_not_repeated() -> None:
-    """A permutation: the paths of some share links, so they take longer than alone."""
+def permutation_between_leaves(count: int) -> Job:
+    """Return a job in which each rank of a leaf sends to one of the other leaf, all at the same times."""
     sender, receiver = OperationsBuilder(), OperationsBuilder()
-    for tag in range(16):
+    for tag in range(count):
         sender.send(0, MEBIBYTE, tag=tag, after=[sender.timer(tag * 500 * US)])
         receiver.receive(0, MEBIBYTE, tag=tag)
     sent, received = sender.build(), receiver.build()
-    job = Job(
+    return Job(
         "permutation",
         parts=(
             *(RankPart(sent, peers=(4 + rank,)) for rank in range(4)),
             *(RankPart(received, peers=(rank,)) for rank in range(4)),
         ),
     )
-    packets, repeated = both(fabric_of(), PlacedJob(job))
+
+
+def test_messages_that_always_meet_at_a_link_are_not_repeated() -> None:
+    """Two of the four have a link to themselves, and two share one, which takes twice as long."""
+    packets, repeated = both(fabric_of(), PlacedJob(permutation_between_leaves(16)))
+    alone, together = [], []
+    for with_packets, without in zip(packets.runs[0].times[:4], repeated.runs[0].times[:4], strict=True):
+        sent = packets.runs[0].job.parts[0].operations.of_kind(Kind.SEND)
+        took_ps = (with_packets.finished_ps - with_packets.started_ps)[sent]
+        (alone if took_ps.max() < 100 * US else together).append((with_packets, without))
+    assert len(alone) == len(together) == 2
+    for with_packets, without in alone:
+        assert without.finished_ps.tolist() == with_packets.finished_ps.tolist()
+    # Both have been alone in what was found out of the others' messages: once they meet, and no more.
+    assert repeated.counted().resumed == len(together)
+    assert repeated.counted().repeated <= len(alone) * 16
+    assert error_of_run(packets.runs[0], repeated.runs[0]) <= MOST_OF_RUN
+    assert worst_operation(packets.runs[0], repeated.runs[0]) <= MOST_OF_OPERATION
+
+
+def test_messages_repeat_on_a_link_that_carries_all_of_them() -> None:
+    """Links between switches have four times the rate of the hosts'."""
+    packets, repeated = both(fabric_of(oversubscription=0.25), PlacedJob(permutation_between_leaves(16)))
+    assert repeated.counted().resumed == repeated.counted().disturbed == 0
+    assert repeated.counted().repeated > 4 * 16 / 2
+    assert worst_operation(packets.runs[0], repeated.runs[0]) <= 0.002
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"routing": RoutingSection(load_balancing="flowlet")},
+        {"transport": TransportSection(path="flowlet")},
+    ],
+)
+def test_messages_that_choose_their_paths_share_all_links_of_a_leaf(options: dict[str, Any]) -> None:
+    packets, repeated = both(fabric_of(oversubscription=0.25), PlacedJob(permutation_between_leaves(8)), **options)
     assert repeated.counted().repeated == 0
-    assert repeated.counted().disturbed == 4 * 16
+    assert repeated.counted().disturbed == 4 * 8
     assert repeated.runs[0].duration_ps == packets.runs[0].duration_ps
 
 
@@ -269,6 +306,16 @@ def test_a_second_run_is_like_the_first() -> None:
         first, second = (fabric.run_job(job) for _ in range(2))
         assert fabric.summary().fast_forward[0].operations == 20
     assert first.duration_ps == second.duration_ps
+
+
+def test_nothing_is_repeated_once_a_spare_has_a_rank() -> None:
+    spec = with_spares(fabric_of(), 1)
+    with Fabric(spec, clock="virtual", fidelity=FidelitySection(fast_forward=TOLERANCE)) as fabric:
+        fabric.hosts.exchange_ranks(0, spec.rank_count)
+        fabric.run_job(pair_job(10, MEBIBYTE))
+        (counted,) = fabric.summary().fast_forward
+    assert counted.operations == 0
+    assert any("spare" in line for line in counted.sentences)
 
 
 SCENARIO: dict[str, Any] = {

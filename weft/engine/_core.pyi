@@ -1340,6 +1340,8 @@ class Switch(Node):
     def value_set_write(self, index: int, members: collections.abc.Sequence[tuple[bytes, bytes]]) -> None: ...
     def wait_event(self, timeout_s: float) -> tuple[str, int, bytes, int] | None:
         """("packet_in" or "digest", learn list, bytes, time in ps), or None when the time is over."""
+    def would_send(self, packets: collections.abc.Sequence[tuple[int, bytes]]) -> list[list[tuple[int, bytes]]]:
+        """What would leave for each of the packets, each a port and bytes; they count nowhere."""
     @property
     def code(self) -> tuple[bool, int, int]:
         """Whether the code is specialised, how often writes have ended that, and writes to tables."""
@@ -1758,6 +1760,9 @@ class RcQueuePair(QueuePair):
     def reset_stats(self) -> None: ...
     def stats(self) -> RcStats: ...
     @property
+    def frame(self) -> bytes:
+        """A frame that goes the way of its data, without a payload."""
+    @property
     def last_telemetry(self) -> TelemetryFields | None:
         """The INT stack that the newest acknowledgement echoed."""
     @property
@@ -1829,7 +1834,7 @@ class FastForward(_FastForward):
         self,
         ranks: collections.abc.Sequence[int],
         *,
-        ports: collections.abc.Sequence[collections.abc.Sequence[int]],
+        ports: collections.abc.Sequence[collections.abc.Sequence[tuple[int, int]]],
         alike: int,
         latency_ps: int,
         is_message: bool,
@@ -1837,12 +1842,21 @@ class FastForward(_FastForward):
     ) -> int:
         """Add the ranks of collectives, or the sender and the receiver of messages; returns the group's number.
 
-        `ports` are, for each of the ranks, numbers of what its traffic may share with others. In groups with the same
-        number `alike` an operation of the same variant takes as long; `latency_ps` of that does not depend on its
-        bytes. Raises ValueError for a rank that is not known.
+        `ports` are, for each of the ranks, the ports that its traffic takes, each with its highest rate there in bit/s.
+        Operations disturb each other at a port if their rates together exceed its rate. In groups with the same number
+        `alike` an operation of the same variant takes as long; `latency_ps` of that does not depend on its bytes.
+
+        Raises ValueError for a rank or a port that is not known.
         """
+    def add_port(self, rate_bps: int) -> int:
+        """Add a port, or something else that operations share; returns its number."""
     def forget(self) -> None:
-        """Forget all groups and what was found out, between runs."""
+        """Forget all ports and groups and what was found out, between runs."""
+    def set_latency(self, group: int, variant: int, latency_ps: int) -> None:
+        """Say which part of the time of a group's operations of a variant does not depend on their bytes.
+
+        Raises ValueError for a group that is not known.
+        """
     def set_rank(self, rank: int, engine: Engine, executor: ScheduleExecutor) -> None:
         """Make a rank's executor known. Raises ValueError for an engine of another run."""
     @property

@@ -156,6 +156,12 @@ class FabricOptions(Section):
         return self.load_balancing.sprays or self.routing.has_intermediates
 
     @property
+    def keeps_flows_on_paths(self) -> bool:
+        """Whether all packets of a connection take the same path, which no other traffic can change."""
+        by_flow = self.load_balancing.mode in ("flow", "flow_and_queue_pair")
+        return by_flow and not self.routing.has_intermediates and self.transport.path == "flow"
+
+    @property
     def lossless_classes(self) -> tuple[int, ...]:
         """Classes that lose nothing under congestion on any link, by PFC or credits."""
         by_credits = self.credits.classes if self.credits.links is None else ()

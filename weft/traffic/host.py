@@ -346,6 +346,10 @@ class Host:
             "totals": self._totals(connections),
         }
 
+    def frame_of(self, channel: Channel) -> bytes:
+        """Return a frame as a connection over a plane sends its data in. Raises KeyError for none."""
+        return self._connections[channel].queue_pair.frame
+
     def queue_pairs(self) -> list[_core.RcQueuePair]:
         """Return all queue pairs that are there, of connections and of programs."""
         return [*(each.queue_pair for each in self._connections.values()), *self._opened]

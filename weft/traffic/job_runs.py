@@ -14,7 +14,7 @@ from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob, ProvidedJo
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.jobs.fast_forward import FastForwardGroups
-from weft.traffic.jobs.native_job import SharedParts, channels_of, written_ranks
+from weft.traffic.jobs.native_job import SharedParts, call_channels, channels_of, written_ranks
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.mapped_data import RankBuffer
@@ -77,8 +77,12 @@ class JobRuns:
             for channel in channels_of(part, shared)
         ]
         ends = list(dict.fromkeys(ends))
-        repeated = self._repeated.of_ranks(placed.ranks, parts) if self._repeated else [None] * len(parts)
         self._connections.connect_channels(ends, telemetry)
+        repeated = (
+            self._repeated.of_ranks(placed.ranks, parts, lambda call: call_channels(call, shared))
+            if self._repeated
+            else [None] * len(parts)
+        )
         with tempfile.TemporaryDirectory() as directory:
             files = {} if self._shares_memory else self._files(placed, Path(directory), with_data)
             commands = {}

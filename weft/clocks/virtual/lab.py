@@ -34,6 +34,7 @@ from weft.clocks.virtual.circuits import VirtualCircuits
 from weft.clocks.virtual.deadlocks import DeadlockWatch
 from weft.clocks.virtual.endpoint import VirtualEndpoint
 from weft.clocks.virtual.event_pump import EventPump
+from weft.clocks.virtual.flow_paths import FlowPaths
 from weft.clocks.virtual.host_programs import VirtualPrograms
 from weft.clocks.virtual.link_ends import LinkEnds
 from weft.clocks.virtual.link_events import VirtualLinkEvents
@@ -290,7 +291,8 @@ class VirtualLab(Lab):
         native = _core.FastForward(self.partitions, tolerance)
         for rank, endpoint in enumerate(endpoints):
             native.set_rank(rank, self.engines[endpoint.name], endpoint.host.executor)
-        return FastForwardGroups(native, self.fabric)
+        paths = FlowPaths(self.fabric, self.switches, [endpoint.host for endpoint in endpoints])
+        return FastForwardGroups(native, self.fabric, paths.of if self.options.keeps_flows_on_paths else None)
 
     def _make_endpoints(self, stack: contextlib.ExitStack) -> list[VirtualEndpoint]:
         """Make every host; `stack` closes them."""

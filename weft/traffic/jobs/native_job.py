@@ -58,7 +58,12 @@ def channels_of(part: RankJob, shared: SharedParts) -> Iterator[Channel]:
     for peer in part.peers:
         yield from peer.channels
     for call in part.calls:
-        yield from map(call.channel, shared.schedule(call).channels())
+        yield from call_channels(call, shared)
+
+
+def call_channels(call: RankCall, shared: SharedParts) -> Iterator[Channel]:
+    """Yield the fabric's channels of a rank in a call."""
+    return map(call.channel, shared.schedule(call).channels())
 
 
 def written_ranks(part: RankJob, shared: SharedParts) -> list[int]:
