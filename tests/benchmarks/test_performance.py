@@ -110,6 +110,13 @@ def test_a_table_has_figures_ratios_and_goals() -> None:
             )
         },
     )
+    counted = []
+    for (name, count), goal in page.COUNT_GOALS.items():
+        value = TABLE.runs[name].counts[count]
+        verdict = "reached" if value <= goal else "**missed**"
+        counted.append(
+            f"| counts | {name}: {count} of a packet-hop | {quantity(value, '')} | ≤ {quantity(goal, '')}, {verdict} |"
+        )
     assert page.render(run, "{{table: hosts}}\n\n{{goals}}\n\n{{machine}}", TABLE).splitlines() == [
         "| | measured | ratio to | goal |",
         "| --- | --- | --- | --- |",
@@ -120,6 +127,7 @@ def test_a_table_has_figures_ratios_and_goals() -> None:
         "| --- | --- | --- | --- |",
         "| hosts | rate | 0.436 × null | ≥ 0.4 ×, reached |",
         "| hosts | rate: time | 3.5 s | ≤ 2 s, **missed** |",
+        *counted,
         "",
         "| | |",
         "| --- | --- |",
