@@ -203,7 +203,7 @@ DECLARED = {
         "bench_start.py",
         "--repetitions 3",
         "--repetitions 1",
-        ("one process, *", "two processes, *", "weft run *"),
+        ("one process, *", "two processes, *", "*: cold", "weft run *"),
     ),
     "veth": Declared("bench_switch.py", "--seconds 0.5", "--bytes 128 --seconds 0.05 --paths one", find=_root),
     "tables": Declared("bench_tables.py", "", ""),
