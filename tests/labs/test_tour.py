@@ -1,4 +1,4 @@
-"""The README's code in Python runs; its console example is one of the pages that tests/labs/test_pages.py runs."""
+"""The tour's code in Python runs; its console example is one of the pages that tests/labs/test_pages.py runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.paths import ROOT
 
 pytestmark = pytest.mark.slow
 PROGRAM, PLUGIN = re.findall(
-    r"^```python\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    r"^```python\n(.*?)^```", (ROOT / "docs" / "tour.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
 )
 
 
