@@ -19,10 +19,10 @@ from weft.recording.places import Places
 from weft.recording.reading import SavedTable, check_names, read_table
 from weft.recording.schema import STEP_KINDS, TABLES, Holds
 from weft.recording.tables import Names, Table, integers_of, names_of, row_count
-from weft.recording.unions import unions
 from weft.results.kinds import ResultKind, result_kinds
 from weft.results.link_events import LinkEventResult
 from weft.results.model import Phase, Results
+from weft.results.port_loads import port_loads
 from weft.results.results_file import read_results
 from weft.results.run_result import RESULTS_FILE
 from weft.topologies import FabricLink, FabricSpec, TopologyError
@@ -78,10 +78,7 @@ class RunDirectory:
     @property
     def traffic_ps(self) -> int:
         """Time in which any phase ran, in picoseconds of emulated time; concurrent phases count once."""
-        starts = np.array([phase.start_ps for phase in self.phases], np.int64)
-        ends = np.array([phase.end_ps for phase in self.phases], np.int64)
-        begins, stops = unions(starts, ends)
-        return int((stops - begins).sum())
+        return self.results.traffic_ps
 
     def rows(self, table: str) -> int:
         """Return how many rows a table has; 0 where there is none."""
@@ -102,12 +99,7 @@ class RunDirectory:
     @cached_property
     def utilisation(self) -> dict[str, float]:
         """Share of the traffic's time in which each port was sending; none where nothing says."""
-        if not self.traffic_ps or "ports" not in self.tables:
-            return {}
-        sent = np.maximum(0, self.integers("ports", "transmitted_bytes")) * 8.0
-        could = self.integers("ports", "rate_bps") * (self.traffic_ps * 1e-12)
-        shares = np.divide(sent, could, out=np.zeros(len(sent)), where=could > 0)
-        return dict(zip(self.texts("ports", "port").tolist(), shares.tolist(), strict=True))
+        return port_loads(self.tables["ports"], self.traffic_ps) if "ports" in self.tables else {}
 
     @cached_property
     def failures(self) -> dict[FabricLink, list[LinkEventResult]]:

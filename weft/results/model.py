@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
+import numpy as np
 from pydantic import ConfigDict, Field
 
 from weft.controller.event_log import ControllerEvent
 from weft.quantities.plain_data import PlainData, plain
+from weft.recording.unions import unions
 from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell, RegisterCell
 from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.credits import CREDITS, CreditResult
@@ -93,6 +95,14 @@ class Phase:
     """The last host's end."""
     run: int = 0
     """Its number in the tables."""
+
+
+def time_of(phases: Sequence[Phase]) -> int:
+    """Return the time in which any phase ran, in picoseconds of emulated time; concurrent phases count once."""
+    starts = np.array([phase.start_ps for phase in phases], np.int64)
+    ends = np.array([phase.end_ps for phase in phases], np.int64)
+    begins, stops = unions(starts, ends)
+    return int((stops - begins).sum())
 
 
 @dataclass(frozen=True)
@@ -225,6 +235,11 @@ class Results:
     def kinds(self) -> tuple[ResultKind[Any], ...]:
         """Return the kinds of traffic of which results.json has lists, in their order."""
         return kinds_of([key for key, results in self.traffic.items() if results])
+
+    @property
+    def traffic_ps(self) -> int:
+        """Return the time in which any traffic ran."""
+        return time_of(self.phases)
 
     @property
     def ok(self) -> bool:

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.clocks.lab import Lab
 from weft.controller.features.depth_ages import DepthAges
 from weft.errors import EnvironmentLacksError
 from weft.recording.observations import Observations, Recorded, merged, named_tables, ports_table
-from weft.recording.unions import unions
 from weft.results.arrays import ObservedArrays
 from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.counters import HostTotals, absorbed_totals, drop_totals, lateness_of
@@ -23,6 +20,7 @@ from weft.results.kinds import R, ResultKind
 from weft.results.link_faults import link_fault_results
 from weft.results.link_loads import link_loads, loads_table
 from weft.results.losses import loss_results
+from weft.results.model import time_of
 from weft.results.packet_conservation import PacketConservation, checked_conservation, unsent_by
 from weft.results.planes import plane_results
 from weft.results.queue_depth_ages import queue_depth_ages
@@ -135,7 +133,7 @@ class Findings:
             fidelity=fidelity_results(options, endpoints),
             fast_forward=self._fast_forward(endpoints),
             planes=plane_results(fabric, counters, switches),
-            link_loads=link_loads(fabric, loads, self._traffic_ps()),
+            link_loads=link_loads(fabric, loads, time_of(self._exchanges.phases)),
             memory=memory_results(fabric, switches, endpoints),
             int_paths=[path] if path is not None else [],
             credits=credit_results(fabric, switches, endpoints),
@@ -181,14 +179,6 @@ class Findings:
         """Return the bytes that each port has sent by kind of traffic; {} unless counted."""
         name = self._exchanges.hosts.traffic_kinds.name
         return {port: {name(number): size for number, size in sent.items()} for port, sent in self._lab.loads().items()}
-
-    def _traffic_ps(self) -> int:
-        """Return the time in which any phase ran; concurrent phases count once."""
-        phases = self._exchanges.phases
-        starts = np.array([phase.start_ps for phase in phases], np.int64)
-        ends = np.array([phase.end_ps for phase in phases], np.int64)
-        begins, stops = unions(starts, ends)
-        return int((stops - begins).sum())
 
     def _circuit_changes(self) -> dict[str, list[Any]]:
         """Return all circuit changes, including scheduled ones that no traffic item has recorded; {} without any."""
