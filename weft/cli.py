@@ -47,6 +47,7 @@ SECTIONS = {
     },
     "Look": {
         "report": Entry("weft.commands.report", "report", "Make an HTML page of a run or a sweep"),
+        "why": Entry("weft.commands.why", "why", "Say what limited a run"),
         "compare": Entry("weft.commands.compare", "compare", "Compare the results of several runs"),
         "trace": Entry("weft.commands.trace", "trace", "Show what a packet meets on its way"),
         "diff": Entry("weft.commands.diff", "diff", "Show what changed in switches between two moments"),

@@ -13,6 +13,7 @@ from weft.clocks.virtual.processes import ALONE, Processes
 from weft.commands.option_groups import with_options
 
 if TYPE_CHECKING:
+    from weft.results.limits import Limit
     from weft.results.losses import Traceable
     from weft.results.run_result import RunResult
     from weft.run.attached import Attached
@@ -55,7 +56,7 @@ def run_and_show(
 
     def keep(found: RunResult) -> None:
         path = found.save(directory) if directory is not None else None
-        show_run(found, as_json, traceable)
+        show_run(found, as_json, traceable, _limits(found, spec))
         if path is not None and not as_json:
             click.echo(f"\nresults up to the failure in {path}")
 
@@ -75,7 +76,7 @@ def run_and_show(
     if processes.number != 0:
         return exit_code(result, require_valid_times)
     path = result.save(directory) if directory is not None else None
-    show_run(result, as_json, traceable)
+    show_run(result, as_json, traceable, _limits(result, spec))
     if not as_json:
         times = result.wall_times_s
         click.echo(
@@ -84,6 +85,14 @@ def run_and_show(
         )
     result.require_complete()
     return exit_code(result, require_valid_times)
+
+
+def _limits(run: RunResult, spec: RunSpec) -> list[Limit]:
+    """Return what limited a run in which packets were lost, marked or held, or ranks waited; nothing for others."""
+    from weft.results.limits import Evidence, limits_of
+
+    evidence = Evidence(run, spec.fabric, run.observations.tables)
+    return limits_of(evidence) if evidence.shows_trouble else []
 
 
 def _first_collective(times_s: Mapping[str, float]) -> str:

@@ -14,6 +14,7 @@ from weft.report.html import Section, html_page, in_force_table, made_by_table, 
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables, parts_of_traffic
 from weft.report.topology_section import topology_section
+from weft.results.limits import sentences
 from weft.results.losses import Traceable, lost_in_switches, sentence, trace_command, worst_of
 from weft.results.model import Results
 from weft.results.report_parts import ReportPart, ReportTable
@@ -78,6 +79,7 @@ def report_page(run: RunDirectory) -> str:
                 [line for each in run.results.fast_forward for line in each.sentences],
             ),
             _notice("failures", "Failed", [each.sentence for each in run.results.failures]),
+            _notice("limits", "Limits of the run", sentences(run.limits)),
             _losses(run.results),
             _warnings(run.results),
             _cards(run),

@@ -19,7 +19,9 @@ from weft.recording.places import Places
 from weft.recording.reading import SavedTable, check_names, read_table
 from weft.recording.schema import STEP_KINDS, TABLES, Holds
 from weft.recording.tables import Names, Table, integers_of, names_of, row_count
+from weft.results.flows import FLOWS
 from weft.results.kinds import ResultKind, result_kinds
+from weft.results.limits import Evidence, Limit, limits_of
 from weft.results.link_events import LinkEventResult
 from weft.results.model import Phase, Results
 from weft.results.port_loads import port_loads
@@ -100,6 +102,17 @@ class RunDirectory:
     def utilisation(self) -> dict[str, float]:
         """Share of the traffic's time in which each port was sending; none where nothing says."""
         return port_loads(self.tables["ports"], self.traffic_ps) if "ports" in self.tables else {}
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """Figures that decide what limited the run."""
+        flows = next(found for kind, found in self.traffic if kind is FLOWS)
+        return Evidence(self.results, self.fabric, self.tables, flows)
+
+    @cached_property
+    def limits(self) -> list[Limit]:
+        """What limited the run, the first to look at first."""
+        return limits_of(self.evidence)
 
     @cached_property
     def failures(self) -> dict[FabricLink, list[LinkEventResult]]:

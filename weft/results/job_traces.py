@@ -17,6 +17,7 @@ from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, shown_of
+from weft.results.step_parts import StepParts
 from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
 
@@ -55,6 +56,11 @@ class JobTraceResult(ItemResult):
     critical_path: CriticalPathResult
     """Parts of the duration."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def step_parts(self) -> StepParts:
+        """Return the means of the ranks' parts."""
+        return StepParts.of_ranks(*self.parts_ps.values())
 
     @property
     def parts_ps(self) -> dict[str, list[int]]:

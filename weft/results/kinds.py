@@ -14,6 +14,7 @@ from weft.quantities.plain_data import PlainData
 from weft.results.columns import Column, ResultTable
 from weft.results.record_files import RecordFile
 from weft.results.report_parts import ReportPart
+from weft.results.step_parts import StepParts
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.topologies import FabricSpec
 
@@ -35,6 +36,11 @@ class ItemResult(PlainData):
     def ok(self) -> bool:
         """Whether nothing is known to be wrong; True where there is no data to check."""
         return True
+
+    @property
+    def step_parts(self) -> StepParts | None:
+        """Parts of the time of a step, or of all steps; None if ranks compute nothing."""
+        return None
 
 
 R = TypeVar("R", bound=PlainData)

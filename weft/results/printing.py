@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any, cast
 
 from rich.console import Console
@@ -11,6 +12,7 @@ from rich.markup import escape
 from weft.quantities.readable import format_time
 from weft.results.fast_forward import print_fast_forward
 from weft.results.fidelity import print_fidelity
+from weft.results.limits import Limit, sentences
 from weft.results.losses import Traceable, print_losses
 from weft.results.model import LATENESS_BOUND, OF_RUN, Lateness, Results
 from weft.results.packet_conservation import PACKET_CONSERVATION
@@ -22,12 +24,12 @@ def make_console() -> Console:
     return console if console.is_terminal else Console(highlight=False, width=120)
 
 
-def show_run(run: Results, as_json: bool, traceable: Traceable | None = None) -> None:
+def show_run(run: Results, as_json: bool, traceable: Traceable | None = None, limits: Sequence[Limit] = ()) -> None:
     """Print a run on standard output: as JSON, or as tables."""
     if as_json:
         print(json.dumps(run.as_dict(), indent=1))
     else:
-        print_run(make_console(), run, traceable)
+        print_run(make_console(), run, traceable, limits)
 
 
 class _InvalidConsole:
@@ -49,10 +51,11 @@ class _InvalidConsole:
         return getattr(self._console, name)
 
 
-def print_run(console: Console, run: Results, traceable: Traceable | None = None) -> None:
+def print_run(console: Console, run: Results, traceable: Traceable | None = None, limits: Sequence[Limit] = ()) -> None:
     """Print all tables of a run; if its times mean nothing, the first line says so, and all others bear a mark.
 
-    Where packets were lost in switches, commands follow that show one, if it is known what to trace.
+    Where packets were lost in switches, commands follow that show one, if it is known what to trace. `limits` are what
+    limited the run, if that is to be printed.
     """
     if run.lateness is not None and not run.lateness.valid:
         console = cast("Console", _InvalidConsole(console))
@@ -74,12 +77,19 @@ def print_run(console: Console, run: Results, traceable: Traceable | None = None
         PACKET_CONSERVATION.print(console, rows)
     print_fidelity(console, run.fidelity)
     print_fast_forward(console, run.fast_forward)
+    print_limits(console, limits)
     for failure in run.failures:
         console.print(f"\n[bold red]{escape(failure.sentence)}[/bold red]")
     for warning in run.all_warnings:
         console.print(f"\n[yellow]warning: {escape(warning)}[/yellow]")
     if run.lateness is not None:
         _print_lateness(console, run.lateness)
+
+
+def print_limits(console: Console, limits: Sequence[Limit]) -> None:
+    """Print what limited a run, a line for each, the first to look at first."""
+    for line in sentences(limits):
+        console.print(escape(line), soft_wrap=True)
 
 
 def _print_lateness(console: Console, lateness: Lateness) -> None:

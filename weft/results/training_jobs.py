@@ -25,6 +25,7 @@ from weft.results.critical_paths import (
 from weft.results.kinds import ItemResult, ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, shown_of
+from weft.results.step_parts import StepParts
 from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
 
@@ -68,6 +69,11 @@ class TrainingJobResult(ItemResult):
     critical_path: CriticalPathResult
     """Parts of the step's time."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def step_parts(self) -> StepParts:
+        """Return the means of the ranks' parts."""
+        return StepParts.of_ranks(*(self.ranks[each] for each in _OF_RANKS))
 
     @property
     def mfu(self) -> float:

@@ -14,6 +14,7 @@ from weft.quantities.units import PS_PER_US
 from weft.results.columns import Column, Look, ResultTable
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure, ReportPart
+from weft.results.step_parts import StepParts
 from weft.topologies import FabricSpec
 
 
@@ -77,6 +78,12 @@ class TrainingRunResult(ItemResult):
     def exposed_ps(self) -> float:
         """Return the time of a step in which ranks only wait, on average: step without compute."""
         return self.mean_step_ps - self.compute_ps
+
+    @property
+    def step_parts(self) -> StepParts:
+        """Return computation and exposed communication of all steps."""
+        count = len(self.steps_ps)
+        return StepParts(self.compute_ps * count, self.exposed_ps * count)
 
     @property
     def loss_difference(self) -> float:

@@ -14,6 +14,7 @@ from weft.results.columns import Column, Look, ResultTable
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.report_parts import Axis, BarFigure, ReportPart
+from weft.results.step_parts import StepParts
 from weft.results.verification import Verdict, verify
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import COLLECTIVE_KINDS, Array
@@ -59,6 +60,11 @@ class TrainingStepResult(ItemResult):
     def exposed_ps(self) -> int:
         """Return the time of the step during which a rank only waits for gradients: step without compute."""
         return self.step_ps - self.compute_ps
+
+    @property
+    def step_parts(self) -> StepParts:
+        """Return computation and exposed communication."""
+        return StepParts(self.compute_ps, self.exposed_ps)
 
     @property
     def ok(self) -> bool:

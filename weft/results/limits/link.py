@@ -1,0 +1,20 @@
+"""A link between switches, such as an uplink on which flows collide."""
+
+from __future__ import annotations
+
+from weft.quantities.readable import counted
+from weft.results.limits.busy_link import BusyLink
+from weft.results.limits.evidence import Bottleneck
+
+
+class FabricLink(BusyLink):
+    """A link between two switches."""
+
+    name = "link"
+    figures = "`transmitted_bytes` of switches' ports to other switches, the time in which traffic ran"
+    side = "link"
+
+    def subject(self, found: Bottleneck) -> str:
+        """See BusyLink."""
+        more = f" and {counted(found.count - 1, 'more link')} between switches" if found.count > 1 else ""
+        return f"{found.port}, the link to {found.peer}{more}"
