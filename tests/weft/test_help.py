@@ -1,6 +1,8 @@
 """`weft --help`: every command in a section, shown without importing any of them."""
 
 import importlib
+import pkgutil
+import re
 import subprocess
 import sys
 
@@ -8,6 +10,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from weft import commands
 from weft.cli import COMMANDS, SECTIONS, weft
 
 NARROW_TERMINAL_COLUMNS = 80
@@ -35,3 +38,38 @@ def test_the_list_of_commands_imports_none_of_them():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stderr == "[]\n"
+
+
+def test_sections_follow_the_work():
+    assert list(SECTIONS) == ["Run", "Look", "Design", "Program", "Learn"]
+    help_text = CliRunner().invoke(weft, ["--help"]).output
+    assert re.findall(r"^(\w+):$", help_text, re.MULTILINE) == ["Options", *SECTIONS]
+
+
+def test_every_command_of_the_package_is_in_a_section():
+    """A command that is written and not registered would be shown nowhere."""
+    registered = {(entry.module, entry.attribute) for entry in COMMANDS.values()}
+    unregistered = []
+    for found in pkgutil.iter_modules(commands.__path__, f"{commands.__name__}."):
+        members = vars(importlib.import_module(found.name))
+        own = {
+            name: value
+            for name, value in members.items()
+            if isinstance(value, click.Command) and value.callback and value.callback.__module__ == found.name
+        }
+        of_groups = {
+            id(each) for group in own.values() if isinstance(group, click.Group) for each in group.commands.values()
+        }
+        unregistered += [
+            f"{found.name}.{name}"
+            for name, value in own.items()
+            if id(value) not in of_groups and (found.name, name) not in registered
+        ]
+    assert unregistered == []
+
+
+def test_three_examples_that_exist_follow():
+    output = CliRunner().invoke(weft, ["--help"]).output
+    examples = re.findall(r"^ +weft ([a-z-]+) .*\S {2,}\S", output.partition("Examples:")[2], re.MULTILINE)
+    assert len(examples) == 3
+    assert set(examples) <= set(COMMANDS)
