@@ -9,11 +9,12 @@ import pytest
 from weft import Fabric, topologies
 from weft.report.page import report_page
 from weft.report.run_directory import RunDirectory
-from weft.results.printing import make_console, print_run
+from weft.results.printing import print_run
 from weft.results.results_file import read_results
 from weft.results.run_result import RunResult
 from weft.run.runner import run_scenario
 from weft.scenario import ControlSection, parse_scenario
+from weft.system.consoles import make_console
 
 US = 10**6
 LEAF_SPINE = {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 2, "host_rate": "100Gbps"}

@@ -25,8 +25,8 @@ def compare(first: Path, second: Path, output: Path | None) -> None:
     from weft.report.comparison import comparison, read_runs
     from weft.report.comparison_page import write_comparison
     from weft.results.figure_tables import print_figures
-    from weft.results.printing import make_console
     from weft.results.report_parts import ReportTable, shown_of
+    from weft.system.consoles import make_console
 
     runs = read_runs(first, second)
     console = make_console()

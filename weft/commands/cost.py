@@ -59,7 +59,7 @@ def cost(
     """
     from weft.cost import cost_figures, read_prices, shipped_table_text
     from weft.cost.printing import as_dict, caption, print_bill, print_comparison
-    from weft.results.printing import make_console
+    from weft.system.consoles import make_console
 
     if table:
         if files or prices or assumptions:

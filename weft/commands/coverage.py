@@ -55,7 +55,9 @@ def show_coverage(directory: Path, found: Sequence[ProgramCoverage], console: Co
         console.print(table)
         missing = never(coverage)
         for what, name in missing[:MOST_LINES]:
-            console.print(f"never: {what} {name}", highlight=False, markup=False)
+            console.print(f"never: {what} {name}", highlight=False, markup=False, soft_wrap=True)
         if len(missing) > MOST_LINES:
-            console.print(f"… and {len(missing) - MOST_LINES} more in {directory / PAGE}", highlight=False)
-    console.print(f"{directory / PAGE}, {directory / TRACEFILE}", highlight=False)
+            console.print(
+                f"… and {len(missing) - MOST_LINES} more in {directory / PAGE}", highlight=False, soft_wrap=True
+            )
+    console.print(f"{directory / PAGE}, {directory / TRACEFILE}", highlight=False, soft_wrap=True)

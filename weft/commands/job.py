@@ -24,12 +24,12 @@ def job() -> None:
 def show(scenario: Path, as_json: bool, **overrides: object) -> None:
     """Print memory, operations, bytes by kind and the ideal time of a step of each training job."""
     from weft.errors import BadInputError
-    from weft.results.printing import make_console
     from weft.results.training_jobs import print_plan
     from weft.run.spec import run_spec
     from weft.run.traffic_kinds.model import TrainingJobTraffic
     from weft.run.traffic_kinds.together import TogetherTraffic
     from weft.scenario import load_scenario
+    from weft.system.consoles import make_console
 
     spec = run_spec(load_scenario(scenario, changes_of(overrides)))
     items = [

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from weft.errors import BadInputError
 from weft.labs.folder import copy_to_work_in, make_notebooks
+from weft.system.consoles import make_console
 from weft.system.shipped_labs import CHECK_FILE, LAB_PREFIX, find_lab, shipped_labs
 
 
@@ -27,7 +27,7 @@ def labs(context: click.Context) -> None:
         table.add_column(column, overflow="fold")
     for lab in shipped_labs():
         table.add_row(LAB_PREFIX + lab.name, lab.title, ", ".join(lab.scenarios))
-    Console().print(table)
+    make_console().print(table)
 
 
 WITHOUT_ANSWERS = click.option("--without-answers", is_flag=True, help="Leave the labs' solutions out.")

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
 
 from weft.cli import SCENARIO_FILE
 from weft.clocks.virtual.mpi import MpiProcesses, processes_here
@@ -147,4 +146,6 @@ def run(
     finally:
         # Of a run that has failed, too.
         if coverage is not None and coverage_directory is not None and coverage.found:
-            show_coverage(coverage_directory, coverage.found, Console(stderr=as_json))
+            from weft.system.consoles import make_console
+
+            show_coverage(coverage_directory, coverage.found, make_console(stderr=as_json))

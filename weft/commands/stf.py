@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
-from rich.console import Console
 
 from weft.cli import EXISTING_FILE
 from weft.commands.coverage import coverage_option, show_coverage
@@ -19,6 +18,7 @@ from weft.switch.stf.errors import ProgramRefusedError, StfError
 from weft.switch.stf.report import as_json, print_outcome, print_table
 from weft.switch.stf.runner import DEFAULT_TIMEOUT_S, run_cases
 from weft.switch.stf.target import SWITCH_NAMES, SwitchName
+from weft.system.consoles import make_console
 
 
 @click.command()
@@ -65,10 +65,10 @@ def stf(
     elif directory is None:
         print_outcome(outcomes[0])
     else:
-        print_table(outcomes, Console())
+        print_table(outcomes, make_console())
     if coverage_directory is not None:
         found = merged(each for outcome in outcomes for each in outcome.coverage)
-        show_coverage(coverage_directory, found, Console(stderr=print_json))
+        show_coverage(coverage_directory, found, make_console(stderr=print_json))
     return exit_code(outcomes)
 
 

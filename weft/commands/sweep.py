@@ -157,8 +157,8 @@ def _from_here(path: Path) -> Path:
 def _print_table(result: SweepResult) -> None:
     """Print what varies and the results that matter; table.csv has every column."""
     from weft.results.figure_tables import print_figures
-    from weft.results.printing import make_console
     from weft.sweeps.summary import summarise
+    from weft.system.consoles import make_console
 
     summary = summarise(result.rows, result.parameters)
     cells = [summary.cells(row) for row in summary.rows[:_MAX_ROWS]]

@@ -193,7 +193,7 @@ def _print(summary: dict[str, Any]) -> None:
     from rich.table import Table
 
     from weft.quantities.readable import counted, format_size
-    from weft.results.printing import make_console
+    from weft.system.consoles import make_console
 
     def size(bits: int) -> str:
         return format_size(bits / 8)

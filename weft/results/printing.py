@@ -16,12 +16,7 @@ from weft.results.limits import Limit, sentences
 from weft.results.losses import Traceable, print_losses
 from weft.results.model import LATENESS_BOUND, OF_RUN, Lateness, Results
 from weft.results.packet_conservation import PACKET_CONSERVATION
-
-
-def make_console() -> Console:
-    """Return a console for tables; where there is no terminal to fit them to, lines may be long."""
-    console = Console(highlight=False)
-    return console if console.is_terminal else Console(highlight=False, width=120)
+from weft.system.consoles import make_console
 
 
 def show_run(run: Results, as_json: bool, traceable: Traceable | None = None, limits: Sequence[Limit] = ()) -> None:

@@ -1,1 +1,1 @@
-"""The underlying machine: processes, signals, scratch directories, atomic file writes."""
+"""The underlying machine: processes, signals, scratch directories, atomic file writes, consoles."""
