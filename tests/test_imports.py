@@ -48,6 +48,7 @@ LAYERS = [
     "labs",
     "pytest_plugin",
     "exercises",
+    "doctor",
     "commands",
     "torch",
 ]

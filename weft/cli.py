@@ -44,6 +44,7 @@ SECTIONS = {
         "lab": Entry("weft.commands.lab", "lab", "Keep a scenario's fabric up for other terminals"),
         "exec": Entry("weft.commands.exec", "exec_command", "Run a command in a host of the running lab"),
         "clean": Entry("weft.commands.clean", "clean", "Remove what interrupted runs left behind"),
+        "doctor": Entry("weft.commands.doctor", "doctor", "Show what this machine can do, and what to install"),
     },
     "Look": {
         "report": Entry("weft.commands.report", "report", "Make an HTML page of a run or a sweep"),

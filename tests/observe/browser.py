@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
+from weft.doctor.capabilities.programs import BROWSERS
 
 
 @dataclass(frozen=True)
@@ -22,9 +22,9 @@ class Opened:
 
 def command_of_browser(directory: Path, scheme: str = "light") -> list[str]:
     """Return what starts Chromium with a profile in a directory; skips the test where there is none."""
-    browser = next((path for name in _NAMES if (path := shutil.which(name))), None)
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
     if browser is None:
-        pytest.skip(f"no browser: none of {', '.join(_NAMES)} is installed")
+        pytest.skip(f"no browser: none of {', '.join(BROWSERS)} is installed")
     return [
         browser,
         "--headless=new",

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from weft import commands
 from weft.cli import COMMANDS, SECTIONS, weft
+from weft.paths import DOCS_DIRECTORY
 
 NARROW_TERMINAL_COLUMNS = 80
 
@@ -73,3 +74,11 @@ def test_three_examples_that_exist_follow():
     examples = re.findall(r"^ +weft ([a-z-]+) .*\S {2,}\S", output.partition("Examples:")[2], re.MULTILINE)
     assert len(examples) == 3
     assert set(examples) <= set(COMMANDS)
+
+
+def test_the_page_lists_all_commands_by_section():
+    page = (DOCS_DIRECTORY / "command-line.md").read_text(encoding="utf-8")
+    listed = {
+        name: re.findall("`([a-z-]+)`", row) for name, row in re.findall(r"^\| (\w+) \| (`.*) \|$", page, re.MULTILINE)
+    }
+    assert listed == {name: list(section) for name, section in SECTIONS.items()}

@@ -2,7 +2,7 @@
 
 from weft.cache.collector import collector_paused, set_up_kept
 from weft.cache.files import UnreadableFileError, read_bytes, read_text
-from weft.cache.store import Store, cache_directory, remove_cache, version_of
+from weft.cache.store import Store, cache_directory, remove_cache, unusable_because, version_of
 
 __all__ = [
     "Store",
@@ -13,5 +13,6 @@ __all__ = [
     "read_text",
     "remove_cache",
     "set_up_kept",
+    "unusable_because",
     "version_of",
 ]

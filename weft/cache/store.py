@@ -41,6 +41,19 @@ def cache_directory() -> Path | None:
     return folder / "weft"
 
 
+def unusable_because() -> str | None:
+    """Return why nothing can be cached; None if it can. Nothing is created."""
+    folder = cache_directory()
+    if folder is None:
+        return "WEFT_CACHE_DIR is empty, which turns caching off"
+    if folder.exists() and not _is_ours(folder):
+        return f"{folder} belongs to another user, or others may write it"
+    nearest = next(each for each in (folder, *folder.absolute().parents) if each.exists())
+    if not nearest.is_dir():
+        return f"{nearest} is not a directory"
+    return None if os.access(nearest, os.W_OK | os.X_OK) else f"{nearest} cannot be written"
+
+
 def remove_cache() -> list[Path]:
     """Delete all entries, and the directory if it is then empty; return the deleted paths."""
     folder = cache_directory()

@@ -20,8 +20,12 @@ _PROGRAMS = {
 }
 # By bit number (linux/capability.h): for namespaces and mounts, entering them, interfaces, and packet sockets.
 _CAPABILITIES = {"SYS_ADMIN": 21, "SYS_CHROOT": 18, "NET_ADMIN": 12, "NET_RAW": 13}
+_PRIORITY = {"SYS_NICE": 23}
+"""Lets threads of switches and hosts run before other processes."""
 # Interfaces are quietened below it. Containers have it read-only, whatever their capabilities.
 _KERNEL_SETTINGS = Path("/proc/sys/net/ipv4/conf/default/rp_filter")
+_NAMESPACE_S = 20.0
+"""A namespace takes milliseconds."""
 _DEFAULTS = FabricOptions()
 _BMV2_HINT = (
     "install BMv2 with P4Runtime and Thrift (p4lang's package p4lang-bmv2, or build p4lang/behavioral-model "
@@ -36,8 +40,19 @@ def require_mininet() -> None:
         EnvironmentLacksError: not root, or a program, Mininet itself or a right is missing; names what to install
             or to allow.
     """
+    require_root()
+    require_mininet_installed()
+    require_rights()
+
+
+def require_root() -> None:
+    """Raise EnvironmentLacksError unless the user is root."""
     if os.geteuid() != 0:
         raise EnvironmentLacksError("Mininet needs root: run this with sudo (`weft run --clock virtual` needs neither)")
+
+
+def require_mininet_installed() -> None:
+    """Raise EnvironmentLacksError if Mininet or a program that it runs is missing; names the package."""
     for program, package in _PROGRAMS.items():
         if shutil.which(program) is None:
             raise EnvironmentLacksError(f"the program '{program}' is missing: install the package {package}")
@@ -46,22 +61,22 @@ def require_mininet() -> None:
             "Mininet cannot be imported: install the package mininet, and make .venv from /usr/bin/python3 "
             "with --system-site-packages (vagrant/provision.sh does both)"
         )
-    _require_rights()
 
 
-def _require_rights() -> None:
+def require_rights() -> None:
+    """Raise EnvironmentLacksError if this process may not make network namespaces or set the kernel's parameters.
+
+    The namespace that is tried is gone when this returns.
+    """
     if missing := missing_capabilities():
         raise EnvironmentLacksError(
             f"this process lacks {'the capability' if len(missing) == 1 else 'the capabilities'} {', '.join(missing)}: "
             f"a container needs {', '.join(_CAPABILITIES)} (docker run --cap-add=…), and SYS_NICE to be late less often"
         )
     # Mininet itself would wait for its first host forever.
-    tried = subprocess.run(
-        ["mnexec", "-n", "ip", "link", "set", "lo", "up"], capture_output=True, text=True, check=False
-    )
-    if tried.returncode:
+    if problem := _namespace_problem():
         raise EnvironmentLacksError(
-            f"network namespaces cannot be made here ({tried.stderr.strip()}): the container's security profile "
+            f"network namespaces cannot be made here ({problem}): the container's security profile "
             "(seccomp, AppArmor) must permit it, too"
         )
     if not os.access(_KERNEL_SETTINGS, os.W_OK):
@@ -71,11 +86,34 @@ def _require_rights() -> None:
         )
 
 
+def _namespace_problem() -> str:
+    try:
+        tried = subprocess.run(
+            ["mnexec", "-n", "ip", "link", "set", "lo", "up"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_NAMESPACE_S,
+        )
+    except subprocess.TimeoutExpired:
+        return f"none after {_NAMESPACE_S:g} s"
+    return (tried.stderr.strip() or f"mnexec ended with {tried.returncode}") if tried.returncode else ""
+
+
 def missing_capabilities() -> list[str]:
     """Return the names of the capabilities that a fabric in Mininet needs and this process lacks."""
+    return _missing(_CAPABILITIES)
+
+
+def may_set_priorities() -> bool:
+    """Return whether threads of switches and hosts may run before other processes."""
+    return not _missing(_PRIORITY)
+
+
+def _missing(bits: dict[str, int]) -> list[str]:
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     effective = int(next(line for line in status.splitlines() if line.startswith("CapEff:")).split()[1], 16)
-    return [name for name, bit in _CAPABILITIES.items() if not effective >> bit & 1]
+    return [name for name, bit in bits.items() if not effective >> bit & 1]
 
 
 def require_bmv2() -> tuple[str, str]:
