@@ -11,7 +11,7 @@ import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -20,8 +20,11 @@ from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.hints import DISTRIBUTION, did_you_mean
 from weft.quantities.units import parse_size_range_bytes
 from weft.system.mpirun import process_count
-from weft.system.shipped_labs import LAB_PREFIX, lab_file
+from weft.system.shipped_labs import LAB_PREFIX, lab_file, names_of_labs, names_of_scenarios
 from weft.system.streams import printable, usable_streams
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 _LAYOUT = "\n\t"
 _YOUNG_OBJECTS = 200_000
@@ -76,6 +79,7 @@ SECTIONS = {
         "check": Entry("weft.commands.check", "check", "Check a lab's solution"),
         "init": Entry("weft.commands.init", "init", "Write a small commented scenario"),
         "schema": Entry("weft.commands.schema", "schema", "Print the JSON Schema of scenarios and results"),
+        "completion": Entry("weft.commands.completion", "completion", "Complete commands and labs in your shell"),
     },
 }
 """All commands, by section and name."""
@@ -86,6 +90,8 @@ Examples:
   weft report runs/RUN                   make a page of what a run left
   weft new counter                       begin a P4 program of your own"""
 
+COMPLETE_VARIABLE = "_WEFT_COMPLETE"
+"""Environment variable with which a shell's script asks for completions."""
 _RUNS_ALONE = ("sweep", "lab", "collective", "trace", "exec")
 """Commands that run a fabric in one process."""
 
@@ -112,6 +118,15 @@ class LazyGroup(click.Group):
         if self.has_process:
             gc.freeze()
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem[str]]:
+        """Return commands and options that begin so, without importing a command."""
+        from click.shell_completion import CompletionItem
+
+        commands = [
+            CompletionItem(name, help=entry.summary) for name, entry in COMMANDS.items() if name.startswith(incomplete)
+        ]
+        return commands + click.Command.shell_complete(self, ctx, incomplete)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the commands by section, without importing them."""
@@ -155,7 +170,13 @@ def main(arguments: list[str] | None = None) -> None:
         # Most objects of a run live to its end, and looking for garbage among them takes a twentieth of a small run.
         gc.set_threshold(_YOUNG_OBJECTS)
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")  # keeps gRPC from printing its own lines
-    code = run_guarded(lambda: weft.main(args=arguments, prog_name="weft", standalone_mode=False))
+    if COMPLETE_VARIABLE in os.environ:
+        from weft.system.completion import register
+
+        register()
+    code = run_guarded(
+        lambda: weft.main(args=arguments, prog_name="weft", complete_var=COMPLETE_VARIABLE, standalone_mode=False)
+    )
     if weft.has_process:
         # At its end the interpreter would search all objects for garbage several times, only to free memory that the
         # process gives back anyway: a fifth of the processor time of a run of 128 hosts.
@@ -221,6 +242,20 @@ class _ScenarioFile(click.Path):
             except BadInputError as error:
                 self.fail(str(error), param, ctx)
         return super().convert(value, param, ctx)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[str]]:
+        """Return labs for a word that begins with `lab:`, or that begins `lab:` and no file here; else files."""
+        from click.shell_completion import CompletionItem
+
+        may_be_lab = incomplete != "" and LAB_PREFIX.startswith(incomplete) and not any(Path().glob(f"{incomplete}*"))
+        if may_be_lab or incomplete.startswith(LAB_PREFIX):
+            return [CompletionItem(name) for name in names_of_scenarios(incomplete)]
+        return super().shell_complete(ctx, param, incomplete)
+
+
+def complete_lab(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Return the names of labs that begin so, for click's `shell_complete`."""
+    return names_of_labs(incomplete)
 
 
 SCENARIO_FILE = _ScenarioFile()

@@ -133,6 +133,9 @@ _VM = "tests/packaging/test_vm.py"
 _CONFORMANCE = "tests/stf/test_conformance.py::test_v1model_cases_pass_or_are_refused_for_a_reason"
 
 ELSEWHERE = {
+    "weft completion bash --install": (
+        "tests/weft/test_completion.py::test_a_script_is_installed_where_the_shell_looks"
+    ),
     "curl -s http://127.0.0.1:9464/metrics": "tests/metrics/test_metrics_of_a_lab.py::test_a_run_is_scraped",
     "jupyter lab": f"{_VM}::test_jupyter_asks_for_a_token_that_only_its_user_reads",
     "mininet> h0 mpirun": "tests/end_to_end/test_mpi.py::test_mpi_reduces_between_hosts",

@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from weft.cli import complete_lab
+
 if TYPE_CHECKING:
     from weft.exercises import Exercise
 
 
 @click.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path), default=".")
-@click.option("--lab", "name", metavar="NAME", help="Which lab; by default the one that FOLDER was copied from.")
+@click.option(
+    "--lab",
+    "name",
+    metavar="NAME",
+    shell_complete=complete_lab,
+    help="Which lab; by default the one that FOLDER was copied from.",
+)
 @click.option("--solution", is_flag=True, help="Check the solution that ships with --lab instead of a folder.")
 def check(folder: Path, name: str | None, solution: bool) -> int:
     """Check the work in FOLDER, a copy of a lab (`weft labs copy`), against the lab's goals.

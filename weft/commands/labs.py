@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from weft.cli import complete_lab
 from weft.errors import BadInputError
 from weft.labs.folder import copy_to_work_in, make_notebooks
 from weft.system.consoles import make_console
@@ -34,7 +35,7 @@ WITHOUT_ANSWERS = click.option("--without-answers", is_flag=True, help="Leave th
 
 
 @labs.command()
-@click.argument("name")
+@click.argument("name", shell_complete=complete_lab)
 @click.argument("folder", type=click.Path(path_type=Path), required=False)
 @WITHOUT_ANSWERS
 def copy(name: str, folder: Path | None, without_answers: bool) -> None:
@@ -54,7 +55,7 @@ def copy(name: str, folder: Path | None, without_answers: bool) -> None:
 
 @labs.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.argument("names", nargs=-1, metavar="[NAME]...", shell_complete=complete_lab)
 @WITHOUT_ANSWERS
 def notebooks(folder: Path, names: tuple[str, ...], without_answers: bool) -> None:
     """Write notebooks of the labs NAME (default: all) to FOLDER, which must not exist, with the files that they use.

@@ -67,6 +67,25 @@ def lab_file(name: str) -> Path:
     return lab.folder / file
 
 
+def names_of_labs(beginning: str = "") -> list[str]:
+    """Return the names of labs that begin so."""
+    return [lab.name for lab in shipped_labs() if lab.name.startswith(beginning)]
+
+
+def names_of_scenarios(beginning: str = "") -> list[str]:
+    """Return the texts that `lab_file` takes behind LAB_PREFIX, with it, that begin so.
+
+    Files of a lab that has a scenario.yaml are returned once its name and the slash are there.
+    """
+    found = []
+    for lab in shipped_labs():
+        name = f"{LAB_PREFIX}{lab.name}"
+        files = [f"{name}/{file}" for file in lab.scenarios]
+        stands_for_file = "scenario.yaml" in lab.scenarios or len(files) == 1
+        found += [name] if stands_for_file and not beginning.startswith(f"{name}/") else files
+    return [name for name in found if name.startswith(beginning)]
+
+
 def _title(page: Path) -> str:
     """Return the first heading without "Lab 1:"."""
     heading = page.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
