@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from weft.cache.collector import collector_paused
+from weft.command_errors import say_error, show
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 from weft.hints import DISTRIBUTION, did_you_mean
 from weft.quantities.units import parse_size_range_bytes
@@ -193,18 +194,18 @@ def run_guarded(command: Callable[[], Any]) -> int:
     except click.exceptions.Exit as leave:
         return leave.exit_code
     except click.Abort:
-        click.echo("interrupted", err=True)
+        say_error("interrupted")
         return 130
     except click.ClickException as error:
-        error.show()
+        show(error)
         return error.exit_code
     except WeftError as error:
         # The message may quote an untrusted file.
-        click.echo(f"weft: {printable(str(error), kept=_LAYOUT)}", err=True)
+        say_error(printable(str(error), kept=_LAYOUT))
         return error.exit_code
     except (OSError, MemoryError) as error:
         # A full disk or an unwritable directory is a problem of the machine, not a bug.
-        click.echo(f"weft: {_refusal(error)}", err=True)
+        say_error(_refusal(error))
         _drop_output()
         return EnvironmentLacksError.exit_code
 

@@ -318,7 +318,7 @@ def test_health_of_a_lab_that_is_gone_is_one_line(state: Path) -> None:
     result = CliRunner().invoke(command, ["health"])
     assert result.exit_code == 4
     (line,) = result.output.strip().splitlines()
-    assert line.startswith(f"Error: none of the lab's switches answers ({len(FABRIC.switches)} asked): p0l0: ")
+    assert line.startswith(f"weft: none of the lab's switches answers ({len(FABRIC.switches)} asked): p0l0: ")
 
 
 @pytest.mark.parametrize("group", [0, 7])

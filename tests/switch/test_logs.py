@@ -29,7 +29,7 @@ def test_a_log_that_cannot_be_written_is_reported_once_and_at_the_end(
     for _ in range(3):
         logging.getLogger("switch").error("something")
     said = capsys.readouterr().err
-    assert said == "weft switch: /dev/full: the log is incomplete: No space left on device\n"
+    assert said == "weft: /dev/full: the log is incomplete: No space left on device\n"
     with pytest.raises(OSError, match=r"the log is incomplete: No space left on device: '/dev/full'"):
         require_complete()
 

@@ -55,17 +55,17 @@ def p4info(tmp_path: Path) -> Path:
         (
             ["--no-p4", "-i", "1@no-such-if0", "--", "--grpc-server-addr", "127.0.0.1:0"],
             4,
-            "weft switch: packet socket on interface 'no-such-if0': no such interface: No such device\n",
+            "weft: packet socket on interface 'no-such-if0': no such interface: No such device\n",
         ),
         (
             ["--no-p4", "-i", "1@a", "-i", "1@b"],
             3,
-            "weft switch: port 1 of switch 'switch-0' is listed twice\n",
+            "weft: port 1 of switch 'switch-0' is listed twice\n",
         ),
         (
             ["--no-p4", "-i", "1@a", "-i", "2@a"],
             3,
-            "weft switch: interface 'a' of switch 'switch-0' is listed",
+            "weft: interface 'a' of switch 'switch-0' is listed",
         ),
         (
             ["--no-p4", "-i", "1@longer-than-linux-has"],
@@ -77,7 +77,7 @@ def p4info(tmp_path: Path) -> Path:
         (
             ["--no-p4", "--", "--grpc-server-addr", "192.0.2.1:9559"],
             4,
-            "weft switch: cannot listen on 192.0.2.1:9559: Cannot assign requested address\n",
+            "weft: cannot listen on 192.0.2.1:9559: Cannot assign requested address\n",
         ),
         (["router.p4"], 2, "router.p4 must be compiled first: weft compile router.p4 -o router.json"),
         (

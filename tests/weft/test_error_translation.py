@@ -48,14 +48,14 @@ def test_a_fault_of_the_program_itself_is_not_hidden():
     [
         (WeftError("x"), 1, "weft: x"),
         (CheckFailedError("x"), 1, "weft: x"),
-        (click.UsageError("x"), 2, "x"),
+        (click.UsageError("x"), 2, "weft: x"),
         (BadInputError("x"), 3, "weft: x"),
         (EnvironmentLacksError("x"), 4, "weft: x"),
         (PermissionError(13, "Permission denied", "/out"), 4, "weft: /out: Permission denied"),
         (OSError(28, "No space left on device"), 4, "weft: No space left on device"),
         (MemoryError(), 4, "weft: there is not enough memory"),
-        (MemoryError("Unable to allocate 1 TiB"), 4, "Unable to allocate 1 TiB"),
-        (click.Abort(), 130, "interrupted"),
+        (MemoryError("Unable to allocate 1 TiB"), 4, "weft: there is not enough memory: Unable to allocate 1 TiB"),
+        (click.Abort(), 130, "weft: interrupted"),
     ],
 )
 def test_exit_codes(capsys, error, code, message):

@@ -8,8 +8,7 @@ import traceback
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import click
-
+from weft.command_errors import say_error
 from weft.errors import WeftError
 
 if TYPE_CHECKING:
@@ -28,7 +27,7 @@ def run_by_all(processes: MpiProcesses, command: Callable[[], int]) -> int:
         of_all(processes, "the end", None)  # so none is left behind that may still fail
     except (KeyboardInterrupt, SystemExit):
         # mpirun is ending all processes; those that are gone answer no more.
-        click.echo("interrupted", err=True)
+        say_error("interrupted")
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(130)
@@ -48,6 +47,6 @@ def _leave(processes: MpiProcesses, failure: BaseException) -> int:
         traceback.print_exception(failure)
     problem, code = failure_of(failure)
     if processes.number == 0:
-        click.echo(f"weft: {problem}", err=True)
+        say_error(problem)
     processes.leave(code, problem)
     return code

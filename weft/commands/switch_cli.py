@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from weft.cli import EXISTING_FILE
+from weft.command_errors import say_error
 from weft.commands.running_switch import find_running_switch
 from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 
@@ -99,7 +100,7 @@ async def _read_lines(running: CommandSession) -> int:
         except ControllerError as error:
             if not is_terminal:
                 raise type(error)(f"standard input, line {number}: {error}") from None
-            click.echo(f"Error: {error}", err=True)
+            say_error(str(error))
 
 
 async def _line_at_prompt() -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from weft.clocks.virtual.processes import ALONE, Processes
+from weft.command_errors import PREFIX
 from weft.errors import EnvironmentLacksError, WeftError
 from weft.system.mpirun import process_count, require_known_launcher
 from weft.system.signals import is_unwinding
@@ -140,7 +141,7 @@ class MpiProcesses:
 
     def _abort(self, exit_code: int, problem: str) -> None:
         if self.number != 0:  # which has said it already, or hangs
-            print(f"weft: process {self.number} of {self.count}: {problem}", file=sys.stderr)
+            print(f"{PREFIX}process {self.number} of {self.count}: {problem}", file=sys.stderr)
         sys.stdout.flush()
         sys.stderr.flush()
         self._mpi.COMM_WORLD.Abort(exit_code)

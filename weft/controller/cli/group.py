@@ -10,6 +10,7 @@ from typing import ParamSpec
 
 import click
 
+from weft.command_errors import PrefixedGroup
 from weft.controller import views
 from weft.controller.errors import (
     ControllerError,
@@ -70,7 +71,7 @@ def reports_errors(command: Callable[_Parameters, None]) -> Callable[_Parameters
     return guarded
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=PrefixedGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--address", help="P4Runtime server of a switch, HOST:PORT or unix:PATH, instead of the running lab.")
 @click.option("--device-id", type=click.IntRange(min=0), help="Device id at --address (default 0).")
 @click.option("--p4info", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="P4Info file.")

@@ -12,6 +12,7 @@ from typing import Any
 import click
 from pydantic import ValidationError
 
+from weft.command_errors import PrefixedCommand, say_error
 from weft.switch.cli import bmv2_options, tls_options
 from weft.switch.cli.foreground import Foreground, Options, StartError
 from weft.switch.cli.logs import LEVELS, LogOptions, set_up
@@ -106,7 +107,7 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
     return program, rest
 
 
-class SwitchCommand(click.Command):
+class SwitchCommand(PrefixedCommand):
     """A command that distinguishes the program from the optional values of --pcap and --trace."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -204,13 +205,13 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
         Foreground(_config(interfaces, options, target), run).run()
     except ValidationError as error:
-        click.echo(f"weft switch: {description(error)}", err=True)
+        say_error(description(error))
         sys.exit(EXIT_BAD_INPUT)
     except (ConfigError, StartError, ValueError) as error:
-        click.echo(f"weft switch: {error}", err=True)
+        say_error(str(error))
         sys.exit(EXIT_BAD_INPUT)
     except OSError as error:
-        click.echo(f"weft switch: {_refusal(error)}", err=True)
+        say_error(_refusal(error))
         sys.exit(EXIT_ENVIRONMENT)
 
 

@@ -9,6 +9,8 @@ from logging.handlers import RotatingFileHandler
 from pathlib import Path
 from typing import TextIO
 
+from weft.command_errors import say_error
+
 TRACE = 5
 """Level below DEBUG: every primitive that a packet's actions run."""
 
@@ -58,7 +60,7 @@ class _FailureKeeping(logging.Handler):
             super().handleError(record)
         elif self.failure is None:
             self.failure = error
-            print(f"weft switch: {self.target}: the log is incomplete: {error.strerror}", file=sys.stderr)
+            say_error(f"{self.target}: the log is incomplete: {error.strerror}")
 
 
 class _Console(_FailureKeeping, logging.StreamHandler[TextIO]):
