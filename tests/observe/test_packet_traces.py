@@ -47,6 +47,11 @@ def test_a_run_is_the_same_with_a_trace(tmp_path: Path, workers: int) -> None:
     assert some.others > 0
 
 
+def test_a_scenario_that_records_into_files_can_be_traced() -> None:
+    asked = ("--set", "observe.captures=[p0l0:1]", "--set", "observe.state_at=[1us]")
+    assert weft_trace(INCAST, "--switch", "p0l0", *asked) == weft_trace(INCAST, "--switch", "p0l0")
+
+
 def test_every_packet_of_a_switch_is_shown_with_its_time() -> None:
     packets, traces = traced()
     assert len(packets) == 216, "the run's packets, all of which pass this leaf"

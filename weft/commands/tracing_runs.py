@@ -20,6 +20,8 @@ from weft.scenario.network_file import load_scenario_or_network
 from weft.topologies import FabricSpec, TopologyError
 
 MOST_NAMED = 20
+NOTHING_KEPT = "observe={}"
+"""The change to a scenario that records nothing: a trace is given no directory."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ def trace_run(asked: RunToTrace, output: TraceOutput) -> None:
     def show(packet: TracedPacket) -> None:
         output.show_trace(packet.program, packet.trace, packet.heading)
 
-    changes = changes_of({"assignments": asked.assignments})
+    changes = changes_of({"assignments": (*asked.assignments, NOTHING_KEPT)})
     scenario, _ = load_scenario_or_network(asked.scenario, changes, "virtual")
     spec = run_spec(scenario)
     require_virtual_clock(spec.options.clock, "--switch")
