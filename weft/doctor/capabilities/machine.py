@@ -19,7 +19,7 @@ class FabricSize:
     gib: int
 
 
-FABRICS = (FabricSize(1_024, 1), FabricSize(16_384, 5))
+FABRICS = (FabricSize(1_024, 1), FabricSize(16_384, 3))
 """Measured (docs/performance.md, "Set-up and 16,384 endpoints"), with room for the system."""
 
 
