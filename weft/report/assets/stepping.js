@@ -51,16 +51,18 @@
   }
 
   const go = (to) => { position = to; show(); };
+  // The first step in the program: before it there is no source to show.
+  const begin = () => Math.max(0, packets[packet].steps.findIndex((step) => step.file));
   const ends = { first: () => 0, back: () => position - 1, forward: () => position + 1, last: () => Infinity };
   const keys = { Home: "first", ArrowLeft: "back", ArrowRight: "forward", End: "last" };
   Object.entries(ends).forEach(([name, to]) => at(name).addEventListener("click", () => go(to())));
   at("position").addEventListener("input", (event) => go(Number(event.target.value)));
-  at("packet").addEventListener("change", (event) => { packet = Number(event.target.value); go(0); });
+  at("packet").addEventListener("change", (event) => { packet = Number(event.target.value); go(begin()); });
   document.addEventListener("keydown", (event) => {
     if (!(event.key in keys) || ["SELECT", "INPUT"].includes(event.target.tagName)) return;
     event.preventDefault();
     go(ends[keys[event.key]]());
   });
   const wanted = Number(location.hash.slice(1));
-  if (packets.length) go(Number.isInteger(wanted) && wanted > 0 ? wanted - 1 : 0);
+  if (packets.length) go(Number.isInteger(wanted) && wanted > 0 ? wanted - 1 : begin());
 }
