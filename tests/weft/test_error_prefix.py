@@ -29,6 +29,7 @@ FAILING = {
     ],
     "Look": [
         ("report bad.yaml", 2),
+        ("why .", 3),
         ("compare . .", 3),
         ("trace bad.yaml --packet 00", 2),
         ("diff one two", 2),
