@@ -21,7 +21,8 @@ def why(directory: Path) -> None:
     """
     from weft.report.run_directory import RunDirectory
     from weft.report.sweep_page import is_sweep
-    from weft.results.printing import make_console, print_limits
+    from weft.results.printing import print_limits
+    from weft.system.consoles import make_console
 
     if is_sweep(directory):
         raise BadInputError("is a sweep's: name the directory of one of its points", place=directory)
