@@ -51,6 +51,15 @@ def step(gradients: str, forward: str, backward: str) -> dict[str, Any]:
     return {"training_step": "data-parallel", "algorithms": ["ring"], "layers": [layer], "bucket": "64KiB"}
 
 
+def test_items_that_move_nothing_limit_nothing():
+    fabric = {"cube": 2, "shapes": {"long": [2, 2, 4], "compact": [4, 2, 2]}, "planes": 1, "hosts_per_leaf": 1}
+    evidence = evidence_of(
+        {"circuits": "compact"}, fabric=fabric, routing={"kind": "dimension_order"}, circuits={"dark_time": "10us"}
+    )
+    assert evidence.steps is None
+    assert limits_of(evidence) == []
+
+
 def test_an_incast_is_limited_by_its_receivers_link():
     evidence = evidence_of(INCAST)
     first = limits_of(evidence)[0]

@@ -98,7 +98,7 @@ def test_an_interrupted_sweep_goes_on_where_it_was(small, tmp_path, recorder):
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "goes on with what is left" in errors
-    assert [line for line in errors.splitlines() if line and not line.startswith("· ")] == ["interrupted"]
+    assert [line for line in errors.splitlines() if line and not line.startswith("· ")] == ["weft: interrupted"]
     finished = sorted(path.name for path in out.glob("points/*"))
     assert 1 <= len(finished) < 4
     assert not any(name.endswith(".running") for name in finished)

@@ -13,6 +13,7 @@ from weft.quantities.arrays import Integers
 from weft.recording.tables import Table, integers_of, names_of
 from weft.results.credits import CREDITS
 from weft.results.flows import FLOWS, FlowsResult
+from weft.results.kinds import ItemResult
 from weft.results.model import Results
 from weft.results.port_loads import port_loads
 from weft.results.step_parts import StepParts
@@ -160,7 +161,8 @@ class Evidence:
     @cached_property
     def steps(self) -> StepParts | None:
         """Parts of the steps of training and other jobs, all together; None if nothing computed."""
-        parts = [each.step_parts for kind in self.results.kinds for each in self.results.of(kind)]
+        items = (each for kind in self.results.kinds for each in self.results.of(kind) if isinstance(each, ItemResult))
+        parts = [each.step_parts for each in items]
         found = [each for each in parts if each is not None and each.total_ps > 0]
         return StepParts.sum_of(found) if found else None
 
