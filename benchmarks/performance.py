@@ -301,7 +301,7 @@ def run_one(declared: Declared, *, quick: bool, realtime: bool = False) -> Measu
     done = subprocess.run(
         [sys.executable, *command, "--json"],
         cwd=ROOT,
-        # Processes that a benchmark starts find bytecode, as those of an installed Weft do.
+        # An installed Weft has its bytecode; processes that a benchmark starts find it here.
         env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(ROOT / "build" / "pycache")},
         capture_output=True,
         text=True,
@@ -355,7 +355,7 @@ def machine_properties() -> dict[str, str]:
 
 
 def _caches() -> Iterable[str]:
-    """Of the first core: level, kind, size, and how many cores share it."""
+    """Yield the first core's caches: level, kind, size, and which cores share each."""
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = (_text(folder / name).strip() for name in ("level", "type", "size"))
         sharing = _text(folder / "shared_cpu_list").strip()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,20 @@ def test_the_committed_run_is_a_whole_one() -> None:
 def test_every_benchmark_is_on_the_page() -> None:
     text = (ROOT / page.PAGE).read_text(encoding="utf-8")
     assert [path.name for path in (ROOT / "benchmarks").glob("bench_*.py") if path.name not in text] == []
+
+
+def test_readme_has_the_speeds_of_the_pages() -> None:
+    measured = page.Run.read(ROOT / page.RESULTS).measured
+    ratios = {each.name: each.ratio for each in measured["peers"].figures if each.ratio is not None}
+    (incast,) = (ratio for name, ratio in ratios.items() if name.startswith("incast"))
+    others = [ratio for name, ratio in ratios.items() if not name.startswith("incast")]
+    websearch_s = next(each.value for each in measured["websearch hpcc"].figures if each.name.endswith("hpcc"))
+    (ns3_s,) = re.findall(r"ns-3 takes (\d+) to (\d+) s", TEMPLATE)
+    bmv2 = [int(each) for each in re.findall(r"\| (\d+) x \|", (ROOT / "docs" / "switch.md").read_text("utf-8"))]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"| {min(others):.2g} to {max(others):.2g}, incast {incast:.2g} (" in readme
+    assert f"| {' to '.join(f'{float(each) / websearch_s:.0f}' for each in ns3_s)} ([WebSearch]" in readme
+    assert f"| {min(bmv2)} to {max(bmv2)} per frame (" in readme
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
+from weft.quantities.readable import counted
 from weft.results.limits.evidence import Bottleneck, Evidence, Side
 from weft.results.limits.kind import Limit, LimitKind, percent
 
@@ -13,6 +14,11 @@ class BusyLink(LimitKind):
     """The busiest ports of a run, if they are on one side. `side`: which."""
 
     side: ClassVar[Side]
+
+    @staticmethod
+    def others(found: Bottleneck, where: str) -> str:
+        """Return how many more ports are as busy, in words; empty for none."""
+        return f" and {counted(found.count - 1, 'more link')} {where}" if found.count > 1 else ""
 
     @abstractmethod
     def subject(self, found: Bottleneck) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from weft.quantities.readable import counted
 from weft.results.limits.busy_link import BusyLink
 from weft.results.limits.evidence import Bottleneck
 
@@ -16,5 +15,4 @@ class FabricLink(BusyLink):
 
     def subject(self, found: Bottleneck) -> str:
         """See BusyLink."""
-        more = f" and {counted(found.count - 1, 'more link')} between switches" if found.count > 1 else ""
-        return f"{found.port}, the link to {found.peer}{more}"
+        return f"{found.port}, the link to {found.peer}{self.others(found, 'between switches')}"

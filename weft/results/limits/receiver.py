@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from weft.quantities.readable import counted
 from weft.results.limits.busy_link import BusyLink
 from weft.results.limits.evidence import Bottleneck
 
@@ -16,5 +15,5 @@ class ReceiverLink(BusyLink):
 
     def subject(self, found: Bottleneck) -> str:
         """See BusyLink."""
-        more = f" and {counted(found.count - 1, 'more link')} to receivers" if found.count > 1 else ""
-        return f"{found.port}, the link to the receiver {found.peer.rpartition(':')[0]}{more}"
+        receiver = found.peer.rpartition(":")[0]
+        return f"{found.port}, the link to the receiver {receiver}{self.others(found, 'to receivers')}"
