@@ -88,6 +88,8 @@ def test_the_page_shows_what_the_example_prints(tmp_path):
         {"parallel": {"tensor": 4, "sequence": True, "pipeline": 2}},
         {"parallel": {"pipeline": 4, "schedule": "zero-bubble", "data": 2, "zero": 1}, "micro_batches": 4},
         {"parallel": {"data": 8, "zero": 3}},
+        {"parallel": {"data": 2, "pipeline": 4, "zero": 2}, "micro_batches": 4},
+        {"parallel": {"data": 4, "pipeline": 2, "zero": 3}, "micro_batches": 2},
         {"parallel": {"context": 2, "pipeline": 2, "data": 2}, "stragglers": {1: 3}, "jitter": 0.1},
     ],
 )
@@ -316,6 +318,11 @@ TINY = MODEL | {"layers": 1, "hidden": 128, "feed_forward": 256, "vocabulary": 5
     "item",
     [
         {"parallel": {"data": 8, "zero": 3}, "algorithms": {"data": "in-network"}},
+        {
+            "parallel": {"data": 4, "pipeline": 2, "zero": 3},
+            "algorithms": {"data": "in-network"},
+            "model": TINY | {"layers": 2},
+        },
         {
             "parallel": {"data": 2, "tensor": 2, "sequence": True, "pipeline": 2},
             "algorithms": {"data": "in-network", "tensor": "in-network", "pipeline": "in-network"},

@@ -74,7 +74,10 @@ class _StageProgram:
         """Add the optimizer, which waits for all gradients to be reduced, and the gathering of updated weights."""
         writer, parallel = self._writer, self._plan.parallel
         if parallel.pipeline > 1 and self._plan.model.is_gpt:
-            # The first and the last stage sum the gradients of their copies of the embedding.
+            # The first and the last stage sum the gradients of their copies of the embedding. A shard of them exists
+            # only after the reduction among replicas.
+            if parallel.zero >= 2:
+                writer.wait_for([self._last_reduction])
             writer.collective(GroupKind.EMBEDDING, "allreduce", embedding_bytes(self._plan), Stream.DATA)
         writer.wait_for([self._last_reduction])
         writer.compute(ComputeTimes(self._plan).optimizer(self._stage), "optimizer", "optimizer")

@@ -108,11 +108,6 @@ class TrainingPlan:
                 valid=f"up to {MAX_LAYER_PASSES // self.model.layers}",
             )
         self._check_routing()
-        if parallel.zero >= 2 and parallel.pipeline > 1:
-            # DeepSpeed refuses it, too: every micro-batch would reduce all gradients.
-            raise PlanError(
-                "parallel.zero", f"{parallel.zero} with {parallel.pipeline} pipeline stages", valid="0 or 1"
-            )
         if self.precisions.compute not in self.accelerator.peak_tflops:
             raise PlanError(
                 "precisions.compute",

@@ -36,8 +36,13 @@ def routed_token_bytes(plan: TrainingPlan, precision: str) -> int:
 
 
 def embedding_bytes(plan: TrainingPlan) -> int:
-    """Return the gradient bytes of a tensor rank's part of the embedding."""
-    elements = -(-plan.model.vocabulary * plan.model.hidden // plan.parallel.tensor)
+    """Return the gradient bytes of the embedding that a rank holds after the replicas' reduction.
+
+    ZeRO 2 and 3 leave each replica its shard, 0 and 1 the tensor rank's whole part.
+    """
+    parallel = plan.parallel
+    shares = parallel.tensor * (parallel.replicas if parallel.zero >= 2 else 1)
+    elements = -(-plan.model.vocabulary * plan.model.hidden // shares)
     return elements * plan.precisions.bytes_of("gradients")
 
 
