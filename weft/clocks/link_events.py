@@ -21,9 +21,9 @@ from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.link_events import LinkEventResult
 from weft.results.unfinished_events import ScheduledEvent, UnfinishedEvent, unfinished
 from weft.scenario.events import EventSection
-from weft.scenario.link_checks import checked_link, events_in_order, links_of_event
+from weft.scenario.link_checks import changed_parts, checked_link, events_in_order, links_of_event
 from weft.scenario.options import FabricOptions
-from weft.topologies import FabricLink, FabricSpec, LinkChoice, LinkEnds
+from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkChoice, LinkEnds
 from weft.traffic.header_sizes import largest_frame_bytes
 from weft.traffic.host_stats import PortTraffic
 from weft.traffic.parted_hosts import PartedHosts
@@ -91,8 +91,17 @@ class LinkEvents(abc.ABC):
                     self._begin_operation(event, element)
                 continue
             for link in links_of_event(self.fabric, self._options, event, "events"):
-                for state, at in event.transitions():
-                    self._begin_change(link, state, at, event.rate)
+                for name, directions in changed_parts(self.fabric, event, link):
+                    for state, at in event.transitions():
+                        if state == "slow":
+                            assert event.rate is not None
+                            self._begin_slow(name, directions, event.rate, at)
+                        elif event.is_one_way:
+                            result = LinkEventResult(name, state, at)
+                            self.results.append(result)
+                            self._schedule_one_way(*directions[0], result)
+                        else:
+                            self._begin_change(link, state, at)
 
     def schedule(self, a: str, b: str, state: str, after_ps: int, at_ps: int | None) -> LinkEventResult:
         """Schedule a link's failure or recovery after so much fabric time; `at_ps` is the time stated in the result.
@@ -135,13 +144,15 @@ class LinkEvents(abc.ABC):
 
         self._schedule_operation(followed, at_ps)
 
-    def _begin_change(self, link: FabricLink, state: str, at: int | None, rate_bps: int | None) -> None:
-        if state == "slow":
-            assert rate_bps is not None
-            event = ScheduledEvent(f"{self.fabric.link_name(link)} slow", at or 0)
-            self._scheduled.append(event)
-            self._schedule_rate(link, rate_bps, event)
-        elif at is None:
+    def _begin_slow(
+        self, name: str, directions: Sequence[tuple[Endpoint, Endpoint]], rate_bps: int, at: int | None
+    ) -> None:
+        event = ScheduledEvent(f"{name} slow", at or 0)
+        self._scheduled.append(event)
+        self._schedule_rate(directions, rate_bps, event)
+
+    def _begin_change(self, link: FabricLink, state: str, at: int | None) -> None:
+        if at is None:
             self._begin_without(link)
         else:
             self._schedule_link(link, state, at, at)
@@ -273,8 +284,14 @@ class LinkEvents(abc.ABC):
         """Have the controller begin an operation."""
 
     @abc.abstractmethod
-    def _schedule_rate(self, link: FabricLink, rate_bps: int, event: ScheduledEvent) -> None:
-        """Have both ends of a link send at another rate, and note in the event that they do."""
+    def _schedule_rate(
+        self, directions: Sequence[tuple[Endpoint, Endpoint]], rate_bps: int, event: ScheduledEvent
+    ) -> None:
+        """Have the senders of a link's directions send at another rate, and note in the event that they do."""
+
+    @abc.abstractmethod
+    def _schedule_one_way(self, sender: Endpoint, receiver: Endpoint, result: LinkEventResult) -> None:
+        """Have one direction of a link lose all packets, or again none because of this, without notice to anyone."""
 
     @abc.abstractmethod
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:

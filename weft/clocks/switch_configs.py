@@ -137,8 +137,8 @@ def _port_config(
         delay_ps=port.link.delay_ps,
         queue_capacity_bytes=port.link.queue_capacity_bytes,
         host_uplink=port.peer_is_host,
-        faults=_NO_FAULTS if faults is None else _faults_config(faults.on(here, peer)),
-        uplink_faults=_NO_FAULTS if faults is None or not port.peer_is_host else _faults_config(faults.on(peer, here)),
+        faults=_NO_FAULTS if faults is None else faults_config(faults.on(here, peer)),
+        uplink_faults=_NO_FAULTS if faults is None or not port.peer_is_host else faults_config(faults.on(peer, here)),
         quantum_bytes=quantum_bytes,
         split_depth_bytes=ecn_begins_bytes(options, port.link.rate_bps)
         if options.fidelity.has_segments
@@ -153,7 +153,8 @@ _shared_port_config = lru_cache(maxsize=1 << 12)(PortConfig)
 _NO_FAULTS = FaultsConfig()
 
 
-def _faults_config(faults: LinkFaults) -> FaultsConfig:
+def faults_config(faults: LinkFaults) -> FaultsConfig:
+    """Return a scenario's faults of a link in the switches' terms."""
     return FaultsConfig(
         loss=faults.loss,
         duplicate=faults.duplicate,

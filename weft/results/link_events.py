@@ -44,7 +44,8 @@ class LinkEventResult(PlainData):
     derived: ClassVar[Mapping[str, str]] = {"recovery_ps": "recovery_ps"}
 
     link: str
-    """The two nodes, with their ports where several links join them."""
+    """The two nodes, with their ports where several links join them; `SENDER->RECEIVER` for one direction, which loses
+    packets unnoticed: `link_faults` counts them."""
     state: str
     """`down` or `up`."""
     at_ps: int | None
@@ -62,7 +63,7 @@ class LinkEventResult(PlainData):
     repeated_messages: int = 0
     """Messages of these reductions that workers had sent before and sent again."""
     in_flight: Lost | None = None
-    """Lost on the link, in both directions, the packets being sent included."""
+    """Lost on the link, in all directions that failed, the packets being sent included."""
     queued: Lost | None = None
     """Lost in the queues of the ports at both ends at that moment."""
     refused: Lost | None = None

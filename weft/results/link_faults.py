@@ -13,7 +13,7 @@ from weft.results.columns import Column, ResultTable
 from weft.results.kinds import ResultKind
 from weft.results.report_parts import MOST_ROWS, ReportPart
 from weft.switch.daemon.stats import SwitchesStats
-from weft.topologies import FabricSpec
+from weft.topologies import Endpoint, FabricSpec
 
 if TYPE_CHECKING:
     from weft.engine._core import LinkStats
@@ -67,12 +67,10 @@ def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[st
             if str(port.number) not in ports:
                 continue  # dark, under the real clock
             stats = ports[str(port.number)]
-            here, peer = switch.name, port.peer.node
-            if len(fabric.links_between(here, peer)) > 1:
-                here, peer = f"{here}:{port.number}", str(port.peer)
+            here = Endpoint(switch.name, port.number)
             if "uplink_link" in stats:
-                yield f"{peer}->{here}", stats["uplink_link"]
-            yield f"{here}->{peer}", stats["link"]
+                yield fabric.direction_name(port.peer, here), stats["uplink_link"]
+            yield fabric.direction_name(here, port.peer), stats["link"]
 
 
 _TABLE = ResultTable[LinkFaultsResult](

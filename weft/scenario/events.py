@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, model_validator
+from pydantic import model_validator
 
 from weft.controller.elements import Element, host_element, plane_element, switch_element
 from weft.errors import InvalidValueError
 from weft.quantities.definitions import TIME, Rate, Time, whole
 from weft.scenario.links import LinkName
 from weft.scenario.values import Section, Text
-from weft.topologies import FabricSpec, LinkChoice
+from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkChoice
 
 OPERATIONS = ("cordoned", "drained", "restored")
 _STATES = {"switch": OPERATIONS, "plane": ("down", "up", *OPERATIONS), "host": ("down", "up", *OPERATIONS)}
@@ -20,17 +20,12 @@ HostName = Annotated[str, Text("a host", r"\A[^\s<>-]{1,64}\Z", "h3")]
 SwitchName = Annotated[str, Text("a switch", r"\A[^\s<>-]{1,64}\Z", "p0s1")]
 
 
-def _both_ways(text: str) -> str:
-    if not LinkChoice.parse(text).both_ways:
-        raise InvalidValueError(f"'{text}' is one direction, and a link fails in both", valid="NODE<->NODE")
-    return text
-
-
 class EventSection(Section):
     """A link, or several (p0s1<->*: a whole switch), changes; or an operator takes something out of use or back."""
 
-    link: Annotated[LinkName, AfterValidator(_both_ways)] | None = None
-    """Which: p0l0<->p0s1, all links between two nodes; p0l0:3<->p0s1:1, one of parallel links."""
+    link: LinkName | None = None
+    """Which: p0l0<->p0s1, all links between two nodes; p0l0:3<->p0s1:1, one of parallel links; p0l0->p0s1, one
+    direction, which neither end notices to be `down`."""
     switch: SwitchName | None = None
     """Which switch, in place of `link`; `cordoned`, `drained` or `restored`."""
     plane: Annotated[int, whole(0, 255)] | None = None
@@ -63,7 +58,21 @@ class EventSection(Section):
         for name, state in _GO_WITH.items():
             if (getattr(self, name) is not None) != (self.state == state):
                 raise ValueError(f"{name} and state: {state} go together")
+        if self.is_operation and self.link is not None and not LinkChoice.parse(self.link).both_ways:
+            raise InvalidValueError(
+                f"'{self.link}' is one direction, and links are {self.state} in both", valid="NODE<->NODE"
+            )
         return self
+
+    @property
+    def is_one_way(self) -> bool:
+        """Return whether it is about one direction of links."""
+        return self.link is not None and not LinkChoice.parse(self.link).both_ways
+
+    def directions(self, link: FabricLink) -> list[tuple[Endpoint, Endpoint]]:
+        """Return sender and receiver of the directions of one of its links that change."""
+        choice = None if self.link is None else LinkChoice.parse(self.link)
+        return [each for each in link.directions if choice is None or choice.takes(*each)]
 
     @property
     def names(self) -> str:

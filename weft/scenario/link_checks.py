@@ -10,11 +10,13 @@ from weft.hints import did_you_mean
 from weft.scenario.events import EventSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
-from weft.topologies import FabricLink, FabricSpec, LinkChoice, LinkEnds, TopologyError
+from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkChoice, TopologyError
 from weft.topologies.fabric import split_end
 from weft.topologies.int_rates import int_rates
 
 _EXAMPLES = 4
+_Change = tuple[str, int | None, str, str, list[tuple[Endpoint, Endpoint]]]
+"""A change's place in the scenario, time in ps, state, and what changes: its name and directions."""
 
 
 def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
@@ -42,34 +44,52 @@ def check_events(fabric: FabricSpec, options: FabricOptions) -> None:
         BadInputError, EnvironmentLacksError: says which event, and what would be valid.
     """
     _check_operations(fabric, options)
-    is_up: dict[LinkEnds, bool] = {}
-    times: set[tuple[LinkEnds, int | None]] = set()
-    for key, at, state, link in _changes_in_order(fabric, options):
-        name = fabric.link_name(link)
+    is_up: dict[str, bool] = {}
+    times: set[tuple[tuple[Endpoint, Endpoint], int | None]] = set()
+    for key, at, state, name, directions in _changes_in_order(fabric, options):
         up = state != "down"
-        if state != "slow" and is_up.get(link.ends, True) == up:
+        if state != "slow" and is_up.get(name, True) == up:
             raise KeyProblem(f"{key}.state", f"{name} is {state} already at that time")
-        if (link.ends, at) in times:
-            raise KeyProblem(f"{key}.at", f"{name} has another event at that time, {at} ps")
+        for direction in directions:
+            if (direction, at) in times:
+                raise KeyProblem(f"{key}.at", f"{name} has another event at that time, {at} ps")
+            times.add((direction, at))
         if state != "slow":
-            is_up[link.ends] = up
-        times.add((link.ends, at))
+            is_up[name] = up
 
 
-def _changes_in_order(fabric: FabricSpec, options: FabricOptions) -> list[tuple[str, int | None, str, FabricLink]]:
-    """Return place, time and state of all changes of links, in order of time, first those from the start."""
-    changes = []
+def _changes_in_order(fabric: FabricSpec, options: FabricOptions) -> list[_Change]:
+    """Return all changes of links in order of time, first those from the start."""
+    changes: list[_Change] = []
     for index, event in enumerate(options.events):
         if event.is_operation:
             continue
+        place = f"events[{index}]"
         if event.state == "slow" and options.clock == "real":
             raise EnvironmentLacksError(
-                "the real clock cannot change a link's rate; valid: clock: virtual",
-                place=f"events[{index}].state",
+                "the real clock cannot change a link's rate; valid: clock: virtual", place=f"{place}.state"
             )
-        for link in links_of_event(fabric, options, event, f"events[{index}]"):
-            changes += [(f"events[{index}]", at, state, link) for state, at in event.transitions()]
+        if event.is_one_way and options.clock == "real":
+            raise EnvironmentLacksError(
+                "under the real clock a link fails in both directions; valid: clock: virtual", place=f"{place}.link"
+            )
+        for link in links_of_event(fabric, options, event, place):
+            for name, directions in changed_parts(fabric, event, link):
+                changes += [(place, at, state, name, directions) for state, at in event.transitions()]
     return sorted(changes, key=lambda each: -1 if each[1] is None else each[1])
+
+
+def changed_parts(
+    fabric: FabricSpec, event: EventSection, link: FabricLink
+) -> list[tuple[str, list[tuple[Endpoint, Endpoint]]]]:
+    """Return what of a link an event changes as one: the link, or each direction that the event names.
+
+    Each is its name, and sender and receiver of its directions.
+    """
+    directions = event.directions(link)
+    if not event.is_one_way:
+        return [(fabric.link_name(link), directions)]
+    return [(fabric.direction_name(*each), [each]) for each in directions]
 
 
 def _check_operations(fabric: FabricSpec, options: FabricOptions) -> None:

@@ -232,6 +232,12 @@ class FabricSpec:
             return f"{link.a}<->{link.b}"
         return f"{link.a.node}<->{link.b.node}"
 
+    def direction_name(self, sender: Endpoint, receiver: Endpoint) -> str:
+        """Return the name of a link's direction: `p0l0->p0s1`, or `p0l0:3->p0s1:1` if it has parallel links."""
+        if len(self.links_between(sender.node, receiver.node)) > 1:
+            return f"{sender}->{receiver}"
+        return f"{sender.node}->{receiver.node}"
+
     @property
     def has_parallel_links(self) -> bool:
         """Whether any two nodes are joined by several links."""

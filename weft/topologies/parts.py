@@ -62,6 +62,11 @@ class FabricLink:
         """Both ends."""
         return frozenset((self.a, self.b))
 
+    @property
+    def directions(self) -> tuple[tuple[Endpoint, Endpoint], ...]:
+        """Sender and receiver of each direction."""
+        return (self.a, self.b), (self.b, self.a)
+
     def __str__(self) -> str:
         return f"{self.a}-{self.b}"
 

@@ -13,7 +13,7 @@ import itertools
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from weft.clocks.link_events import LinkEvents, Operation, counters_of_host
 from weft.controller.blocking import BlockingFabricController
@@ -151,7 +151,12 @@ class EmulatedLinkEvents(LinkEvents):
         # In the background: a drain takes its time, and other events do not wait for it.
         self._after(after_ps, lambda: self._controller.call(self.operations.begin(operation())))
 
-    def _schedule_rate(self, link: FabricLink, rate_bps: int, event: ScheduledEvent) -> None:
+    def _schedule_rate(
+        self, directions: Sequence[tuple[Endpoint, Endpoint]], rate_bps: int, event: ScheduledEvent
+    ) -> None:
+        raise NotImplementedError("refused by check_events")
+
+    def _schedule_one_way(self, sender: Endpoint, receiver: Endpoint, result: LinkEventResult) -> None:
         raise NotImplementedError("refused by check_events")
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:

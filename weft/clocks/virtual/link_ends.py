@@ -40,6 +40,12 @@ class Direction:
         queued = Lost(after.packets - before.packets, after.bytes - before.bytes)
         return Lost(**self.link.cut()), queued
 
+    def lose_all(self) -> Lost:
+        """Lose what is on the link, and whatever the port sends into it; returns the former."""
+        lost = Lost(**self.link.cut())
+        self.link.set_faults(loss=1.0)
+        return lost
+
     def come_back(self) -> None:
         """Bring it up; flow control restarts."""
         self.transmit.set_up(True)
@@ -80,9 +86,10 @@ class LinkEnds:
 
     def directions(self, link: FabricLink) -> list[Direction]:
         """Return both directions of a link."""
-        return [self._direction(link.a, link.b), self._direction(link.b, link.a)]
+        return [self.direction(*each) for each in link.directions]
 
-    def _direction(self, sender: Endpoint, receiver: Endpoint) -> Direction:
+    def direction(self, sender: Endpoint, receiver: Endpoint) -> Direction:
+        """Return a direction of a link."""
         if sender.node in self._hosts:
             host = self._hosts[sender.node]
             leaf = self._fabric.switch(receiver.node)

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from weft.clocks.link_events import LinkEvents, Operation
+from weft.clocks.switch_configs import faults_config
 from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.controller.blocking import BlockingFabricController
@@ -21,7 +22,7 @@ from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
-from weft.topologies import FabricLink, FabricSpec
+from weft.topologies import Endpoint, FabricLink, FabricSpec
 
 
 class VirtualLinkEvents(LinkEvents):
@@ -103,13 +104,33 @@ class VirtualLinkEvents(LinkEvents):
 
         self._loop.call_after_ps(after_ps, begin)
 
-    def _schedule_rate(self, link: FabricLink, rate_bps: int, event: ScheduledEvent) -> None:
+    def _schedule_rate(
+        self, directions: Sequence[tuple[Endpoint, Endpoint]], rate_bps: int, event: ScheduledEvent
+    ) -> None:
         def change() -> None:
             event.has_begun = event.has_ended = True
-            for direction in self._ends.directions(link):
-                direction.transmit.rate_bps = rate_bps
+            for each in directions:
+                self._ends.direction(*each).transmit.rate_bps = rate_bps
 
         self._loop.call_after_ps(event.at_ps, change)
+
+    def _schedule_one_way(self, sender: Endpoint, receiver: Endpoint, result: LinkEventResult) -> None:
+        def change() -> None:
+            with self._noted():
+                result.happened_ps = self._now_ps()
+                direction = self._ends.direction(sender, receiver)
+                if result.state == "up":
+                    direction.link.set_faults(**faults_config(self._options.faults.on(sender, receiver)).model_dump())
+                    return
+                self._begin_failure(result)
+                result.in_flight = direction.lose_all()
+                if result.in_flight.packets:
+                    result.last_loss_ps = result.happened_ps
+
+        if result.at_ps is None:
+            change()
+        else:
+            self._loop.call_after_ps(result.at_ps, change)
 
     def _apply(self, link: FabricLink, result: LinkEventResult) -> None:
         result.happened_ps = self._now_ps()
@@ -121,10 +142,7 @@ class VirtualLinkEvents(LinkEvents):
             for direction in directions:
                 direction.come_back()
             return
-        self._note_recovery()
-        if self._failed and self._failed[0].happened_ps != result.happened_ps:
-            self._failed.clear()
-        self._failed.append(result)
+        self._begin_failure(result)
         result.in_flight, result.queued, result.refused = Lost(), Lost(), Lost()
         for direction in directions:
             in_flight, queued = direction.fail()
@@ -133,6 +151,13 @@ class VirtualLinkEvents(LinkEvents):
         if result.in_flight.packets or result.queued.packets:
             result.last_loss_ps = result.happened_ps
         self._down[result.link] = (result, [(each, each.refused()) for each in directions])
+
+    def _begin_failure(self, result: LinkEventResult) -> None:
+        """Attribute what is sent again from now on to this failure, and to others at the same moment."""
+        self._note_recovery()
+        if self._failed and self._failed[0].happened_ps != result.happened_ps:
+            self._failed.clear()
+        self._failed.append(result)
 
     def _note_recovery(self) -> None:
         """Note what hosts have had to send again since the latest failures, and when it arrived."""
