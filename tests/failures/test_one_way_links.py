@@ -32,9 +32,7 @@ def lost(result: RunResult) -> dict[str, int]:
 
 
 def test_a_direction_that_fails_loses_all_packets_and_nobody_notices() -> None:
-    result = run(
-        {"link": DIRECTION, "state": "down", "at": "100us"}, {"link": DIRECTION, "state": "up", "at": "300us"}
-    )
+    result = run({"link": DIRECTION, "state": "down", "at": "100us"}, {"link": DIRECTION, "state": "up", "at": "300us"})
     assert result.ok
     down, up = result.link_events
     assert (down.link, down.state, down.happened_ps) == (DIRECTION, "down", 100_000_000)
