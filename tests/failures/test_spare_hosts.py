@@ -105,6 +105,49 @@ def test_spares_take_ranks_one_after_the_other_and_hosts_that_are_back_are_spare
     ]
 
 
+FLOWS: list[dict[str, object]] = [
+    {"permutation": "256KiB"},
+    {"incast": "h1", "bytes_per_sender": "256KiB"},
+    {"workload": {"flow_sizes": "websearch", "load": 0.5, "duration": "1ms"}},
+]
+
+
+def flows_with_spares(item: dict[str, object], **event: object) -> RunResult:
+    scenario = {
+        "clock": "virtual",
+        "fabric": {"leaves": 2, "spines": 1, "hosts_per_leaf": 3, "spares": 2},
+        "traffic": [item],
+        "events": [event] if event else [],
+        "control": {"detection": "1us", "latency": "5us"},
+    }
+    return run_scenario(parse_scenario(scenario))
+
+
+def ends_of(result: RunResult) -> set[str]:
+    (kind,) = (each for each in result.traffic.values() if each)
+    table = kind[0].records
+    return {f"h{index}" for end in ("source", "destination") for index in table[end].tolist()}
+
+
+@pytest.mark.parametrize("item", FLOWS, ids=lambda item: next(iter(item)))
+def test_flows_are_between_hosts_with_ranks(item: dict[str, object]) -> None:
+    assert ends_of(flows_with_spares(item)) == {"h0", "h1", "h2", "h3"}
+
+
+@pytest.mark.parametrize("item", FLOWS, ids=lambda item: next(iter(item)))
+def test_flows_of_a_host_that_is_out_of_use_are_a_spares(item: dict[str, object]) -> None:
+    result = flows_with_spares(item, host="h1", state="cordoned")
+    assert ("swapped", "h1") in {(kind, element) for kind, element, _ in of_hosts(result)}
+    assert ends_of(result) == {"h0", "h2", "h3", "h4"}
+
+
+@pytest.mark.parametrize("item", FLOWS, ids=lambda item: next(iter(item)))
+def test_flows_of_a_host_that_dies_run_again(item: dict[str, object]) -> None:
+    result = flows_with_spares(item, host="h1", state="down", at="20us")
+    assert result.ok
+    assert ends_of(result) == {"h0", "h2", "h3", "h4"}
+
+
 def test_without_a_spare_left_nothing_is_taken_out_of_use() -> None:
     with refused(CheckFailedError, problem="no spare host is left that"):
         run([host("h0", "cordoned")], spares=0)
@@ -126,7 +169,12 @@ def test_without_a_spare_left_a_host_that_dies_ends_the_run() -> None:
             {"fabric": {"leaves": 2, "spines": 1, "ranks_per_host": 2, "spares": 1}},
             {"place": "scenario: fabric.spares", "valid": "without ranks_per_host"},
         ),
-        ({"traffic": [{"permutation": "1KiB"}]}, {"place": "scenario: fabric.spares", "valid": "0"}),
+        ({"traffic": [{"ping": ["h0->h1"]}]}, {"place": "scenario: fabric.spares", "valid": "0"}),
+        (
+            {"traffic": [{"tcp": [{"flow": "h0->h1", "size": "1KiB"}]}]},
+            {"place": "scenario: fabric.spares", "valid": "0"},
+        ),
+        ({"traffic": [{"incast": "h3"}]}, {"place": "scenario: traffic[0].incast", "valid": "a host with a rank"}),
         ({"observe": {"flows": True}}, {"place": "scenario: observe", "valid": "without fabric.spares"}),
         (
             {"events": [{"host": "h9", "state": "down"}]},

@@ -10,7 +10,7 @@ from weft.clocks.lab import Progress
 from weft.hints import did_you_mean
 from weft.quantities.units import shown
 from weft.run.plain_hosts import REAL_CLOCK_HAS_KERNELS, Pair
-from weft.run.traffic_kinds.base import JoinableItem
+from weft.run.traffic_kinds.base import JoinableItem, check_no_spares
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Text
 from weft.topologies import FabricSpec
@@ -34,10 +34,7 @@ class PlainItem(JoinableItem):
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the fabric has no spares, so that hosts keep their ranks."""
-        if fabric.spares:
-            raise KeyProblem(
-                "fabric.spares", f"{fabric.spares}: {key} has programs of hosts and not of ranks", valid="0"
-            )
+        check_no_spares(fabric, key)
 
     @abstractmethod
     def task(self, fabric: Fabric) -> Task[Any]:

@@ -310,21 +310,21 @@ class TaskMaker:
         queue_pairs: int = 1,
     ) -> Task[FlowsResult]:
         """Return an incast as a task."""
-        self._require_other_hosts("an incast")
+        self._require_two_ranks("an incast")
         target = self._topology.host(receiver).index
         self._topology.host(receiver).nic(plane)
-        senders = [host.index for host in self._topology.hosts]
+        senders = range(self._topology.rank_count)
         flows = incast(target, senders, bytes_per_sender, plane, queue_pairs=queue_pairs)
         return self.flows(f"incast on {receiver}, plane {plane}{_divided(queue_pairs)}", flows, data)
 
     @raised_as_weft_errors()
     def permutation(self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1) -> Task[FlowsResult]:
         """Return a permutation as a task."""
-        self._require_other_hosts("a permutation")
+        self._require_two_ranks("a permutation")
         flows = [
             flow
             for plane in self._nics_in_use()
-            for flow in permutation(len(self._topology.hosts), bytes_per_host, plane, self._options.seed, queue_pairs)
+            for flow in permutation(self._topology.rank_count, bytes_per_host, plane, self._options.seed, queue_pairs)
         ]
         return self.flows(f"permutation{_divided(queue_pairs)}", flows, data)
 
@@ -338,7 +338,6 @@ class TaskMaker:
         """Return flows, as `Fabric.run_flows` runs them."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
-        self._require_no_spares("flows")
         in_use = self._nics_in_use()
         for flow in flows:
             self._check_flow(flow, in_use)
@@ -352,7 +351,7 @@ class TaskMaker:
             return flows_result(
                 name,
                 self._topology,
-                flows,
+                self._between_hosts(flows),
                 run.records,
                 run.outcome.duration_ps,
                 retransmissions=run.counted.retransmissions,
@@ -362,6 +361,11 @@ class TaskMaker:
         return Task(name, FLOWS, prepare, result, flows=flows)
 
     def _check_flow(self, flow: Flow, in_use: Sequence[int]) -> None:
+        if max(flow.source, flow.destination) >= self._topology.rank_count:
+            raise BadInputError(
+                f"a flow between {flow.source} and {flow.destination}",
+                valid=f"ranks 0 to {self._topology.rank_count - 1}",
+            )
         FLOW_SIZE.check(flow.size_bytes, "a flow's size")
         TIME.check(flow.start_ps, "a flow's start")
         QUEUE_PAIRS.check(flow.queue_pairs, "a flow's queue pairs")
@@ -376,12 +380,12 @@ class TaskMaker:
     @raised_as_weft_errors()
     def workload(self, flow_sizes: str | FlowSizes, load: float, duration_ps: int) -> Task[WorkloadResult]:
         """Return a workload as a task."""
-        self._require_other_hosts("a workload")
+        self._require_two_ranks("a workload")
         POSITIVE_TIME.check(duration_ps, "a workload's duration")
         with translated(ValueError, BadInputError):
             sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
             flows = poisson_flows(
-                len(self._topology.hosts), self._nic_rates_bps(), sizes, load, duration_ps, self._options.seed
+                self._topology.rank_count, self._nic_rates_bps(), sizes, load, duration_ps, self._options.seed
             )
         if not flows:
             raise BadInputError(
@@ -398,7 +402,7 @@ class TaskMaker:
                 sizes,
                 load,
                 duration_ps,
-                flows,
+                self._between_hosts(flows),
                 run.records,
                 IdealTimes.of_fabric(self._lab.controller.fabric, self._options),
                 run.outcome.duration_ps,
@@ -469,13 +473,15 @@ class TaskMaker:
         """Return how packets carry zeros for this data; over real interfaces always as bytes."""
         return AS_LENGTHS if data == LENGTHS and self._options.clock == "virtual" else AS_BYTES
 
-    def _require_no_spares(self, what: str) -> None:
-        if self._topology.spares:
-            raise BadInputError("between hosts, not ranks, on a fabric with spares", place=what, valid="without")
+    def _between_hosts(self, flows: Sequence[Flow]) -> Sequence[Flow]:
+        """Return flows between ranks as flows between the hosts that have these ranks now."""
+        if not self._topology.spares:
+            return flows
+        host_of = self._exchanges.hosts.host_of
+        return [replace(flow, source=host_of(flow.source), destination=host_of(flow.destination)) for flow in flows]
 
-    def _require_other_hosts(self, what: str) -> None:
-        self._require_no_spares(what)
-        if len(self._topology.hosts) < 2:
+    def _require_two_ranks(self, what: str) -> None:
+        if self._topology.rank_count < 2:
             raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
 
 

@@ -310,7 +310,8 @@ class EndpointGroup:
             raise InvalidValueError(f"a workload's flow over {divided.queue_pairs} queue pairs", valid="1")
         number = self._new_run_number()
         sent, received = self._connections.of_workload(flows)
-        ranks = [host.rank for host in self._hosts]
+        # A spare, or a host that is lost, has none.
+        ranks = [host.rank for host in self._hosts if sent[host.rank] or received[host.rank]]
         answers = self._calls.all(
             {rank: PrepareFlows(number, tuple(sent[rank]), tuple(received[rank]), telemetry, payload) for rank in ranks}
         )

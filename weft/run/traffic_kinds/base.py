@@ -166,6 +166,12 @@ def check_ranks(ranks: Sequence[int], count: int, fabric: TopologySection, key: 
         raise KeyProblem(key, f"rank {max(ranks)}", valid=f"0 to {fabric.rank_count - 1}")
 
 
+def check_no_spares(fabric: TopologySection, key: str) -> None:
+    """Check that the fabric has no spares, for an item of programs, which stay on their hosts. Raises KeyProblem."""
+    if fabric.spares:
+        raise KeyProblem("fabric.spares", f"{fabric.spares}: {key} has programs of hosts, not of ranks", valid="0")
+
+
 def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
     """Check that each queue pair of a flow has a byte to write. Raises KeyProblem below `key`, the item's key."""
     if queue_pairs > size_bytes:
@@ -173,18 +179,14 @@ def check_queue_pairs(queue_pairs: int, size_bytes: int, key: str) -> None:
 
 
 class FlowItem(TrafficItem):
-    """An item of flows between hosts."""
+    """An item of flows between ranks; a name of a host is the rank that the host has at first."""
 
     results: ClassVar[ResultKind[Any] | None] = FLOWS
 
     def check(self, fabric: TopologySection, key: str) -> None:
-        """Check that the fabric has at least two hosts and no spares."""
-        if fabric.host_count < 2:
-            raise KeyProblem(key, f"flows need 2 hosts or more, the fabric has {fabric.host_count}")
-        if fabric.spares:
-            raise KeyProblem(
-                "fabric.spares", f"{fabric.spares}: {key} has flows, between hosts and not ranks", valid="0"
-            )
+        """Check that the fabric has at least two ranks."""
+        if fabric.rank_count < 2:
+            raise KeyProblem(key, f"flows need 2 ranks or more, the fabric has {fabric.rank_count}")
 
 
 class FlowsBesideOthers(FlowItem, JoinableItem):

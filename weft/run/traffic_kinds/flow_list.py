@@ -61,11 +61,11 @@ class FlowListTraffic(FlowsBesideOthers):
             raise KeyProblem(own, f"{self.flow_list} has no flows")
         for number, flow in enumerate(flows, 1):
             host = max(flow.source, flow.destination)
-            if host >= fabric.host_count:
+            if host >= fabric.rank_count:
                 raise KeyProblem(
                     own,
                     f"{self.flow_list}: flow {number} is of host {host}",
-                    valid=f"0 to {fabric.host_count - 1}",
+                    valid=f"0 to {fabric.rank_count - 1}",
                 )
             if flow.plane >= fabric.nics_per_host:
                 raise KeyProblem(

@@ -44,6 +44,8 @@ class IncastTraffic(FlowsBesideOthers):
         hosts = fabric.host_names
         if self.incast not in hosts:
             raise KeyProblem(f"{key}.incast", f"no host {shown(self.incast)}; {did_you_mean(self.incast, hosts)}")
+        if self.incast in hosts[fabric.rank_count :]:
+            raise KeyProblem(f"{key}.incast", f"{self.incast} is a spare", valid="a host with a rank")
         if self.plane >= fabric.nics_per_host:
             raise KeyProblem(f"{key}.plane", f"{self.plane} is not one of 0 to {fabric.nics_per_host - 1}")
 

@@ -13,7 +13,7 @@ from weft.quantities.definitions import whole
 from weft.quantities.readable import counted
 from weft.results.rdma import RDMA
 from weft.run.rdma import OTHERS, of_each_host
-from weft.run.traffic_kinds.base import TrafficItem
+from weft.run.traffic_kinds.base import TrafficItem, check_no_spares
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import ClassReference, Text
 from weft.topologies import FabricSpec
@@ -42,8 +42,7 @@ class RdmaTraffic(TrafficItem):
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the fabric has no spares, as programs belong to hosts and not to ranks."""
-        if fabric.spares:
-            raise KeyProblem("fabric.spares", f"{fabric.spares}: {key} has programs of hosts, not of ranks", valid="0")
+        check_no_spares(fabric, key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the hosts."""

@@ -18,7 +18,7 @@ from weft.quantities.units import PS_PER_MS, shown
 from weft.results.kinds import ResultKind
 from weft.results.tcp import TCP, TcpResult
 from weft.run.tcp import TcpFlow, tcp_task
-from weft.run.traffic_kinds.base import FlowsBesideOthers
+from weft.run.traffic_kinds.base import FlowsBesideOthers, check_no_spares
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, Section, Text
 from weft.topologies import FabricSpec
@@ -105,6 +105,7 @@ class TcpTraffic(FlowsBesideOthers):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that hosts exist, that each flow has a size or a duration, and the number of connections."""
         super().check(fabric, key)
+        check_no_spares(fabric, key)
         hosts = fabric.host_names
         for number, each in enumerate(self.tcp):
             own = f"{key}.tcp[{number}]"
