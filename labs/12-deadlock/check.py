@@ -4,6 +4,7 @@ from pathlib import Path
 
 from weft.errors import WeftError
 from weft.exercises import ANSWERS, Exercise, Figure, Goal, Missing, Work, at_most, kept, number_in_answers
+from weft.run.spec import run_spec
 
 OWN, LAB = "own.yaml", Path(__file__).parent / "scenario.yaml"
 SAME = kept(OWN, LAB, free=["routing.*", "credits.classes.*", "credits.allow_deadlock"])
@@ -19,9 +20,10 @@ def other_routes(work: Work) -> None:
 
 
 def one_lane(work: Work) -> None:
-    classes = work.scenario(OWN).credits.classes
+    # With the lanes that its routes need.
+    classes = run_spec(work.scenario(OWN)).options.credits.classes
     if len(classes) != 1:
-        raise Missing(f"credits.classes of {OWN} are {classes}")
+        raise Missing(f"{OWN} has credits in the classes {classes}")
 
 
 def time_us(work: Work) -> float:

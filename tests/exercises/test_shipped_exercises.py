@@ -165,6 +165,9 @@ def test_a_deadlock_is_what_the_solution_of_lab_12_lacks(tmp_path: Path) -> None
     assert found[:3] == ["", "", ""]
     assert "make a cycle of buffers" in found[3]
     assert found[4] == "rings of 5 have a cycle of buffers"
+    own.write_text(own.read_text().replace("dimension_order_one_lane", "layered"))
+    found = [each.missing or "" for each in outcomes(exercise_of(lab), Work(tmp_path / "work"))]
+    assert found[2].startswith("own.yaml has credits in the classes [3, 4")
 
 
 PORT = "weft_port_queue_depth_bytes > 20000"

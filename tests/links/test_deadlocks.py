@@ -9,7 +9,8 @@ import pytest
 from tests.links.ring_routing import ring, route_clockwise
 from weft import Fabric, topologies
 from weft.errors import BadInputError
-from weft.scenario import CreditsSection, EventSection, PfcSection
+from weft.run.spec import fabric_run_spec
+from weft.scenario import CreditsSection, EventSection, PfcSection, RoutingSection
 from weft.traffic.patterns import Flow
 
 LOSSLESS = {"pfc": PfcSection(classes=[3]), "credits": CreditsSection(classes=[3])}
@@ -101,16 +102,26 @@ def test_a_dateline_takes_packets_round_a_ring_without_loss(
     assert sum(sent) > 0
 
 
-def test_lanes_that_may_lose_packets_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("given", "lossless"), [([3], (3, 4)), ([4, 3], (3, 4)), ([6, 3], (3, 4, 6, 7))])
+@pytest.mark.parametrize("section", [CreditsSection, PfcSection])
+def test_lanes_of_lossless_classes_are_lossless(
+    section: type[CreditsSection | PfcSection],
+    given: list[int],
+    lossless: tuple[int, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     route_clockwise(monkeypatch, with_dateline=True)
-    for classes, words in (
-        (
-            [3],
-            r"\[3\]: routes need 2 lanes, which are the classes 3, 4 for what hosts send in class 3: add 4",
-        ),
-        ([3, 4, 0], r"class 0 has 1 of the 2 lanes that routes need"),
-        ([3, 4, 6], r"classes 6, 7 for what hosts send in class 6: add 7"),
-    ):
-        refused = pytest.raises(BadInputError, match=rf"credits\.classes: .*{words}")
-        with refused, Fabric(ring(4), clock="virtual", credits=CreditsSection(classes=classes)):
-            pass
+    name = "pfc" if section is PfcSection else "credits"
+    options: dict[str, Any] = {name: section(classes=given)}
+    assert fabric_run_spec(ring(4), clock="virtual", **options).options.lossless_classes == lossless
+    # Routes of one lane need no other class.
+    monkeypatch.undo()
+    options |= {"routing": RoutingSection(kind="up_down")}
+    assert fabric_run_spec(ring(4), clock="virtual", **options).options.lossless_classes == tuple(sorted(given))
+
+
+def test_classes_with_too_few_lanes_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    route_clockwise(monkeypatch, with_dateline=True)
+    refused = pytest.raises(BadInputError, match=r"credits\.classes: .*class 0 has 1 of the 2 lanes that routes need")
+    with refused, Fabric(ring(4), clock="virtual", credits=CreditsSection(classes=[3, 0])):
+        pass

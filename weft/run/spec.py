@@ -22,6 +22,7 @@ from weft.scenario.default_lanes import with_lanes
 from weft.scenario.fast_forward_checks import check_fast_forward
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
 from weft.scenario.link_checks import check_events, check_int_rates, check_links
+from weft.scenario.lossless_lanes import with_lossless_lanes
 from weft.scenario.mtu_checks import check_link_mtu, check_packet
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
@@ -69,7 +70,7 @@ def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> 
     spec = RunSpec(
         name=scenario.name,
         fabric=fabric,
-        options=with_lanes(with_clock(scenario.options), fabric),
+        options=_completed(scenario.options, fabric),
         traffic=items_of(scenario),
         places=scenario.places,
     )
@@ -79,9 +80,14 @@ def unlocated_run_spec(scenario: Scenario, fabric: FabricSpec | None = None) -> 
 
 def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> RunSpec:
     """Return the description of a fabric with traffic from Python. Raises as `run_spec`."""
-    spec = RunSpec(None, fabric, with_lanes(with_clock(fabric_options(**options)), fabric))
+    spec = RunSpec(None, fabric, _completed(fabric_options(**options), fabric))
     _check(spec)
     return spec
+
+
+def _completed(options: FabricOptions, fabric: FabricSpec) -> FabricOptions:
+    """Return options with what they leave to the machine and the fabric."""
+    return with_lossless_lanes(with_lanes(with_clock(options), fabric), fabric)
 
 
 def _check(spec: RunSpec) -> None:

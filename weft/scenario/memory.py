@@ -82,7 +82,8 @@ class PfcSection(FeatureSection):
     """Priority flow control (IEEE 802.1Qbb) on every link."""
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
-    """Classes that are paused rather than dropped; none: no flow control. RoCEv2's data is in class 3."""
+    """Classes that are paused rather than dropped; none: no flow control. RoCEv2's data is in class 3. Classes
+    that routes use as lanes of these are lossless, too."""
     xoff: Size | None = None
     """The far end is paused when what came in by a port in a class holds more than this; not with `alpha`."""
     alpha: Alpha | None = None
@@ -121,7 +122,8 @@ class CreditsSection(FeatureSection):
     """Flow control by credits, as InfiniBand's. A port grants the far end its free memory, block by block."""
 
     classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
-    """The virtual lanes; none: no credits. RoCEv2's data is in class 3."""
+    """The virtual lanes; none: no credits. RoCEv2's data is in class 3. Classes that routes use as further
+    lanes of these have credits, too."""
     buffer: Annotated[int, SIZE.between(1, MOST_CREDIT_BUFFER_BYTES)] = 64 * 1024
     """Memory that each lane has of its own at every port."""
     links: Annotated[list[LinkName], Field(min_length=1)] | None = None
