@@ -258,11 +258,17 @@ header icrc_t {
 #ifndef OWN_ETHERTYPES
 #define OWN_ETHERTYPES       // cases of the choice by EtherType: 0x1234: parse_mine;
 #endif
+#ifndef OWN_UDP_PORTS
+#define OWN_UDP_PORTS        // cases of the choice by UDP destination port: 4789: parse_mine;
+#endif
 #ifndef OWN_PARSER_STATES
 #define OWN_PARSER_STATES
 #endif
 #ifndef OWN_EMITS
 #define OWN_EMITS            // statements of the deparser, between Ethernet and IP
+#endif
+#ifndef OWN_UDP_EMITS
+#define OWN_UDP_EMITS        // statements of the deparser, behind UDP
 #endif
 
 struct headers_t {

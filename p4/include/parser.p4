@@ -138,6 +138,7 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.flow.destination_port = hdr.udp.destination;
         transition select(hdr.udp.destination) {
             UDP_PORT_ROCE: parse_bth;
+            OWN_UDP_PORTS
             default: accept;
         }
     }
@@ -298,6 +299,7 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.quoted_ipv6);
         packet.emit(hdr.quoted_start);
         packet.emit(hdr.udp);
+        OWN_UDP_EMITS
         packet.emit(hdr.bth);
         packet.emit(hdr.deth);
         packet.emit(hdr.reth);
