@@ -21,6 +21,7 @@ struct PathProperties {
   TimePs nearest_round_trip_ps = 0;   // of an idle path to the nearest peer; 0: all are as far
   uint32_t nearest_hops = 0;          // routers on that path
   TimePs hop_round_trip_ps = 0;       // what each router more adds to an idle path
+  bool sprayed = false;               // a flow's packets take several paths at once
   IntRates int_rates_bps = kStandardIntRatesBps;
 };
 

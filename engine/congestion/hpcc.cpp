@@ -1,9 +1,14 @@
 // HPCC: the window follows how full the busiest link is, as INT reports it with every acknowledgement.
 // Source: Li et al., "HPCC: High Precision Congestion Control", SIGCOMM 2019, section 3, algorithm 1.
+//
+// The paper has flows on one path. Where packets are sprayed, what each path's stamps say is kept apart, and
+// the fullest path decides: a flow sends the same share into all of them.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <stdexcept>
+#include <utility>
+#include <vector>
 
 #include "congestion/bandwidth_delay_product.hpp"
 #include "congestion/registry.hpp"
@@ -35,6 +40,7 @@ struct HpccParameters {
   uint64_t max_rate_bps = 0;           // of the first window, max_rate · T, which is also the largest
   uint64_t min_rate_bps = 0;           // of the smallest window
   IntRates int_rates_bps{};            // what the fabric's rate codes stand for
+  bool sprayed = false;                // packets take several paths at once
 
   // W_AI so that a hundred flows' increases together fit into the head room 1 - eta (section 3.3): the
   // paper's 80 bytes at 100 Gb/s and 13 us. Throws std::invalid_argument for a value out of range.
@@ -54,10 +60,18 @@ class Hpcc final : public CongestionControl {
   void on_acknowledgement(const AcknowledgementEvent& event) override;
 
  private:
+  struct PathState {
+    roce::IntStack stack;  // of its latest acknowledgement, if hops are stamped
+    TimePs last_ps = 0;
+    double utilisation = 1.0;  // U: in-flight bytes of the busiest link by its bandwidth-delay product
+  };
+
+  void take_path(const AcknowledgementEvent& event);
   double fastest_rate_bps(const roce::IntStack& stack) const;
   bool is_first_of_path(const AcknowledgementEvent& event) const;
   bool measure_in_flight(const roce::IntStack& stack);
-  void compute_window(bool update_reference);
+  double fullest_utilisation(TimePs now) const;
+  void compute_window(double utilisation, bool update_reference);
   void set_window(double bytes);
 
   HpccParameters parameters_;
@@ -66,21 +80,27 @@ class Hpcc final : public CongestionControl {
   double window_bytes_;
   double reference_window_bytes_;  // W^c
   uint64_t pacing_rate_bps_ = 0;
-  double utilisation_ = 1.0;  // U: in-flight bytes of the busiest link by its bandwidth-delay product
   uint32_t stage_ = 0;
   uint64_t last_update_sequence_ = 0;
-  TimePs last_stack_ps_ = 0;
-  bool has_stack_ = false;
-  roce::IntStack stack_;  // of the acknowledgement before
+  PathState path_;                 // of the latest acknowledgement
+  std::vector<PathState> others_;  // where packets are sprayed
 };
 
 constexpr double kFlowsInHeadRoom = 100;
 constexpr uint64_t kMinRateFraction = 1000;
 
+// Those that hosts can tell apart by their entropy; of more the one heard of longest ago gives way.
+constexpr size_t kMostPaths = 64;
+// What was heard longer ago than so many round trips says nothing about now.
+constexpr int kFreshRoundTrips = 2;
+
 constexpr uint32_t kTimestampMask = 0xFFFFFF;
 constexpr uint32_t kTxUnitMask = 0xFFFFF;
 constexpr double kTxUnitBytes = 128;
 constexpr double kQueueCellBytes = 80;
+// No port sends faster than its rate: stamps of which one seems to have are of parallel links, which have one
+// path id. So many bytes are for frames and units that count whole.
+constexpr double kTxSlackBytes = 1 << 16;
 
 // The byte counter of a link at 1.6 Tb/s wraps in 0.67 ms, that of slower ones and the time stamp later: a
 // stack that is older than half of that does not say how much was sent since.
@@ -92,6 +112,7 @@ HpccParameters HpccParameters::read(const PathProperties& path, ParameterReader&
   parameters.max_rate_bps = path.line_rate_bps;
   parameters.min_rate_bps = path.line_rate_bps / kMinRateFraction;
   parameters.int_rates_bps = path.int_rates_bps;
+  parameters.sprayed = path.sprayed;
   parameters.additive_increase_bytes = -1;
   reader.read("target_utilisation", parameters.target_utilisation);
   reader.read("max_stage", parameters.max_stage);
@@ -122,6 +143,10 @@ Hpcc::Hpcc(const HpccParameters& parameters)
   set_window(max_window_bytes_);
 }
 
+bool is_of_path(const roce::IntStack& known, const roce::IntStack& stack) {
+  return known.path_id == stack.path_id && known.hop_count == stack.hop_count;
+}
+
 double Hpcc::fastest_rate_bps(const roce::IntStack& stack) const {
   uint64_t fastest = 1'000'000'000;
   for (size_t hop = 0; hop < stack.hop_count; ++hop) {
@@ -134,25 +159,51 @@ double Hpcc::fastest_rate_bps(const roce::IntStack& stack) const {
 // wrapped.
 bool Hpcc::is_first_of_path(const AcknowledgementEvent& event) const {
   const roce::IntStack& stack = *event.telemetry;
-  if (!has_stack_ || stack.path_id != stack_.path_id || stack.hop_count != stack_.hop_count) return true;
+  if (!is_of_path(path_.stack, stack)) return true;
   const double wrap_ps = kTxWrapBits / fastest_rate_bps(stack) * static_cast<double>(kPsPerSecond);
-  return static_cast<double>(event.now - last_stack_ps_) > wrap_ps / 2;
+  return static_cast<double>(event.now - path_.last_ps) > wrap_ps / 2;
+}
+
+// Has `path_` be the one that an acknowledgement is of, new or heard of before.
+void Hpcc::take_path(const AcknowledgementEvent& event) {
+  const roce::IntStack& stack = *event.telemetry;
+  if (path_.stack.hop_count == 0 || is_of_path(path_.stack, stack)) return;
+  auto known = std::find_if(others_.begin(), others_.end(),
+                            [&](const PathState& other) { return is_of_path(other.stack, stack); });
+  if (known == others_.end()) {
+    if (others_.size() + 1 < kMostPaths)
+      known = others_.emplace(others_.end());
+    else
+      known = std::min_element(
+          others_.begin(), others_.end(),
+          [](const PathState& one, const PathState& other) { return one.last_ps < other.last_ps; });
+    *known = PathState{{}, event.now, path_.utilisation};
+  }
+  std::swap(path_, *known);
 }
 
 // NewAck of algorithm 1: the reference window moves once a round trip, the window itself with every
 // acknowledgement.
 void Hpcc::on_acknowledgement(const AcknowledgementEvent& event) {
   if (event.telemetry == nullptr || event.telemetry->hop_count == 0) return;
+  if (parameters_.sprayed) take_path(event);
   if (is_first_of_path(event)) {
-    stack_ = *event.telemetry;
-    has_stack_ = true;
-    last_update_sequence_ = event.next_sequence;
+    path_.stack = *event.telemetry;
+    if (others_.empty()) last_update_sequence_ = event.next_sequence;
   } else if (measure_in_flight(*event.telemetry)) {
     const bool whole_round_trip = event.sequence >= last_update_sequence_;
-    compute_window(whole_round_trip);
+    compute_window(fullest_utilisation(event.now), whole_round_trip);
     if (whole_round_trip) last_update_sequence_ = event.next_sequence;
   }
-  last_stack_ps_ = event.now;
+  path_.last_ps = event.now;
+}
+
+double Hpcc::fullest_utilisation(TimePs now) const {
+  double fullest = path_.utilisation;
+  for (const PathState& other : others_)
+    if (now - other.last_ps <= kFreshRoundTrips * parameters_.round_trip_ps)
+      fullest = std::max(fullest, other.utilisation);
+  return fullest;
 }
 
 // MeasureInflight: the link of the largest u decides, averaged over a round trip. False if no link has sent
@@ -162,15 +213,21 @@ bool Hpcc::measure_in_flight(const roce::IntStack& stack) {
   double largest = 0;
   double interval_ns = 0;
   bool measured = false;
+  bool possible = true;
+  // An acknowledgement that another one of its path has overtaken, on another way back.
+  if (parameters_.sprayed &&
+      ((stack.hops[0].timestamp_ns - path_.stack.hops[0].timestamp_ns) & kTimestampMask) > kTimestampMask / 2)
+    return false;
   for (size_t hop = 0; hop < stack.hop_count; ++hop) {
     const roce::IntHop& now = stack.hops[hop];
-    roce::IntHop& before = stack_.hops[hop];
+    roce::IntHop& before = path_.stack.hops[hop];
     const uint32_t passed_ns = (now.timestamp_ns - before.timestamp_ns) & kTimestampMask;
     const auto rate_bps = static_cast<double>(parameters_.int_rates_bps[now.rate_code]);
     if (passed_ns == 0 || rate_bps == 0) continue;
     const double sent_bytes = kTxUnitBytes * ((now.tx_units - before.tx_units) & kTxUnitMask);
     const double queue_bytes = kQueueCellBytes * std::min(now.queue_cells, before.queue_cells);
     const double bytes_per_ns = rate_bps / 8e9;
+    if (parameters_.sprayed && sent_bytes > 2 * bytes_per_ns * passed_ns + kTxSlackBytes) possible = false;
     const double used =
         queue_bytes / (bytes_per_ns * round_trip_ns) + sent_bytes / (bytes_per_ns * passed_ns);
     if (used > largest) {
@@ -180,16 +237,16 @@ bool Hpcc::measure_in_flight(const roce::IntStack& stack) {
     before = now;
     measured = true;
   }
-  if (!measured) return false;
+  if (!measured || !possible) return false;
   const double weight = std::min(interval_ns, round_trip_ns) / round_trip_ns;
-  utilisation_ = (1 - weight) * utilisation_ + weight * largest;
+  path_.utilisation = (1 - weight) * path_.utilisation + weight * largest;
   return true;
 }
 
 // ComputeWind.
-void Hpcc::compute_window(bool update_reference) {
-  const bool multiply = utilisation_ >= parameters_.target_utilisation || stage_ >= parameters_.max_stage;
-  const double scale = multiply ? utilisation_ / parameters_.target_utilisation : 1.0;
+void Hpcc::compute_window(double utilisation, bool update_reference) {
+  const bool multiply = utilisation >= parameters_.target_utilisation || stage_ >= parameters_.max_stage;
+  const double scale = multiply ? utilisation / parameters_.target_utilisation : 1.0;
   set_window(reference_window_bytes_ / scale + parameters_.additive_increase_bytes);
   if (!update_reference) return;
   stage_ = multiply ? 0 : stage_ + 1;
@@ -206,7 +263,7 @@ constexpr CongestionControlKind kHpcc = {
     .name = "hpcc",
     .summary = "the window follows how full the busiest link is, as INT reports it",
     .source = "Li et al., SIGCOMM 2019",
-    .needs = {.telemetry = true, .every_acknowledgement = true, .one_path = true},
+    .needs = {.telemetry = true, .every_acknowledgement = true},
     .parameters = kParameters,
     .presets = {},
     .make = &make_from_parameters<Hpcc, HpccParameters>,

@@ -36,6 +36,7 @@ PathProperties path_properties_of(const py::kwargs& given, bool with_frame_bytes
   take(left, "nearest_round_trip_ps", path.nearest_round_trip_ps, Need::kOptional);
   take(left, "nearest_hops", path.nearest_hops, Need::kOptional);
   take(left, "hop_round_trip_ps", path.hop_round_trip_ps, Need::kOptional);
+  take(left, "sprayed", path.sprayed, Need::kOptional);
   take(left, "int_rates_bps", path.int_rates_bps, Need::kOptional);
   for (const auto& [name, value] : left) {
     throw py::type_error("a path has no '" + py::str(name).cast<std::string>() + "'");

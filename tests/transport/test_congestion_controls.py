@@ -1,6 +1,7 @@
 """Congestion controls fed by hand, against the formulas of their papers."""
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -143,6 +144,72 @@ def test_hpcc_takes_another_path_or_a_long_silence_as_a_new_start() -> None:
     window = hpcc.window_bytes
     hpcc.on_acknowledgement(9020 * US, sequence=4, next_sequence=5)  # no INT: nothing is known
     assert hpcc.window_bytes == window
+
+
+def sprayed_hpcc() -> CongestionControl:
+    return make_congestion_control(
+        "hpcc", line_rate_bps=RATE_BPS, base_round_trip_ps=ROUND_TRIP_PS, frame_bytes=FRAME_BYTES, sprayed=True
+    )
+
+
+class Path:
+    """A path of one link: each acknowledgement comes a microsecond later, with the link so full."""
+
+    def __init__(self, number: int, utilisation: float) -> None:
+        self.number, self.utilisation = number, utilisation
+        self.timestamp_ns = self.tx_units = 0
+
+    def stack(self, passed_ns: int = 1000) -> Any:
+        self.timestamp_ns += passed_ns
+        self.tx_units += round(self.utilisation * RATE_BPS * passed_ns / 8e9 / 128)
+        hop = {
+            "rate_code": 6,
+            "timestamp_ns": self.timestamp_ns % 2**24,
+            "tx_units": self.tx_units % 2**20,
+            "queue_cells": 0,
+        }
+        return {"echo": True, "hop_count": 1, "path_id": self.number, "hops": [hop]}
+
+
+def window_after(hpcc: CongestionControl, stacks: Iterable[Any]) -> int:
+    for sequence, stack in enumerate(stacks):
+        hpcc.on_acknowledgement(sequence * US, sequence=sequence, next_sequence=sequence + 10, telemetry=stack)
+    return hpcc.window_bytes
+
+
+@pytest.mark.parametrize("others", [1, 3, 15])
+def test_sprayed_hpcc_follows_its_fullest_path(others: int) -> None:
+    """As on the fullest path alone; with each path's stamps taken for the next one's it would not move at all."""
+    alone = window_after(sprayed_hpcc(), (path.stack() for path in [Path(1, 0.99)] * 200))
+    full, idle = Path(1, 0.99), [Path(2 + number, 0.2) for number in range(others)]
+    turns = [full, *idle] * (200 // (1 + others))
+    among = window_after(sprayed_hpcc(), (path.stack() for path in turns))
+    assert among == pytest.approx(alone, rel=0.1)
+    assert among < PRODUCT_BYTES
+    without = window_after(sprayed_hpcc(), (path.stack() for path in idle * 50))
+    assert without == PRODUCT_BYTES
+
+
+def test_sprayed_hpcc_forgets_a_path_that_no_packet_takes() -> None:
+    hpcc = sprayed_hpcc()
+    full, idle = Path(1, 1.5), Path(2, 0.2)
+    assert window_after(hpcc, (path.stack() for path in [full, idle] * 20)) < PRODUCT_BYTES / 2
+    for sequence in range(40, 120):
+        hpcc.on_acknowledgement(sequence * US, sequence=sequence, next_sequence=sequence + 10, telemetry=idle.stack())
+    assert hpcc.window_bytes == PRODUCT_BYTES
+
+
+def test_sprayed_hpcc_passes_over_what_no_link_can_have_sent() -> None:
+    """Acknowledgements overtake each other on other ways back, and parallel links share a path's number."""
+    first, second = Path(1, 0.6), Path(1, 0.6)
+    second.tx_units = 500_000
+    parallel = (path.stack() for path in [first, second] * 40)
+    assert window_after(sprayed_hpcc(), parallel) == PRODUCT_BYTES
+    path = Path(1, 0.6)
+    stacks = [path.stack() for _ in range(80)]
+    for early in range(0, 80, 2):
+        stacks[early], stacks[early + 1] = stacks[early + 1], stacks[early]
+    assert window_after(sprayed_hpcc(), stacks) == PRODUCT_BYTES
 
 
 # --- DCQCN

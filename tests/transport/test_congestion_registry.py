@@ -10,6 +10,7 @@ import pytest
 from tests.refusals import refused
 from weft.engine import congestion_control_kind, congestion_control_names, congestion_controls
 from weft.errors import BadInputError
+from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.transport_settings import TransportSettings
@@ -83,9 +84,8 @@ def test_what_a_control_declares_is_complete(name: str) -> None:
 
 def test_what_controls_need_is_theirs_to_say() -> None:
     assert congestion_control_kind("hpcc").needs.telemetry
-    assert congestion_control_kind("hpcc").needs.one_path
+    assert congestion_control_kind("hpcc").needs.every_acknowledgement
     assert not congestion_control_kind("swift").needs.telemetry
-    assert not congestion_control_kind("swift").needs.one_path
     intervals = {
         name: TransportSettings(congestion_control=name).ack_interval_in_force
         for name in ("dcqcn", "fixed-window", "hpcc", "swift")
@@ -95,8 +95,7 @@ def test_what_controls_need_is_theirs_to_say() -> None:
 
 def test_scenarios_are_checked_by_what_a_control_needs() -> None:
     spray = {"congestion_control": "hpcc", "path": "spray", "retransmission": "selective-repeat"}
-    with refused(BadInputError, place="scenario: transport", problem="spray does not go with hpcc"):
-        parse_scenario({"transport": spray, "int": True})
+    parse_scenario({"transport": spray, "int": True})
     with refused(
         BadInputError, place="scenario: transport.congestion_control", problem="hpcc follows what INT reports"
     ):
@@ -127,3 +126,8 @@ def test_a_python_control_states_its_needs_as_well(tmp_path: Path) -> None:
     assert needs.one_path
     assert not needs.marks
     assert TransportSettings(congestion_control=reference).ack_interval_in_force == 8
+    transport = {"congestion_control": reference, "retransmission": "selective-repeat"}
+    for sections in ({"path": "spray"}, {}), ({}, {"load_balancing": "random"}), ({}, {"kind": "dragonfly_ugal"}):
+        scenario = {"transport": transport | sections[0], "routing": sections[1], "int": True, "clock": "virtual"}
+        with pytest.raises(BadInputError, match=r"does not go with .*OnePath"):
+            run_spec(parse_scenario(scenario))

@@ -88,10 +88,6 @@ def test_nic_costs_add_to_a_flow_what_they_are():
     ("section", "words"),
     [
         ({"transport": {"path": "spray"}}, "needs retransmission: selective-repeat"),
-        (
-            {"transport": {**SELECTIVE, "path": "spray", "congestion_control": "hpcc"}},
-            "does not go with hpcc",
-        ),
         ({"transport": {"path": "sprays"}}, r"no choice of path 'sprays' \(valid: flow, flowlet, spray"),
         ({"transport": {"ack_interval": 0}}, "transport.ack_interval"),
         ({"nic": {"pcie_rate": "0Gbps"}}, "nic.pcie_rate"),

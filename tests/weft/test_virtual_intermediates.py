@@ -7,9 +7,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from tests.refusals import refused
 from weft import Fabric
-from weft.errors import BadInputError
 from weft.run.collectives import CollectiveRequest
 from weft.scenario import CreditsSection, PfcSection, RoutingSection, TransportSection
 from weft.scenario.events import EventSection
@@ -87,21 +85,14 @@ def test_links_that_fail_are_passed() -> None:
     assert result.bytes_delivered == 100_000 * 10
 
 
-def test_hpcc_is_refused() -> None:
-    with (
-        refused(
-            BadInputError,
-            place="options: routing.kind",
-            valid=("dimension_order, dimension_order_one_lane, dragonfly_minimal, layered, shortest_paths, up_down"),
-        ),
-        running(
-            DRAGONFLY,
-            "dragonfly_ugal",
-            int_telemetry=True,
-            transport=TransportSection(congestion_control="hpcc"),
-        ),
-    ):
-        pass
+def test_hpcc_follows_the_fullest_of_several_ways() -> None:
+    """On two links of half the load each, a way's own and the detour's, windows neither collapse nor fill queues."""
+    hpcc = TransportSection(retransmission="selective-repeat", congestion_control="hpcc")
+    with running(DRAGONFLY, "dragonfly_ugal", int_telemetry=True, transport=hpcc) as found:
+        result = found.permutation(200_000)
+        summary = found.summary().as_dict()
+    assert result.bytes_delivered == 200_000 * 10
+    assert summary["drops"] == {}
 
 
 def test_a_threshold_is_ugal_s_alone() -> None:

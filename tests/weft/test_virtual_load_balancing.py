@@ -118,11 +118,6 @@ def test_adaptive_goes_by_flowlets_where_receivers_need_order() -> None:
         ),
         ({"routing": {"load_balancing": "luck"}}, "routing.load_balancing", ["'luck'", "'round_robin'"]),
         ({"routing": {"flowlet_gap": "1us"}}, "routing", ["flowlet_gap: load_balancing: flow has none"]),
-        (
-            {"routing": {"load_balancing": "random"}, "transport": {"congestion_control": "hpcc"}},
-            "routing.load_balancing",
-            ["random does not go with hpcc", "adaptive_unit: flowlet"],
-        ),
     ],
 )
 def test_a_section_that_cannot_hold_is_refused_with_its_place(keys: str, place: str, words: list[str]) -> None:

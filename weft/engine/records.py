@@ -269,11 +269,12 @@ class PathOptions(TypedDict):
     nearest_round_trip_ps: NotRequired[int]
     nearest_hops: NotRequired[int]
     hop_round_trip_ps: NotRequired[int]
+    sprayed: NotRequired[bool]
     int_rates_bps: NotRequired[Sequence[int]]
 
 
 class PathArguments(TypedDict):
-    """Path properties given to a congestion control at its start; the last four are optional."""
+    """Path properties given to a congestion control at its start; the last five are optional."""
 
     line_rate_bps: int
     base_round_trip_ps: int
@@ -281,4 +282,5 @@ class PathArguments(TypedDict):
     nearest_round_trip_ps: NotRequired[int]
     nearest_hops: NotRequired[int]
     hop_round_trip_ps: NotRequired[int]
+    sprayed: NotRequired[bool]
     int_rates_bps: NotRequired[Sequence[int]]

@@ -203,6 +203,7 @@ class HostTransport:
             nearest_round_trip_ps=nic.nearest_round_trip_ps,
             nearest_hops=nic.nearest_hops,
             hop_round_trip_ps=nic.hop_round_trip_ps,
+            sprayed=self._settings.path == "spray" or self._config.paths.sprayed_by_switches,
             int_rates_bps=self._config.int_rates_bps,
         )
 

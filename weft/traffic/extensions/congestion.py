@@ -21,7 +21,8 @@ class PathProperties:
 
     The rate is the sender's port's, the round trip an idle path's to the farthest peer, and `frame_bytes` the size of a
     full data packet from Ethernet to iCRC. The way to the nearest peer has `nearest_hops` routers (0: unknown); each
-    further one adds `hop_round_trip_ps`. `int_rates_bps`: the rates that INT's 16 codes stand for.
+    further one adds `hop_round_trip_ps`. `sprayed`: a flow's packets take several paths at once. `int_rates_bps`: the
+    rates that INT's 16 codes stand for.
     """
 
     line_rate_bps: int
@@ -30,6 +31,7 @@ class PathProperties:
     nearest_round_trip_ps: int = 0
     nearest_hops: int = 0
     hop_round_trip_ps: int = 0
+    sprayed: bool = False
     int_rates_bps: tuple[int, ...] = STANDARD_INT_RATES
 
     @property
