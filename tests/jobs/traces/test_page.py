@@ -14,8 +14,10 @@ PAGE = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
 
 def test_the_example_prints_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    ((command, shown),) = re.findall(r"```\n\$ weft (.*)\n((?:.+\n)+)```", PAGE)
-    assert CliRunner().invoke(weft, command.split()).output == shown
+    found = re.findall(r"```\n\$ weft (.*)\n((?:.+\n)+)```", PAGE)
+    assert len(found) == 2
+    for command, shown in found:
+        assert CliRunner().invoke(weft, command.split()).output == shown
 
 
 def test_the_page_has_every_format() -> None:

@@ -30,7 +30,7 @@ def _formats() -> tuple[str, ...]:
 
 
 class FlowListTraffic(FlowsBesideOthers):
-    """Flows listed in a file: CSV, or the text format of the HPCC simulators."""
+    """Flows listed in a file: CSV, the text format of the HPCC simulators, or a connection matrix of htsim."""
 
     kind = "flow_list"
     files: ClassVar[tuple[str, ...]] = ("flow_list",)
