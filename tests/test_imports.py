@@ -19,7 +19,7 @@ ALLOWED = {
     "engine": set(),
     "hints": set(),
     "registry": {"errors"},
-    "quantities": {"errors"},
+    "quantities": {"errors", "hints"},
     "topologies": {"cache", "errors", "hints", "quantities", "registry", "wire"},
     "switch": {"architectures", "cache", "command_errors", "engine", "errors", "hints", "quantities"},
     "controller": {"cache", "command_errors", "errors", "hints", "quantities", "registry", "topologies"},

@@ -30,6 +30,8 @@ def _fabric(scenario: Path, configuration: str | None = None) -> FabricSpec:
     chosen = load_fabric(scenario)
     with chosen.places.locating():
         fabric = build_topology(chosen.fabric)
+    for note in chosen.fabric.notes:
+        click.echo(f"note: {note}", err=True)
     with translated(TopologyError, BadInputError, place="--configuration"):
         return fabric if configuration is None else fabric.in_configuration(configuration)
 

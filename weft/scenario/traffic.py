@@ -12,11 +12,11 @@ from weft.quantities.definitions import Time
 from weft.quantities.units import shown
 from weft.registry import NamedByModules, classes_of
 from weft.scenario.places import KeyProblem
-from weft.scenario.values import Name, OfAnyKind, Section
+from weft.scenario.values import Name, NameOrClass, OfAnyKind, Section
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names
 
-CollectiveName = Annotated[str, Name("collective", lambda: COLLECTIVE_KINDS, or_class=True)]
+CollectiveName = Annotated[str, NameOrClass("collective", lambda: COLLECTIVE_KINDS)]
 AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
 AlgorithmOrAuto = Annotated[str, Name("algorithm", lambda: (AUTO, *algorithm_names()))]
 

@@ -9,13 +9,12 @@ from typing import Annotated, Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import CoreSchema, core_schema
 
-from weft.errors import InvalidValueError, Refusal
-from weft.hints import did_you_mean
+from weft.errors import Refusal
 from weft.quantities.definitions import whole
+from weft.quantities.names import Name
 from weft.quantities.section import FeatureSection, Section
 from weft.quantities.text import Text
 from weft.quantities.traffic_classes import CLASSES, DATA_CLASSES
-from weft.quantities.units import shown
 from weft.traffic.class_reference import CLASS_REFERENCE, is_class_reference
 
 __all__ = [
@@ -25,6 +24,7 @@ __all__ = [
     "FeatureSection",
     "ForFeature",
     "Name",
+    "NameOrClass",
     "OfAnyKind",
     "PriorityClass",
     "Section",
@@ -48,37 +48,25 @@ class ForFeature:
     settings: Callable[[Any], object]
 
 
-@dataclass(frozen=True)
-class Name:
-    """The name of something of Weft's, `what`, of which `known` returns all.
-
-    Users have their own, too: classes where `or_class`, otherwise any name, which another check knows to be right.
-    """
-
-    what: str
-    known: Callable[[], Iterable[str]]
-    or_class: bool = False
+class NameOrClass(Name):
+    """The name of something of Weft's, or a reference to a user's class (`weft.traffic.class_reference`)."""
 
     def read(self, value: object) -> str:
-        """Return the name. Raises ValueError."""
-        if isinstance(value, str) and (not self.or_class or value in self.known() or is_class_reference(value)):
+        """Return the name or the reference. Raises ValueError."""
+        if isinstance(value, str) and is_class_reference(value):
             return value
-        if isinstance(value, str):
-            raise ValueError(f"no {self.what} {shown(value)}; {did_you_mean(value, self.known())}")
-        raise InvalidValueError(f"{shown(value)} is no {self.what}", valid=self.valid(repr))
+        name = super().read(value)
+        if name not in self.known():
+            raise self.unknown(name)
+        return name
 
     def valid(self, written: Callable[[str], str]) -> str:
-        """Return all names, each as `written`."""
-        names = [written(name) for name in self.known()]
-        return ", ".join([*names, *(["or path/to/file.py:Class"] if self.or_class else [])])
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Have pydantic read values by `read`."""
-        return core_schema.no_info_plain_validator_function(self.read)
+        """Return all names, each as `written`, and the form of a reference."""
+        return f"{super().valid(written)}, or path/to/file.py:Class"
 
     def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
-        """Return what editors know of it: they complete the names, and accept others."""
-        own = {"type": "string", "pattern": CLASS_REFERENCE} if self.or_class else {"type": "string"}
+        """Return what editors know of it: they complete the names, and accept references."""
+        own = {"type": "string", "pattern": CLASS_REFERENCE}
         return {"anyOf": [{"enum": list(self.known()), "type": "string"}, own]}
 
 

@@ -33,11 +33,12 @@ class ListedEdge:
 
 
 class ListedGraph:
-    """Nodes and edges in file order; rejects duplicates."""
+    """Nodes and edges in file order; rejects duplicates. `notes` are sentences on what a reader left out or assumed."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, ListedNode] = {}
         self.edges: list[ListedEdge] = []
+        self.notes: list[str] = []
         self._seen: dict[tuple[frozenset[str], object], str] = {}
 
     def add_node(self, node: ListedNode) -> None:

@@ -58,11 +58,12 @@ class Defaults:
 
 @dataclass(frozen=True)
 class PlacedGraph:
-    """A file's graph: its switches, a link for each NIC (host by host, in file order), and the other links."""
+    """A file's graph: its switches, a link for each NIC (host by host, in file order), the other links, and notes."""
 
     switches: tuple[PlacedSwitch, ...]
     nics: tuple[PlacedLink, ...]
     links: tuple[PlacedLink, ...]
+    notes: tuple[str, ...] = ()
 
 
 def place(listed: ListedGraph, defaults: Defaults, ranks_meet: bool = False) -> PlacedGraph:
@@ -111,6 +112,7 @@ def place(listed: ListedGraph, defaults: Defaults, ranks_meet: bool = False) -> 
         tuple(switches.values()),
         tuple(nic for of_host in nics.values() for nic in of_host),
         tuple(_link(edge, edge.a, edge.b, defaults.fabric_rate_bps, defaults) for edge in between),
+        tuple(listed.notes),
     )
 
 

@@ -98,6 +98,11 @@ class TopologySection(Section):
         return self.leaf_count * self.endpoints_per_leaf
 
     @property
+    def notes(self) -> Sequence[str]:
+        """Sentences on what a file says and the fabric lacks or has otherwise; for people."""
+        return ()
+
+    @property
     def host_names(self) -> list[str]:
         """Names of the endpoints, in order."""
         return [host_name(index) for index in range(self.host_count)]

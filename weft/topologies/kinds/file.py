@@ -1,4 +1,4 @@
-"""A topology from a file: node-link JSON, GraphML, or the text format of HPCC's simulators."""
+"""A topology from a file or folder, of one of the formats in `weft.topologies.files.formats`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Annotated, Final, Literal
 
 from weft.errors import translated
+from weft.hints import did_you_mean
 from weft.quantities.definitions import whole
+from weft.quantities.names import Name
+from weft.quantities.units import shown
 from weft.topologies.addressing import MAX_PLANES
 from weft.topologies.builder import FabricBuilder, NewSwitch, require_links
 from weft.topologies.errors import TopologyError, in_file, require_range
 from weft.topologies.fabric import FabricSpec, LinkSpec
-from weft.topologies.files import read_graph
+from weft.topologies.files import FORMATS, read_graph
 from weft.topologies.files.placed import Defaults, PlacedGraph, PlacedLink, PlacedSwitch, place
 from weft.topologies.graph_lists import item_of
 from weft.topologies.kinds.base import FabricRateSection, TopologyKeyError, TopologyKind
@@ -32,8 +35,8 @@ class FileSection(FabricRateSection):
     """A topology from a file; a section with `path` is of this kind."""
     path: Path
     """The file, relative to the scenario's file."""
-    format: Literal["node_link", "graphml", "hpcc"] | None = None
-    """Format of the file; by default decided by its suffix (.json, .graphml, .xml) or how it begins."""
+    format: Annotated[str, Name("format", lambda: FORMATS)] | None = None
+    """Format of the file; by default decided by its suffix and how it begins."""
     planes: Annotated[int, whole(1, MAX_PLANES)] = 1
     """Checked against the number of planes in the file."""
 
@@ -43,6 +46,11 @@ class FileSection(FabricRateSection):
         listed = read_graph(self.path, self.format)
         with translated(TopologyError, in_file, self.path):
             return place(listed, defaults, ranks_meet=self.ranks_per_host is not None)
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the file's reader left out or assumed."""
+        return self._placed.notes
 
     @property
     def leaf_count(self) -> int:
@@ -64,6 +72,9 @@ class FileSection(FabricRateSection):
         """Check that the file holds a valid topology, and the shared keys."""
         if "hosts_per_leaf" in self.model_fields_set:
             raise TopologyKeyError("hosts_per_leaf", f"means nothing for kind: {NAME}; the file says how many")
+        if self.format is not None and self.format not in FORMATS:
+            unknown = did_you_mean(self.format, FORMATS)
+            raise TopologyKeyError("format", f"no format {shown(self.format)} of topology files; {unknown}")
         with translated(TopologyError, TopologyKeyError, "path"):
             placed = self._placed
         planes = 1 + max(switch.plane for switch in placed.switches)

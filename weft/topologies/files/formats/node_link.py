@@ -9,6 +9,7 @@ from typing import NoReturn
 from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
+from weft.topologies.files.format import FileFormat
 from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode
 
 _KEYS = ("directed", "multigraph", "graph", "nodes", "edges", "links")
@@ -89,3 +90,12 @@ def _name(value: object, place: str, key: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise TopologyError(f"{shown(value)} is not a name", place=f"{place}.{key}", valid="a text or a whole number")
     return str(value)
+
+
+KIND = FileFormat(
+    "node_link",
+    read_node_link,
+    lambda content: content.lstrip()[:1] == b"{",
+    suffixes=(".json",),
+    is_general=True,
+)

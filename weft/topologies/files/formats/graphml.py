@@ -11,6 +11,7 @@ from xml.parsers import expat
 
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
+from weft.topologies.files.format import FileFormat
 from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode
 
 _CHILDREN = {
@@ -151,3 +152,12 @@ def _required(element: _Element, name: str) -> str:
 def read_graphml(content: bytes) -> ListedGraph:
     """Return the graph. Raises TopologyError with the line."""
     return _Reader().read(content)
+
+
+KIND = FileFormat(
+    "graphml",
+    read_graphml,
+    lambda content: content.lstrip()[:1] == b"<",
+    suffixes=(".graphml", ".xml"),
+    is_general=True,
+)

@@ -12,6 +12,7 @@ from collections import Counter
 from weft.quantities.units import shown
 from weft.topologies.builder import MOST_LINKS
 from weft.topologies.errors import TopologyError
+from weft.topologies.files.format import FileFormat
 from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode
 
 _LINK = "src dst rate delay error_rate"
@@ -91,3 +92,6 @@ def _whole(text: str, highest: int, place: str) -> int:
     if not 0 <= value <= highest:
         raise TopologyError(f"{shown(text)} is out of range", place=place, valid=f"0 to {highest}")
     return value
+
+
+KIND = FileFormat("hpcc", read_hpcc, lambda content: content.lstrip()[:1] not in (b"{", b"<"), is_general=True)
