@@ -3,6 +3,7 @@
 A scenario is YAML; every key is checked, and an error says where it stands, what it holds and what would be valid.
 """
 
+from weft.quantities.yaml_files import read_mapping, read_yaml
 from weft.scenario.aggregation import AggregationSection
 from weft.scenario.controller import ControllerSection, FlapDampingSection, LinkWatchSection
 from weft.scenario.events import EventSection
@@ -25,7 +26,6 @@ from weft.scenario.sections import (
 )
 from weft.scenario.traffic import FLOW_DATA, TRAFFIC_KINDS, Traffic, TrafficSection
 from weft.scenario.transport import TransportSection
-from weft.scenario.yaml_files import read_mapping, read_yaml
 from weft.topologies import LinkChoice
 
 __all__ = [

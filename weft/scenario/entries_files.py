@@ -17,11 +17,11 @@ from weft.controller.runtime_entries import EntriesSettings, RuntimeEntries, run
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
+from weft.quantities.yaml_files import read_mapping
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.scenario.programs import Programs
 from weft.scenario.switch_choice import by_switch
-from weft.scenario.yaml_files import read_mapping
 from weft.topologies import FabricSpec
 
 MAX_FILE_BYTES = 16 * 1024 * 1024

@@ -13,6 +13,7 @@ from weft.errors import BadInputError, translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import UNITS_REQUIRED
 from weft.quantities.units import shown
+from weft.quantities.yaml_files import read_mapping
 from weft.scenario.checks import check_across, check_options
 from weft.scenario.dotted import key_of, set_at, split_path
 from weft.scenario.explain import explain
@@ -22,7 +23,6 @@ from weft.scenario.places import KeyProblem, Places
 from weft.scenario.topology import parse_fabric
 from weft.scenario.traffic import TOGETHER, TRAFFIC_KINDS, kind_of_item
 from weft.scenario.values import Section
-from weft.scenario.yaml_files import read_mapping
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 
 _BY_SWITCH = ("programs", "entries", "commands")

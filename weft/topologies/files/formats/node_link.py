@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from collections.abc import Iterator
 
-from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
 from weft.topologies.errors import TopologyError
 from weft.topologies.files.format import FileFormat
+from weft.topologies.files.json_text import parsed_json
 from weft.topologies.files.listed import ListedEdge, ListedGraph, ListedNode
 
 _KEYS = ("directed", "multigraph", "graph", "nodes", "edges", "links")
@@ -17,7 +15,7 @@ _KEYS = ("directed", "multigraph", "graph", "nodes", "edges", "links")
 
 def read_node_link(content: bytes) -> ListedGraph:
     """Return the graph. Raises TopologyError with the place."""
-    tree = _parsed(content)
+    tree = parsed_json(content)
     if not isinstance(tree, dict):
         raise TopologyError(f"{shown(tree)} is not a mapping", place="the whole", valid=_KEYS)
     for key in tree:
@@ -43,30 +41,6 @@ def read_node_link(content: bytes) -> ListedGraph:
             raise TopologyError(f"{shown(key)} is not valid", place=f"{place}.key", valid="a text or a whole number")
         listed.add_edge(ListedEdge(a, b, key if is_multigraph else None, place, edge))
     return listed
-
-
-def _parsed(content: bytes) -> object:
-    try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=_without_repeats, parse_constant=_no_number)
-    except json.JSONDecodeError as error:
-        raise TopologyError(f"line {error.lineno}: is not JSON: {error.msg}") from None
-    except RecursionError:
-        raise TopologyError("is nested too deeply", place="the whole") from None
-    except TopologyError:
-        raise
-    except ValueError as error:
-        raise TopologyError(f"is not JSON in UTF-8: {error}", place="the whole") from None
-
-
-def _without_repeats(pairs: Sequence[tuple[str, object]]) -> dict[str, object]:
-    twice = repeated_name(pairs)
-    if twice is not None:
-        raise TopologyError(f"key {shown(twice)} is repeated in a mapping", place="the whole")
-    return dict(pairs)
-
-
-def _no_number(text: str) -> NoReturn:
-    raise TopologyError(f"{text} is not a number", place="the whole")
 
 
 def _flag(tree: dict[str, object], key: str) -> bool:

@@ -66,8 +66,8 @@ def read_mapping(path: Path, what: str) -> dict[str, Any]:
     return tree
 
 
-def read_yaml(text: str, place: str) -> Any:
-    """Return what a YAML text holds; mappings and lists know their lines.
+def read_yaml(text: str, place: str, most_nodes: int | None = None) -> Any:
+    """Return what a YAML text holds, of up to `most_nodes` keys and values; mappings and lists know their lines.
 
     Raises:
         BadInputError: it is no YAML, or beyond the limits above; says where.
@@ -75,7 +75,7 @@ def read_yaml(text: str, place: str) -> Any:
     yaml = ruamel.yaml.YAML(typ="rt", pure=True)
     yaml.Constructor = _Constructor
     try:
-        limits = _Limits(place)
+        limits = _Limits(place, MAX_NODES if most_nodes is None else most_nodes)
         # Before anything is built: a few lines of aliases may stand for more than memory holds.
         for event in yaml.parse(text):
             limits.see(event)
@@ -124,8 +124,9 @@ def _line(error: ruamel.yaml.error.MarkedYAMLError) -> str:
 class _Limits:
     """Follows a file's events, in constant memory for each level and anchor."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str, most_nodes: int) -> None:
         self._place = place
+        self._most_nodes = most_nodes
         self._nodes = 0
         # Of every open mapping or list: its anchor, and how many nodes came before it.
         self._open: list[tuple[str | None, int]] = []
@@ -174,8 +175,8 @@ class _Limits:
 
     def _count(self, event: Event, nodes: int) -> None:
         self._nodes += nodes
-        if self._nodes > MAX_NODES:
-            raise self._error(event, f"more than {MAX_NODES:,} keys and values, aliases counted")
+        if self._nodes > self._most_nodes:
+            raise self._error(event, f"more than {self._most_nodes:,} keys and values, aliases counted")
 
     def _reach(self, depth: int) -> None:
         if self._deepest:
