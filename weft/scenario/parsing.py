@@ -20,7 +20,7 @@ from weft.scenario.explain import explain
 from weft.scenario.model import Scenario
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem, Places
-from weft.scenario.topology import parse_fabric
+from weft.scenario.topology import HOST_FILE, parse_fabric
 from weft.scenario.traffic import TOGETHER, TRAFFIC_KINDS, kind_of_item
 from weft.scenario.values import Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference
@@ -80,12 +80,12 @@ def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     """Make the files that a scenario's tree names absolute; relative ones lie below `folder`.
 
-    These are the P4 programs, files of entries, a topology's file, files of items of the traffic
+    These are the P4 programs, files of entries, files of a topology and its hosts, files of items of the traffic
     (`TrafficSection.files`) and every `path/to/file.py:Class`, wherever it stands.
     """
     sections = [section for name in _BY_SWITCH if isinstance(section := tree.get(name), dict)]
     of_switches = [(section, key) for section in sections for key in section]
-    own = ((tree, "p4"), (tree.get("fabric"), "path"), *of_switches)
+    own = ((tree, "p4"), *((tree.get("fabric"), key) for key in ("path", HOST_FILE)), *of_switches)
     for section, key in (*own, *_files_of(tree.get("traffic"))):
         if isinstance(section, dict) and isinstance(section.get(key), str):
             if "\0" in section[key]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import types
 from collections.abc import Iterator, Sequence
 from enum import Enum
@@ -44,6 +45,7 @@ _EXAMPLES = {
     "entries": "{p0l*: leaf.json}",
     "commands": "{p0l*: leaf.txt}",
     "controller.parameters": "{threshold: 3}",
+    "fabric.host_file": "nccl.xml",
     "observe.state_series": "['port_tx_bytes[0..7]']",
     "tenants.hosts": "[h0]",
     "fabric (cubes).shapes": "{long: [1, 1, 2]}",
@@ -228,7 +230,8 @@ def _quantities(annotation: Any, metadata: Sequence[Any]) -> Iterator[Quantity]:
 
 def example_of(key: Key) -> str:
     """Return a key's example, as a file has it."""
-    return _EXAMPLES.get(key.path) or _example(key.field.annotation, key.field.metadata)
+    of_all_kinds = re.sub(r" \([^)]*\)", "", key.path)
+    return _EXAMPLES.get(key.path) or _EXAMPLES.get(of_all_kinds) or _example(key.field.annotation, key.field.metadata)
 
 
 def _example(annotation: Any, metadata: Sequence[Any] = ()) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from weft.errors import translated
@@ -15,6 +16,7 @@ from weft.topologies.addressing import MAX_PLANES, MAX_PORTS, host_name
 from weft.topologies.circuits import ConfigurationName
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
+from weft.topologies.host_files import read_host
 from weft.topologies.limits import LinkArguments
 from weft.topologies.places import Cluster, Places
 from weft.topologies.scale_up import with_scale_up
@@ -72,6 +74,9 @@ class TopologySection(Section):
     """Ranks of a host; each has a NIC on each plane and is an endpoint (h0, h1, …) of the fabric."""
     rail_optimised: bool = False
     """Put each rank of a host on a different leaf, shared with ranks of the same number; otherwise on one leaf."""
+    host_file: Path | None = None
+    """File that describes a host: NCCL's topology (`NCCL_TOPO_DUMP_FILE`). It gives `ranks_per_host`, `planes`,
+    `host_rate` and `scale_up.rate`, unless the scenario gives them."""
     spares: Annotated[int, whole(0, 4096)] = 0
     """Spare hosts, the last ones; a spare gets a rank in collectives only when another host is out of use."""
     scale_up: ScaleUpSection | None = None
@@ -99,8 +104,8 @@ class TopologySection(Section):
 
     @property
     def notes(self) -> Sequence[str]:
-        """Sentences on what a file says and the fabric lacks or has otherwise; for people."""
-        return ()
+        """Sentences on what readers of files left out or assumed."""
+        return () if self.host_file is None else read_host(self.host_file).notes
 
     @property
     def host_names(self) -> list[str]:

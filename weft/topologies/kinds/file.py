@@ -49,8 +49,8 @@ class FileSection(FabricRateSection):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What the file's reader left out or assumed."""
-        return self._placed.notes
+        """Sentences on what readers of files left out or assumed."""
+        return (*super().notes, *self._placed.notes)
 
     @property
     def leaf_count(self) -> int:
