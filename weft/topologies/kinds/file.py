@@ -34,7 +34,7 @@ class FileSection(FabricRateSection):
     kind: Literal["file"] = NAME
     """A topology from a file; a section with `path` is of this kind."""
     path: Path
-    """The file, relative to the scenario's file."""
+    """The file, or for some formats a folder with a file for each device; relative to the scenario's file."""
     format: Annotated[str, Name("format", lambda: FORMATS)] | None = None
     """Format of the file; by default decided by its suffix and how it begins."""
     planes: Annotated[int, whole(1, MAX_PLANES)] = 1
