@@ -228,3 +228,13 @@ def test_public_output_of_lldpctl_is_read() -> None:
     assert len(fabric.switches) == 1
     assert fabric.hosts
     assert notes(LLDPCTL)
+
+
+@pytest.mark.skipif(
+    not os.environ.get("WEFT_SONIC_CONFIG"),
+    reason="WEFT_SONIC_CONFIG names no clone of injinj/sonic-on-arista-7050qx32",
+)
+def test_a_public_configuration_is_read() -> None:
+    """Its neighbours have no types, so they count as hosts."""
+    fabric = build(Path(os.environ["WEFT_SONIC_CONFIG"]) / "config_db.json", host_rate="40Gb/s")
+    assert (len(fabric.switches), len(fabric.hosts)) == (1, 20)

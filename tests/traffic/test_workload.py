@@ -46,8 +46,8 @@ def test_samples_follow_the_table():
     [
         ("0 0\n10 50 1\n", "line 2: '10 50 1'"),
         ("0 0\n10 50\n", "from 0 to 50"),
-        ("0 0\n10 50\n20 50\n30 100\n", "must rise"),
-        ("0 0\n10 50\n5 100\n", "not fall"),
+        ("0 0\n10 50\n20 50\n30 100\n", "above 50"),
+        ("0 0\n10 50\n5 100\n", "10 or more"),
         ("1 100\n", "2 or more points"),
     ],
 )

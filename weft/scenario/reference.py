@@ -62,6 +62,7 @@ _EXAMPLES = {
     "transport.path_parameters": "{paths: 8}",
     "traffic[] (collective).tenant": "blue",
     "traffic[] (flow_list).flow_list": "flows.csv",
+    "traffic[] (workload).workload.flow_sizes_file": "sizes.txt",
     "traffic[] (inference).inference.requests.file": "requests.csv",
     "traffic[] (model).routing.matrix": "routing.csv",
     "traffic[] (model).tenant": "blue",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, number
 from weft.results.workloads import WORKLOADS, WorkloadResult
 from weft.run.traffic_kinds.base import FlowsBesideOthers
+from weft.scenario.places import KeyProblem
 from weft.scenario.values import Section
-from weft.traffic.flow_sizes import FlowSizesName
+from weft.topologies.kinds.base import TopologySection
+from weft.traffic.flow_sizes import FlowSizes, FlowSizesName
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -19,8 +23,10 @@ if TYPE_CHECKING:
 class WorkloadSection(Section):
     """Flows that every host starts at random times."""
 
-    flow_sizes: FlowSizesName
-    """Distribution of flow sizes."""
+    flow_sizes: FlowSizesName | None = None
+    """Distribution of flow sizes, or give `flow_sizes_file`."""
+    flow_sizes_file: Path | None = None
+    """File with your own distribution: `bytes percent` lines, 0 to 100 percent; relative to the scenario's file."""
     load: Annotated[float, number(0, 2, above=True, example="0.3")]
     """Load, as a share of the hosts' rate."""
     duration: Annotated[int, TIME.between(1, example="1ms")]
@@ -32,17 +38,40 @@ class WorkloadTraffic(FlowsBesideOthers):
 
     kind = "workload"
     results = WORKLOADS
+    files: ClassVar[tuple[str, ...]] = ("workload.flow_sizes_file",)
 
     workload: WorkloadSection
     """Sizes and load of the flows."""
 
+    @cached_property
+    def _sizes(self) -> str | FlowSizes:
+        name, path = self.workload.flow_sizes, self.workload.flow_sizes_file
+        if path is not None:
+            return FlowSizes.from_file(path)
+        assert name is not None
+        return name
+
+    def check(self, fabric: TopologySection, key: str) -> None:
+        """Check that there is one distribution, and that its file is valid."""
+        super().check(fabric, key)
+        own = f"{key}.workload"
+        if (self.workload.flow_sizes is None) == (self.workload.flow_sizes_file is None):
+            given = "neither" if self.workload.flow_sizes is None else "both"
+            raise KeyProblem(own, f"has {given} of flow_sizes and flow_sizes_file", valid="one of the two")
+        try:
+            _ = self._sizes
+        except OSError as error:
+            path = self.workload.flow_sizes_file
+            raise KeyProblem(f"{own}.flow_sizes_file", f"{path} cannot be read: {error.strerror}") from None
+        except ValueError as error:
+            raise KeyProblem(f"{own}.flow_sizes_file", error) from None
+
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Start flows on all hosts, and wait for the last to end."""
-        load = self.workload
-        progress(f"{load.flow_sizes} at a load of {load.load:g}")
-        fabric.workload(load.flow_sizes, load.load, load.duration)
+        load, sizes = self.workload, self._sizes
+        progress(f"{sizes if isinstance(sizes, str) else sizes.name} at a load of {load.load:g}")
+        fabric.workload(sizes, load.load, load.duration)
 
     def task(self, fabric: Fabric) -> Task[WorkloadResult]:
         """Return the flows as a task."""
-        load = self.workload
-        return fabric.tasks.workload(load.flow_sizes, load.load, load.duration)
+        return fabric.tasks.workload(self._sizes, self.workload.load, self.workload.duration)
