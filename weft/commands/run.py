@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import json
+import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,6 +54,12 @@ if TYPE_CHECKING:
 )
 @packet_logs_option
 @coverage_option
+@click.option(
+    "--repeat",
+    type=int,
+    metavar="N",
+    help="Run with N seeds, from the scenario's on, and print statistics; each run is in points/seed-SEED of --out.",
+)
 @report_options
 @metrics_option
 @web_option
@@ -61,6 +70,7 @@ def run(
     pcap_switches: tuple[str, ...],
     packet_logs: Path | None,
     coverage_directory: Path | None,
+    repeat: int | None,
     as_json: bool,
     require_valid_times: bool,
     metrics_port: int | None,
@@ -74,6 +84,9 @@ def run(
     hosts.
 
     Exits with 1 if a result differs from NumPy's. `mpirun -n N weft run` has N processes serve the fabric.
+
+    With --repeat, runs under the virtual clock are made several at a time, those in real time one after the other; runs
+    that fail, or with INVALID times, are named and left out of the statistics.
     """
     from weft.results.losses import Traceable
     from weft.results.run_result import RESULTS_FILE
@@ -86,6 +99,17 @@ def run(
         raise click.UsageError("--pcap-switch needs --pcap DIR, where the captures go")
     if coverage_directory is not None and packet_logs is not None:
         raise click.UsageError("--coverage: not together with --packet-logs: each has switches run code of its own")
+    if repeat is not None:
+        single = {
+            "--pcap": pcap_directory,
+            "--packet-logs": packet_logs,
+            "--coverage": coverage_directory,
+            "--metrics": metrics_port,
+            "--web": web,
+        }
+        if taken := [option for option, value in single.items() if value is not None]:
+            raise click.UsageError(f"--repeat: not together with {', '.join(taken)}, which a single run has")
+        return _repeated(scenario, overrides, repeat, out, as_json, require_valid_times)
     # What few runs ask for is imported for these: together it takes as long as half of the other modules.
     shown = coverage = None
     if metrics_port is not None or web is not None:
@@ -149,3 +173,45 @@ def run(
             from weft.system.consoles import make_console
 
             show_coverage(coverage_directory, coverage.found, make_console(stderr=as_json))
+
+
+def _repeated(
+    scenario: Path,
+    overrides: Mapping[str, object],
+    count: int,
+    out: Path | None,
+    as_json: bool,
+    require_valid_times: bool,
+) -> int:
+    from weft.commands.scenario_options import as_options
+    from weft.commands.sweep_output import print_outcome, sweep_progress
+    from weft.results.run_result import RESULTS_FILE
+    from weft.run.runner import result_directory
+    from weft.run.spec import run_spec
+    from weft.scenario.network_file import load_scenario_or_network
+    from weft.sweeps.axes import repeat_axis
+    from weft.sweeps.repeated import run_repeated
+    from weft.sweeps.repetitions import has_valid_times
+
+    if isinstance(processes_here(), MpiProcesses):
+        raise BadInputError("a run of several processes is made once: leave it out, or mpirun", place="--repeat")
+    # Whatever is wrong with the scenario is said before anything runs.
+    loaded, _ = load_scenario_or_network(scenario, changes_of(overrides), "virtual")
+    spec = run_spec(loaded)
+    axis = repeat_axis(spec.options.seed, count, "--repeat")
+    directory = result_directory(spec, out)
+    if (directory / RESULTS_FILE).exists():
+        raise BadInputError("has the results of a single run: name another directory", place=directory)
+    arguments = [str(scenario), *as_options({**overrides, "seed": None})]
+    at_once = 1
+    if spec.options.clock == "virtual":
+        at_once = max(1, len(os.sched_getaffinity(0)) // max(1, spec.options.workers or 1))
+    with sweep_progress() as progress:
+        result = run_repeated(spec.name or "run", axis, arguments, directory, at_once, progress)
+    if as_json:
+        statistics = {} if result.repetitions is None else result.repetitions.as_dict()
+        print(json.dumps({"rows": result.rows, **statistics}, indent=1))
+    else:
+        print_outcome(result, "run")
+    is_valid = all(has_valid_times(row) for row in result.rows)
+    return 0 if result.ok and (is_valid or not require_valid_times) else 1

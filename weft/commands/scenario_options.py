@@ -112,6 +112,16 @@ def as_assignments(options: Mapping[str, object], *, clock: str | None) -> list[
     return [word for text in texts for word in ("--set", text)]
 
 
+def as_options(overrides: Mapping[str, object]) -> list[str]:
+    """Return the options of `scenario_options` as a command line has them."""
+    words: list[str] = []
+    for name, value in overrides.items():
+        option = {"assignments": "--set", "links_down": "--link-down"}.get(name, f"--{name.replace('_', '-')}")
+        values = value if isinstance(value, tuple) else [] if value is None else [value]
+        words += [word for each in values for word in (option, str(each))]
+    return words
+
+
 def assignments_of(option: str, texts: Sequence[str]) -> list[Change]:
     """Return what `KEY=VALUE` of an option change. Raises BadInputError."""
     return [_assignment(option, text) for text in texts]

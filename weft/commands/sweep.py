@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +12,7 @@ from weft.cli import SCENARIO_FILE
 from weft.commands.scenario_options import changes_of, set_option
 
 if TYPE_CHECKING:
-    from weft.sweeps import Axis, Outcome, Point, SweepResult
-
-_MOST_PROBLEMS = 10
-_MAX_ROWS = 200
-"""Most rows of the printed table."""
+    from weft.sweeps import Axis
 
 
 @click.command()
@@ -37,6 +31,12 @@ _MAX_ROWS = 200
     metavar="KEY=V1,V2…",
     help="As --grid, but all of these change together: first values, second values, and so on.",
 )
+@click.option(
+    "--repeat",
+    type=int,
+    metavar="N",
+    help="Run each point with N seeds, from the scenario's on, and print statistics; as `repeat: N` in SWEEP.yaml.",
+)
 @set_option
 @click.option("--workers", type=click.IntRange(1), help="Runs at a time; default: as many as processors.")
 @click.option(
@@ -48,7 +48,7 @@ _MAX_ROWS = 200
     "--out",
     required=True,
     type=click.Path(file_okay=False, path_type=Path),
-    help="Directory of table.csv and of every run's results.",
+    help="Directory of table.csv, statistics.csv and every run's results.",
 )
 @click.option("--retry-failed", is_flag=True, help="Run again what failed before.")
 @click.option("--json", "as_json", is_flag=True, help="Print the table's rows as JSON.")
@@ -56,6 +56,7 @@ def sweep(
     file: Path,
     grid: tuple[str, ...],
     zipped: tuple[str, ...],
+    repeat: int | None,
     assignments: tuple[str, ...],
     workers: int | None,
     scheduler: str | None,
@@ -67,20 +68,25 @@ def sweep(
 
     Each run is a process of its own. Runs that have finished in --out before are not repeated, so that an interrupted
     sweep goes on where it was. Exits with 1 if a run failed.
+
+    Points that differ only in their seed (--repeat, --grid seed=…) are repetitions: one row has their mean, 95 %
+    confidence interval, standard deviation and extremes.
     """
+    from weft.commands.sweep_output import print_outcome, sweep_progress
     from weft.sweeps import run_sweep
 
     changes = changes_of({"assignments": assignments})
     try:
-        with _progress() as progress:
-            result = run_sweep(file, _axes(grid, zipped), out, workers, scheduler, retry_failed, progress, changes)
+        with sweep_progress() as progress:
+            axes = _axes(grid, zipped)
+            result = run_sweep(file, axes, out, workers, scheduler, retry_failed, progress, changes, repeat)
     except KeyboardInterrupt:
         click.echo("· what runs has been ended; the same command goes on with what is left", err=True)
         raise
     if as_json:
         print(json.dumps(result.rows, indent=1))
     else:
-        _print_outcome(result)
+        print_outcome(result)
     return 0 if result.ok else 1
 
 
@@ -96,74 +102,3 @@ def _axes(grid: tuple[str, ...], zipped: tuple[str, ...]) -> list[Axis]:
         columns[key] = values
     axes = [zip_axis(columns, "--zip")] if columns else []
     return axes + [grid_axis(*parse_assignment(text, "--grid"), "--grid") for text in grid]
-
-
-class _RichProgress:
-    """A bar on a terminal, a line for each run elsewhere, on stderr."""
-
-    def __init__(self, bar: Any) -> None:
-        self._bar = bar
-        self._task: Any = None
-        self._done = 0
-        self._left = 0
-
-    def begin(self, points: int, left: int) -> None:
-        """See SweepProgress."""
-        self._left = left
-        self._say(f"{points} points, {left} to run")
-        self._task = self._bar.add_task("sweep", total=points, completed=points - left)
-
-    def done(self, point: Point, outcome: Outcome) -> None:
-        """See SweepProgress."""
-        self._done += 1
-        self._bar.advance(self._task)
-        if outcome.error or not self._bar.console.is_terminal:
-            error = f": {outcome.error}" if outcome.error else ""
-            self._say(f"{self._done}/{self._left} {point.label}: {outcome.state}{error}")
-
-    def _say(self, text: str) -> None:
-        self._bar.console.print(f"· {text}", markup=False, highlight=False, soft_wrap=True)
-
-
-@contextlib.contextmanager
-def _progress() -> Iterator[_RichProgress]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
-
-    console = Console(stderr=True, highlight=False)
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        yield _RichProgress(bar)
-
-
-def _print_outcome(result: SweepResult) -> None:
-    _print_table(result)
-    failed = result.failed()
-    for point, error in failed[:_MOST_PROBLEMS]:
-        click.echo(f"failed: {point.label}: {error}\n        see {result.directory_of(point)}")
-    if len(failed) > _MOST_PROBLEMS:
-        click.echo(f"… and {len(failed) - _MOST_PROBLEMS} more")
-    finished = len(result.points) - len(failed)
-    rows = f"{len(result.rows)} rows in {_from_here(result.table)}"
-    click.echo(f"{finished} of {len(result.points)} points finished; {rows}")
-
-
-def _from_here(path: Path) -> Path:
-    """Return a path below the working directory as people give it, any other as it is."""
-    here = Path.cwd().resolve()
-    return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _print_table(result: SweepResult) -> None:
-    """Print what varies and the results that matter; table.csv has every column."""
-    from weft.results.figure_tables import print_figures
-    from weft.sweeps.summary import summarise
-    from weft.system.consoles import make_console
-
-    summary = summarise(result.rows, result.parameters)
-    cells = [summary.cells(row) for row in summary.rows[:_MAX_ROWS]]
-    names = summary.headings()[: len(summary.axes) + len(summary.labels)]
-    shown = "" if len(summary.rows) == len(cells) else f"the first {len(cells)} of "
-    title = f"{shown}{len(summary.rows)} rows" + (f" ({summary.note})" if summary.note else "")
-    print_figures(make_console(), title, summary.headings(), cells, names)
-    click.echo()

@@ -19,6 +19,10 @@ import ruamel.yaml.error
 from weft.errors import BadInputError
 
 _RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)\Z")
+SEED = "seed"
+"""The parameter that repetitions of a run differ in."""
+MOST_REPETITIONS = 10_000
+_LARGEST_SEED = 2**63 - 1
 MAX_RANGE = 100_000
 """Values that a range such as 1..5 may stand for."""
 
@@ -75,6 +79,17 @@ def points_axis(points: Sequence[Any], place: str) -> Axis:
         if not isinstance(point, Mapping) or not point:
             raise BadInputError(f"must be a mapping of parameters to values, is '{point}'", place=f"{place}[{index}]")
     return _checked(Axis(tuple({str(key): value for key, value in point.items()} for point in points)), place)
+
+
+def repeat_axis(first: int, count: Any, place: str) -> Axis:
+    """Return the axis of the seeds first, first + 1, … for `count` runs; raises BadInputError for a wrong count."""
+    if isinstance(count, bool) or not isinstance(count, int) or not 2 <= count <= MOST_REPETITIONS:
+        raise BadInputError(f"'{count}' is no number of repetitions", place=place, valid=f"2 to {MOST_REPETITIONS}")
+    if first + count - 1 > _LARGEST_SEED:
+        raise BadInputError(
+            f"{count} seeds from {first} on end beyond the largest seed", place=place, valid=f"0 to {_LARGEST_SEED}"
+        )
+    return Axis(tuple({SEED: seed} for seed in range(first, first + count)))
 
 
 def parse_assignment(text: str, place: str) -> tuple[str, list[Any]]:

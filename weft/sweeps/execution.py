@@ -54,7 +54,7 @@ def _here(directories: Mapping[str, Point], workers: int) -> Outcomes:
     sweep = uuid.uuid4().hex
     # Dask's own local cluster would open two web servers that every user of the machine can read.
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
-        futures = {pool.submit(run_point, sweep, each): point for each, point in directories.items()}
+        futures = {pool.submit(run_point, sweep, each, point.arguments): point for each, point in directories.items()}
         try:
             for future in concurrent.futures.as_completed(futures):
                 yield futures[future], future.result()

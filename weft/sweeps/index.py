@@ -19,7 +19,7 @@ INDEX = "sweep.json"
 class IndexedPoint:
     """A point's parameters and its outcome."""
 
-    identity: Annotated[str, Field(pattern=r"\A[0-9a-f]{16}\z")]
+    identity: Annotated[str, Field(pattern=r"\A(?:[0-9a-f]{16}|seed-[0-9]{1,19})\z")]
     parameters: dict[str, Any]
     state: State
     error: str

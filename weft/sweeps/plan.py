@@ -29,25 +29,40 @@ from weft.scenario import (
 from weft.scenario.dotted import plain, set_at
 from weft.scenario.program import compile_program
 from weft.scenario.programs import program_files
-from weft.sweeps.axes import Assignment, Axis, describe, grid_axis, points_axis, require_distinct, zip_axis
+from weft.sweeps.axes import (
+    Assignment,
+    Axis,
+    describe,
+    grid_axis,
+    points_axis,
+    repeat_axis,
+    require_distinct,
+    zip_axis,
+)
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec
 
 MAX_POINTS = 100_000
 _MOST_PROBLEMS = 5
-_SWEEP_KEYS = ("scenario", "grid", "zip", "points")
+_SWEEP_KEYS = ("scenario", "grid", "zip", "points", "repeat")
 
 
 @dataclass(frozen=True)
 class Point:
     """One run of a sweep.
 
-    `identity` is a hash of all that the run's figures depend on: the scenario, the files that it names, Weft itself.
+    Attributes:
+        identity: a hash of all that the run's figures depend on: the scenario, the files that it names, Weft itself;
+            for `weft run --repeat` its seed.
+        parameters: the values of the axes.
+        tree: the scenario; empty if `arguments` name it.
+        arguments: of `weft run`; without them, those that run `tree`.
     """
 
     identity: str
     parameters: Assignment
     tree: dict[str, Any]
+    arguments: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -64,11 +79,15 @@ class SweepPlan:
     place: str
 
     @classmethod
-    def read(cls, path: Path, axes: Sequence[Axis] = (), changes: Sequence[Change] = ()) -> SweepPlan:
+    def read(
+        cls, path: Path, axes: Sequence[Axis] = (), changes: Sequence[Change] = (), repeat: int | None = None
+    ) -> SweepPlan:
         """Read a sweep's file or a scenario, and add changes and axes; paths in these lie below the working directory.
 
         A file with the key `scenario` is a sweep's: `scenario` is a path or a scenario itself; `grid` a mapping of
-        parameters to values, `zip` one mapping or a list of such, `points` a list of mappings.
+        parameters to values, `zip` one mapping or a list of such, `points` a list of mappings, `repeat` a number of
+        seeds. `repeat`, if given, takes the place of the file's: each point runs with the scenario's seed and those
+        that follow it.
 
         Raises:
             BadInputError: the file, or an axis, cannot be used; says where and why.
@@ -77,14 +96,20 @@ class SweepPlan:
         if "scenario" not in tree:
             anchor_paths(tree, path.parent)
             options = apply_changes(tree, changes)
-            parse_scenario(tree, str(path), units_required=True, options=options)
-            return cls(plain(tree), tuple(axes), str(path))
+            parsed = parse_scenario(tree, str(path), units_required=True, options=options)
+            repeated = [] if repeat is None else [repeat_axis(parsed.seed, repeat, "--repeat")]
+            return cls(plain(tree), (*axes, *repeated), str(path))
         for key in tree:
             if key not in _SWEEP_KEYS:
                 raise BadInputError(f"unknown key '{key}'; valid: {', '.join(_SWEEP_KEYS)}", place=path)
-        base, place = _base(tree["scenario"], path, changes)
+        base, place, first_seed = _base(tree["scenario"], path, changes)
         own = [replace(axis, folder=path.parent) for axis in _axes(plain(tree), str(path))]
-        return cls(base, (*own, *axes), place)
+        repeated = []
+        if repeat is not None:
+            repeated = [repeat_axis(first_seed, repeat, "--repeat")]
+        elif tree.get("repeat") is not None:
+            repeated = [repeat_axis(first_seed, plain(tree)["repeat"], f"{path}: repeat")]
+        return cls(base, (*own, *axes, *repeated), place)
 
     @property
     def point_count(self) -> int:
@@ -178,7 +203,8 @@ def _entries_hashes(scenario: Scenario) -> dict[str, str]:
         raise BadInputError(f"entries: {error.filename}: cannot be read: {error.strerror}") from None
 
 
-def _base(scenario: Any, path: Path, changes: Sequence[Change]) -> tuple[dict[str, Any], str]:
+def _base(scenario: Any, path: Path, changes: Sequence[Change]) -> tuple[dict[str, Any], str, int]:
+    """Return the scenario's tree, its place for errors, and its seed."""
     if isinstance(scenario, str):
         file = path.parent / scenario
         tree = read_mapping(file, "a scenario")
@@ -190,8 +216,8 @@ def _base(scenario: Any, path: Path, changes: Sequence[Change]) -> tuple[dict[st
     else:
         raise BadInputError(f"scenario: must be a path or a mapping, is '{scenario}'", place=path)
     options = apply_changes(tree, changes)
-    parse_scenario(tree, place, units_required=True, options=options)
-    return plain(tree), place
+    parsed = parse_scenario(tree, place, units_required=True, options=options)
+    return plain(tree), place, parsed.seed
 
 
 def _axes(tree: Mapping[str, Any], place: str) -> list[Axis]:

@@ -1,4 +1,4 @@
-"""`python -m weft.sweeps.point DIRECTORY`: `weft run` on a sweep's point; it ends when its parent process does."""
+"""`python -m weft.sweeps.point DIRECTORY [ARGUMENTS]`: `weft run` on a sweep's point; it ends when its parent does."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from weft.switch.daemon.process import die_with_parent
 
 
 def run_here() -> None:
-    """Run the point in the directory given as first argument, and exit as `weft run` does."""
+    """Run the point in the directory given as first argument, and exit as `weft run` does.
+
+    Further arguments are those of `weft run`; without them, the directory has the point's scenario.
+    """
     die_with_parent()
-    directory = Path(sys.argv[1])
-    sys.argv[1:] = ["run", str(directory / SCENARIO), "--clock", "virtual", "--out", str(directory)]
+    directory, *arguments = sys.argv[1:]
+    arguments = arguments or [str(Path(directory) / SCENARIO), "--clock", "virtual"]
+    sys.argv[1:] = ["run", *arguments, "--out", directory]
     main()
 
 

@@ -8,7 +8,7 @@ import fcntl
 import io
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -99,9 +99,11 @@ class SweepStore:
         return checked_results(self.directory_of(point))
 
     def prepare(self, point: Point) -> Path:
-        """Make the directory that a run writes to, with its scenario."""
+        """Make the directory that a run writes to, with its scenario if the point has one."""
         running = self._points / f"{point.identity}{_RUNNING}"
         running.mkdir()
+        if point.arguments:
+            return running
         text = io.StringIO()
         yaml = ruamel.yaml.YAML(typ="safe", pure=True)
         yaml.default_flow_style = False
@@ -119,6 +121,12 @@ class SweepStore:
             shutil.rmtree(final)
         # Atomic: whoever looks sees a whole run or none.
         os.replace(running, final)
+
+    def forget(self, points: Iterable[Point]) -> None:
+        """Remove what earlier runs of these points have left."""
+        for point in points:
+            if self.directory_of(point).exists():
+                shutil.rmtree(self.directory_of(point))
 
     def _remove_unfinished(self) -> None:
         for left in self._points.glob(f"*{_RUNNING}"):

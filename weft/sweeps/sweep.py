@@ -14,6 +14,7 @@ from weft.sweeps.axes import Axis, grid_axis, points_axis, zip_axis
 from weft.sweeps.execution import run_points
 from weft.sweeps.index import index_of
 from weft.sweeps.plan import Point, SweepPlan
+from weft.sweeps.repetitions import Repetitions, repetitions_of, write_statistics
 from weft.sweeps.store import Outcome, State, SweepStore
 from weft.sweeps.table import Row, table_rows, write_table
 
@@ -41,7 +42,8 @@ class SweepResult:
     """A sweep that has ended.
 
     `rows` are the table's, in order; `points` go with `outcomes`; `parameters` are what the axes set. `table` is the
-    file, `directory` where everything is.
+    file, `directory` where everything is. `repetitions` has the statistics of points that differ only in their seed,
+    `statistics` is their file; both are None if there are no such points.
     """
 
     directory: Path
@@ -50,6 +52,8 @@ class SweepResult:
     points: list[Point]
     outcomes: list[Outcome]
     parameters: list[str]
+    repetitions: Repetitions | None
+    statistics: Path | None
     _store: SweepStore = field(repr=False)
 
     @property
@@ -77,6 +81,7 @@ def sweep(
     grid: Mapping[str, Any] | None = None,
     zip: Mapping[str, Any] | None = None,
     points: Sequence[Mapping[str, Any]] | None = None,
+    repeat: int | None = None,
     workers: int | None = None,
     scheduler: str | None = None,
     retry_failed: bool = False,
@@ -92,6 +97,7 @@ def sweep(
         grid: values by dotted path of a parameter, as {"fabric.spines": [2, 4], "seed": "1..5"}.
         zip: values of parameters that change together.
         points: assignments as they are listed.
+        repeat: run each point with so many seeds, from the scenario's on; as "repeat" in a sweep's file.
         workers: runs at a time on this machine; by default its processors.
         scheduler: address of a Dask cluster instead.
         retry_failed: run again what has failed before.
@@ -104,7 +110,7 @@ def sweep(
     axes = [zip_axis(zip, "zip")] if zip else []
     axes += [points_axis(points, "points")] if points is not None else []
     axes += [grid_axis(key, values, "grid") for key, values in (grid or {}).items()]
-    return run_sweep(Path(file), axes, Path(out), workers, scheduler, retry_failed, progress)
+    return run_sweep(Path(file), axes, Path(out), workers, scheduler, retry_failed, progress, (), repeat)
 
 
 def run_sweep(
@@ -116,6 +122,7 @@ def run_sweep(
     retry_failed: bool = False,
     progress: SweepProgress | None = None,
     changes: Sequence[Change] = (),
+    repeat: int | None = None,
 ) -> SweepResult:
     """As `sweep`, with axes made before, and `changes` of the scenario."""
     if workers is not None and workers < 1:
@@ -123,7 +130,7 @@ def run_sweep(
     if workers is not None and scheduler is not None:
         raise BadInputError(f"the cluster at {scheduler} has its own workers: leave their number out")
     progress = progress or _Silent()
-    plan = SweepPlan.read(file, axes, changes)
+    plan = SweepPlan.read(file, axes, changes, repeat)
     points = plan.points()
     parameters = list(dict.fromkeys(key for axis in plan.axes for key in axis.keys))
     store = SweepStore(out)
@@ -133,24 +140,32 @@ def run_sweep(
         distinct = {point.identity: point for point in points}.values()
         left = [point for point in distinct if store.outcome(point).state not in ended_before]
         progress.begin(len(points), len(left))
-        _write_index(plan, parameters, points, store)
+        write_index(str(plan.tree.get("name", "sweep")), parameters, points, store)
         try:
             run_points(left, store, workers or len(os.sched_getaffinity(0)), scheduler, progress.done)
         finally:
-            outcomes = [store.outcome(point) for point in points]
-            rows = table_rows(
-                [
-                    (point, outcome, store.results(point) if outcome.state is State.FINISHED else {})
-                    for point, outcome in zip(points, outcomes, strict=True)
-                ],
-                parameters,
-            )
-            table = write_table(rows, store.directory)
-            _write_index(plan, parameters, points, store)
-    return SweepResult(store.directory, table, rows, points, outcomes, parameters, store)
+            found = collected(str(plan.tree.get("name", "sweep")), parameters, points, store)
+    return found
 
 
-def _write_index(plan: SweepPlan, parameters: Sequence[str], points: Sequence[Point], store: SweepStore) -> None:
+def collected(name: str, parameters: Sequence[str], points: list[Point], store: SweepStore) -> SweepResult:
+    """Write the table, the statistics and the index of points that have ended, and return what they are."""
+    outcomes = [store.outcome(point) for point in points]
+    rows = table_rows(
+        [
+            (point, outcome, store.results(point) if outcome.state is State.FINISHED else {})
+            for point, outcome in zip(points, outcomes, strict=True)
+        ],
+        parameters,
+    )
+    table = write_table(rows, store.directory)
+    repetitions = repetitions_of(rows, parameters)
+    statistics = write_statistics(repetitions, store.directory)
+    write_index(name, parameters, points, store)
+    return SweepResult(store.directory, table, rows, points, outcomes, list(parameters), repetitions, statistics, store)
+
+
+def write_index(name: str, parameters: Sequence[str], points: Sequence[Point], store: SweepStore) -> None:
     """Write the outcomes so far, so that a sweep that is still running, or was killed, also has a page."""
     ended = [(point.identity, point.parameters, store.outcome(point)) for point in points]
-    index_of(str(plan.tree.get("name", "sweep")), parameters, ended).write(store.directory)
+    index_of(name, parameters, ended).write(store.directory)

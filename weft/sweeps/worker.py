@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 from weft.sweeps.store import LOG, OUTPUT, Outcome, State
@@ -22,8 +23,11 @@ _running: dict[str, set[subprocess.Popen[bytes]]] = {}
 _stopped: set[str] = set()
 
 
-def run_point(sweep: str, directory: str) -> Outcome:
-    """Run the scenario in a directory, in a process of its own; its output and results go there, too."""
+def run_point(sweep: str, directory: str, arguments: Sequence[str] = ()) -> Outcome:
+    """Run a scenario in a process of its own; its output and results go to a directory.
+
+    The scenario is the one in the directory, or that of the `arguments` of `weft run`.
+    """
     folder = Path(directory)
     environment = python_environment() | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with (folder / OUTPUT).open("wb") as output, (folder / LOG).open("wb") as log:
@@ -32,7 +36,7 @@ def run_point(sweep: str, directory: str) -> Outcome:
                 return Outcome(State.NOT_RUN, _STOPPED)
             # In a session of its own: Ctrl-C at the terminal is for the sweep, which then stops its runs.
             process = subprocess.Popen(
-                [*python_module("weft.sweeps.point"), directory],
+                [*python_module("weft.sweeps.point"), directory, *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,
