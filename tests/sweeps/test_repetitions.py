@@ -2,18 +2,24 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import weft
+from devtools import Page
 from tests.refusals import refused
 from weft.errors import BadInputError
 from weft.paths import ROOT
+from weft.report.sweep_page import sweep_page, write_sweep_report
 from weft.sweeps import SweepPlan
+from weft.sweeps.index import index_of
 from weft.sweeps.repetitions import repetitions_of
+from weft.sweeps.store import Outcome, State
 
 LOSSY = """\
 name: lossy
@@ -207,3 +213,74 @@ def test_what_a_single_run_has_is_refused_with_repetitions(small, tmp_path):
     done = weft_command("run", small, "--repeat", 3, "--out", tmp_path, check=False)
     assert done.returncode == 3
     assert "has the results of a single run" in done.stderr
+
+
+def page_data(page):
+    return json.loads(re.search(r'id="data">(.*?)</script>', page, re.DOTALL)[1])["figures"]
+
+
+def page_of(rows, *parameters):
+    """The page of a sweep with these rows, each of which names its point."""
+    points = {each["point"]: {key: each[key] for key in parameters} for each in rows}
+    ended = [(identity, values, Outcome(State.FINISHED)) for identity, values in points.items()]
+    index = index_of("x", parameters, ended)
+    return sweep_page(index, rows, [point.outcome for point in index.points], Path("points"))
+
+
+def test_a_page_has_means_with_error_bars_and_a_panel_for_each_size():
+    rows = [
+        {**row(seed, time * size // 4096, spines=spines), "point": f"seed-{10 * spines + seed}",
+         "collective": "allreduce", "algorithm": algorithm, "size_bytes": size}
+        for spines in (1, 2) for seed, time in ((1, 4), (2, 6))
+        for algorithm in ("ring", "tree") for size in (4096, 8192)
+    ]  # fmt: skip
+    page = page_of(rows, "spines", "seed")
+    assert "<h3>size 4 KiB</h3>" in page
+    assert "<h3>size 8 KiB</h3>" in page
+    figures = page_data(page)
+    assert set(figures) == {"axis-0-0", "axis-0-1"}
+    for key, scale in (("axis-0-0", 1), ("axis-0-1", 2)):
+        curves = figures[key]["curves"]
+        assert [each["name"] for each in curves] == ["ring", "tree"]
+        assert curves[0]["x"] == [1, 2]
+        assert curves[0]["y"] == [5 * scale] * 2
+        assert curves[0]["error"] == pytest.approx([12.706 * scale] * 2, rel=1e-4)
+
+
+def test_all_curves_are_on_the_page_and_the_first_are_drawn():
+    rows = [
+        {**row(1, 4 + leaves, spines=spines, leaves=leaves), "point": f"seed-{100 * leaves + spines}"}
+        for leaves in range(20) for spines in range(30)
+    ]  # fmt: skip
+    figure = page_data(page_of(rows, "spines", "leaves"))["axis-0"]
+    assert (len(figure["curves"]), figure["drawn"]) == (20, 12)
+
+
+@pytest.mark.slow
+def test_a_browser_draws_error_bars_and_lets_readers_choose_curves(lossy, tmp_path):
+    grid = {"traffic[0].bytes_per_sender": ["16KiB", "64KiB"], "fabric.hosts_per_leaf": [3, 4, 5, 6]}
+    out = weft.sweep(lossy, tmp_path / "out", grid=grid, repeat=2).directory
+    page = write_sweep_report(out, out / "report.html")
+    with Page(page.as_uri(), tmp_path) as opened:
+        assert opened.value("document.querySelectorAll('.errorbar').length") >= 8
+        assert opened.value("document.querySelectorAll('.panels .js-plotly-plot').length") >= 2
+        # The second chart has no panels, and a curve for each number of hosts.
+        visible = "place('axis-0-0').data.map((each) => each.visible !== false)"
+        assert all(opened.value(visible))
+        opened.value("document.querySelector('#chips-axis-0-0 button').click()")
+        assert opened.value(visible)[0] is False
+        # The choice outlives a change of the theme.
+        opened.value("document.getElementById('theme').click()")
+        assert opened.value(visible)[0] is False
+        assert opened.console == []
+
+
+@pytest.mark.slow
+def test_the_page_of_a_repeated_run_leads_to_each_run(lossy, tmp_path):
+    out = tmp_path / "out"
+    weft_command("run", lossy, "--repeat", 2, "--out", out)
+    weft_command("report", out)
+    page = (out / "report.html").read_text()
+    assert 'href="points/seed-3/report.html"' in page
+    assert "1 result, each over 2 seeds" in page
+    assert page_data(page)["axis-0"]["x"] == {"title": "seed", "unit": "", "scale": "category"}

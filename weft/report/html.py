@@ -112,6 +112,24 @@ class Section:
         )
 
     @staticmethod
+    def panels(title: str, text: str, note: str, panels: Mapping[str, str]) -> str:
+        """Return one section with a place for each of several figures, by their keys with a heading for each."""
+        note = f' <span class="note">{escape(note)}.</span>' if note else ""
+        said = f"<p>{escape(text)}{note}</p>" if text or note else ""
+        places = "\n".join(
+            f'<div class="panel"><h3>{escape(heading)}</h3><div class="figure" id="figure-{key}" role="img" '
+            f'aria-label="{escape(f"{title}, {heading}")}"></div><div class="chips" id="chips-{key}"></div></div>'
+            for key, heading in panels.items()
+        )
+        return f'<section><h2>{escape(title)}</h2>{said}<div class="panels">{places}</div></section>'
+
+    @staticmethod
+    def sentences(title: str, lines: Sequence[str]) -> str:
+        """Return a section of a list of sentences; "" without any."""
+        items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        return f'<section class="notice"><h2>{escape(title)}</h2><ul>{items}</ul></section>' if items else ""
+
+    @staticmethod
     def part(name: str, part: ReportPart) -> str:
         """Return a part under its own heading."""
         if isinstance(part, ReportTable):

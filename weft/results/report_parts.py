@@ -46,18 +46,23 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points in their order; a name for the legend."""
+    """Points in their order; a name for the legend.
+
+    `error` has half the length of each point's error bar, None for a point without one.
+    """
 
     name: str
     x: Sequence[float | str]
     y: Sequence[float]
+    error: Sequence[float | None] | None = None
 
 
 @dataclass(frozen=True)
 class CurveFigure(_Part):
     """Curves over numbers, or bars over categories; `points` lie behind them, unconnected.
 
-    `text` says what is shown, `note` what is left out.
+    `text` says what is shown, `note` what is left out. Curves after the first `drawn` are drawn once a reader chooses
+    them; None: all are drawn.
     """
 
     content = "curves"
@@ -69,10 +74,13 @@ class CurveFigure(_Part):
     points: Curve | None = None
     text: str = ""
     note: str = ""
+    drawn: int | None = None
 
     def data(self) -> dict[str, Any]:
         """Return what page.js draws, as plain data."""
         drawn = {name: value for name, value in asdict(self).items() if name not in ("title", "text", "note")}
+        # Few curves have error bars: pages of the others need not say that they have none.
+        drawn["curves"] = [{key: value for key, value in each.items() if value is not None} for each in drawn["curves"]]
         return {"drawing": "curves", **drawn}
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.results.drops import DROPS
+from weft.results.report_parts import Cell
 from weft.sweeps.axes import SEED, describe, plain_text
 from weft.sweeps.statistics import STATISTIC_COLUMNS, Statistics, statistics_of
 from weft.sweeps.store import State
@@ -94,25 +95,32 @@ class Repetitions:
         return [*self.names, "runs", *(each.heading for each in STATISTIC_COLUMNS if each.in_tables)]
 
     def cells(self) -> Iterator[list[str]]:
-        """Yield the rows of tables; axes and labels are in the first one of each result."""
-        axes, labels = self.heads.axes, self.heads.labels
-        for each in self.results:
-            above = [shown(each.head.get(column)) for column in axes]
-            yield from self._cells_of(each, above + [shown(each.head.get(label)) for label in labels], not labels)
-            if labels and each.is_last:
-                yield from self._cells_of(each, [*above, "whole run", *[""] * (len(labels) - 1)], True)
+        """Yield the rows of tables as texts; axes and labels are in the first one of each result."""
+        last: list[str] = []
+        for names, each, measure, found in self._figures():
+            shown_names = [""] * len(names) if names == last else names
+            last = names
+            yield [*shown_names, measure.heading, _count(each, found), *_texts(found, measure.digits)]
 
-    def _cells_of(self, each: Repeated, names: list[str], of_run: bool) -> Iterator[list[str]]:
-        """Yield a result's rows; without labels those of its whole run, too, otherwise only the latter or former."""
-        for measure in self.heads.measures:
-            if self.heads.labels and measure.of_run != of_run:
-                continue
-            found = each.of(measure)
-            if found is None or found.minimum == found.maximum == 0:
-                continue
-            count = f"{found.count}" if found.count == each.runs else f"{found.count} of {each.runs}"
-            yield [*names, measure.heading, count, *_texts(found, measure.digits)]
-            names = [""] * len(names)
+    def sortable_cells(self) -> Iterator[list[Cell]]:
+        """Yield the rows of tables that readers sort: names in each of them, and numbers as such."""
+        for names, each, measure, found in self._figures():
+            numbers = [column.of(found) for column in STATISTIC_COLUMNS if column.in_tables]
+            rounded: list[Cell] = ["–" if each is None else round(each, measure.digits + 1) for each in numbers]
+            yield [*names, measure.heading, _count(each, found), *rounded]
+
+    def _figures(self) -> Iterator[tuple[list[str], Repeated, Measure, Statistics]]:
+        """Yield what tables have a row for; figures of whole runs once for a point, below its results."""
+        labels = self.heads.labels
+        for each in self.results:
+            above = [shown(each.head.get(column)) for column in self.heads.axes]
+            own = above + [shown(each.head.get(label)) for label in labels]
+            whole = [*above, "whole run", *[""] * (len(labels) - 1)] if labels else own
+            for names, of_run in ((own, False), (whole, True)):
+                for measure in self.heads.measures:
+                    found = each.of(measure) if measure.of_run == of_run and (each.is_last or not of_run) else None
+                    if found is not None and not found.minimum == found.maximum == 0:
+                        yield names, each, measure, found
 
     def remarks(self) -> list[str]:
         """Return what readers of the statistics must know, a sentence each."""
@@ -172,6 +180,10 @@ def _number_in(column: str) -> Callable[[Row], float | None]:
         return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 
     return value
+
+
+def _count(each: Repeated, found: Statistics) -> str:
+    return f"{found.count}" if found.count == each.runs else f"{found.count} of {each.runs}"
 
 
 def _texts(found: Statistics, digits: int) -> list[str]:

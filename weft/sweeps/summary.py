@@ -174,12 +174,12 @@ def names_of_rows(summary: Summary) -> list[str]:
     """
     places, counts = _places(summary.rows)
     if len(set(counts.values())) > 1:
-        return [_joined(summary.labels, row) for row in summary.rows]
+        return [joined_labels(summary.labels, row) for row in summary.rows]
     names: dict[int, str] = {}
     for place in sorted(set(places)):
         rows = [row for row, at in zip(summary.rows, places, strict=True) if at == place]
         steady = [label for label in summary.labels if len({shown(row.get(label)) for row in rows}) == 1]
-        name = _joined(steady, rows[0])
+        name = joined_labels(steady, rows[0])
         names[place] = f"{name} (no. {place + 1})".lstrip() if name in names.values() else name
     return [names[place] for place in places]
 
@@ -194,7 +194,7 @@ def _places(rows: Sequence[Row]) -> tuple[list[int], dict[str, int]]:
     return places, counts
 
 
-def _joined(labels: Sequence[str], row: Row) -> str:
+def joined_labels(labels: Sequence[str], row: Row) -> str:
     """Return a row's labels in one text; a number is preceded by its label's name."""
     texts = [(label, shown(row.get(label))) for label in labels if row.get(label) is not None]
     return ", ".join(text if not _is_number(text) else f"{label.replace('_', ' ')} {text}" for label, text in texts)

@@ -191,7 +191,9 @@ function curves(figure) {
     ...(isBar ? { type: "bar" } : { type: "scatter", mode: isScale ? "lines+markers" : "markers" }),
     marker: { color: colour(number), size: isScale ? 6 : 11 },
     name: curve.name, x: curve.x, y: curve.y, line: { color: colour(number), dash: dash(number), width: 1.8 },
-    hovertemplate: `%{fullData.name}<br>${label}`,
+    ...(curve.error ? { error_y: { type: "data", array: curve.error, thickness: 1.2, width: 4, color: colour(number) } } : {}),
+    customdata: curve.error ?? [],
+    hovertemplate: `%{fullData.name}<br>${label.replace("<extra>", curve.error ? " ± %{customdata:.3~g}<extra>" : "<extra>")}`,
   }));
   if (figure.points) traces.unshift({
     type: "scatter", mode: "markers", name: figure.points.name, x: figure.points.x, y: figure.points.y,
@@ -218,29 +220,53 @@ const DRAWN = {
   slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
 };
 
+// The traces of each figure that the reader does not want to see, by their numbers.
+const hidden = {};
+const MANY = 4; // traces from which on there are buttons for all and none of them
+
+// Buttons that choose all traces of a figure, or none.
+function choices(name, traces) {
+  return [["all", true], ["none", false]].map(([text, isShown]) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "choice";
+    button.textContent = text;
+    button.addEventListener("click", () => {
+      hidden[name] = new Set(isShown ? [] : traces.keys());
+      Plotly.restyle(place(name), { visible: isShown });
+      chips(name, traces);
+    });
+    return button;
+  });
+}
+
 // The legend: a button for each trace, which takes as many lines as it needs, at any width.
 function chips(name, traces) {
   const box = document.getElementById(`chips-${name}`);
-  box.replaceChildren(...(traces.length < 2 && !traces[0]?.name ? [] : traces).map((trace, number) => {
+  const buttons = (traces.length < 2 && !traces[0]?.name ? [] : traces).map((trace, number) => {
     const button = document.createElement("button");
     const paint = trace.line?.color ?? trace.marker?.color ?? "currentColor";
     const pattern = trace.type !== "bar" && trace.line?.dash === "dot" ? "2 3" : "none";
     button.type = "button";
-    button.setAttribute("aria-pressed", "true");
+    button.setAttribute("aria-pressed", String(!hidden[name].has(number)));
     button.innerHTML = `<svg width="18" height="8" aria-hidden="true"><line x1="0" y1="4" x2="18" y2="4" stroke="${paint}" stroke-width="${trace.type === "bar" ? 8 : 3}" stroke-dasharray="${pattern}"/></svg>`;
     button.append(trace.name ?? "");
     button.addEventListener("click", () => {
       const shown = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(shown));
+      if (shown) hidden[name].delete(number); else hidden[name].add(number);
       Plotly.restyle(place(name), { visible: shown }, [number]);
     });
     return button;
-  }));
+  });
+  box.replaceChildren(...buttons, ...(traces.length < MANY ? [] : choices(name, traces)));
 }
 
 function draw() {
   for (const [name, figure] of Object.entries(figures)) {
     const [traces, form] = DRAWN[figure.drawing ?? name](figure, name);
+    hidden[name] ??= new Set([...traces.keys()].slice(figure.drawn ?? traces.length));
+    for (const number of hidden[name]) traces[number].visible = false;
     Plotly.react(place(name), traces, form, {
       responsive: true, displaylogo: false, displayModeBar: isNarrow() ? false : "hover",
       modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
