@@ -1,47 +1,123 @@
-"""`weft compare`: two runs side by side."""
+"""`weft compare`: runs side by side."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from weft.report.comparison import Comparison
+    from weft.results.report_parts import Cell, ReportTable
+
 _MOST_ROWS = 30
-_DIRECTORY = click.Path(exists=True, file_okay=False, path_type=Path)
+_MOST_COLUMNS = 6
+"""Runs in a table, at most, of those after the first; further ones stand in a table of their own below it."""
+_FILE = click.Path(dir_okay=False, path_type=Path)
 
 
 @click.command()
-@click.argument("first", metavar="A", type=_DIRECTORY)
-@click.argument("second", metavar="B", type=_DIRECTORY)
-@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), help="Also write an HTML page there.")
-def compare(first: Path, second: Path, output: Path | None) -> None:
-    """Compare the runs that have left their results in the directories A and B.
+@click.argument(
+    "directories",
+    metavar="RUN RUN…",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option("--by", metavar="FIGURE", help="Rank the runs by this figure; default: step time, or completion time.")
+@click.option("--all", "whole", is_flag=True, help="Also what is the same, derived parameters and counters.")
+@click.option("-o", "--output", type=_FILE, help="Also write an HTML page there.")
+@click.option("--csv", "csv_file", type=_FILE, help="Also write all figures, not rounded, as CSV there.")
+@click.option("--markdown", "markdown_file", type=_FILE, help="Also write the tables as Markdown there.")
+def compare(
+    directories: tuple[Path, ...],
+    by: str | None,
+    whole: bool,
+    output: Path | None,
+    csv_file: Path | None,
+    markdown_file: Path | None,
+) -> None:
+    """Compare runs by the results that they have left in their directories; a sweep's stands for all its points.
 
-    Shows which parameters differ, the results of both with B over A, and the ports whose loads differ most. Results
-    with the same labels (collective, algorithm, size, …) are compared; the rest are paired in their order.
+    Shows which parameters differ, the results that differ with their ratios to the first run, a ranking, and the ports
+    with the largest differences in load. Results with the same labels (collective, algorithm, size, …) are compared;
+    the rest are paired in their order.
     """
     from rich.markup import escape
 
-    from weft.report.comparison import comparison, read_runs
-    from weft.report.comparison_page import write_comparison
-    from weft.results.figure_tables import print_figures
-    from weft.results.report_parts import ReportTable, shown_of
+    from weft.report.compared_runs import read_runs
+    from weft.report.comparison import comparison
     from weft.system.consoles import make_console
 
-    runs = read_runs(first, second)
+    runs = read_runs(directories)
+    compared = comparison(runs, by)
     console = make_console()
     for each in runs:
-        if not each.run.results.ok:
-            console.print(f"[bold red]a check failed in {escape(each.name)}[/bold red]")
-        late = each.run.results.lateness
-        if late is not None and not late.valid:
-            console.print(f"[bold red]{escape(each.name)}: late events, its times are INVALID[/bold red]")
-    for part in comparison(*runs).values():
-        if isinstance(part, ReportTable):
-            rows = [[str(cell) for cell in row] for row in part.rows[:_MOST_ROWS]]
-            note = shown_of(len(rows), len(part.rows), "the page (--output) has more") or part.note
-            title = f"[bold]{escape(part.title)}[/bold]" + (f" ({note})" if note else "")
-            names = [column for column in part.columns if column in ("parameter", "result", "figure", "port")]
-            print_figures(console, title, part.columns, rows, names)
+        if each.problem:
+            console.print(f"[bold red]{escape(each.name)}: {each.problem}[/bold red]")
+    for table in compared.tables(whole).values():
+        _print(console, table, len(runs))
+    _note_internals(compared, whole)
     if output is not None:
-        click.echo(f"wrote {write_comparison(*runs, output)}")
+        from weft.report.comparison_page import write_comparison
+
+        click.echo(f"wrote {write_comparison(compared, output)}")
+    if csv_file is not None or markdown_file is not None:
+        from weft.report.comparison_files import write_csv, write_markdown
+
+        for file, write in ((csv_file, write_csv), (markdown_file, write_markdown)):
+            if file is not None:
+                click.echo(f"wrote {write(compared, file, whole)}")
+
+
+def _print(console: Console, table: ReportTable, runs: int) -> None:
+    """Print a table; one with many runs in several, the first run in each."""
+    from rich.markup import escape
+
+    from weft.results.figure_tables import print_figures
+    from weft.results.report_parts import shown_of
+
+    shown = table.rows[:_MOST_ROWS]
+    note = shown_of(len(shown), len(table.rows), "the page (--output) has more") or table.note
+    title = f"[bold]{escape(table.title)}[/bold]" + (f" ({escape(note)})" if note else "")
+    if not table.rows:
+        console.print(f"\n{title}")
+        return
+    for part in _parts(table.columns, shown, runs):
+        columns, *rows = part
+        texts = [[str(cell) for cell in row] for row in rows]
+        names = [each for each in map(str, columns) if each in ("parameter", "result", "figure", "port", "rank", "run")]
+        print_figures(console, title, [str(each) for each in columns], texts, names)
+        title = ""
+
+
+def _parts(columns: Sequence[str], rows: Sequence[Sequence[Cell]], runs: int) -> list[list[Sequence[Cell]]]:
+    """Return a table as one or several, each its heading and rows; with ratios next to the values that they are of."""
+    leading = next((number for number, each in enumerate(columns) if each in ("parameter", "figure")), None)
+    if leading is None or runs == 2:
+        return [[columns, *rows]]
+    first = leading + 1
+    has_ratios = len(columns) >= first + 2 * runs - 1
+    others = list(range(first + 1, first + runs))
+    parts = []
+    for begin in range(0, len(others), _MOST_COLUMNS):
+        chosen = others[begin : begin + _MOST_COLUMNS]
+        part: list[Sequence[Cell]] = [[*columns[: first + 1], *(columns[number] for number in chosen)]]
+        for row in rows:
+            texts: list[Cell] = [*row[: first + 1]]
+            for number in chosen:
+                ratio = row[number + runs - 1] if has_ratios else ""
+                texts.append(f"{row[number]} ×{ratio}" if isinstance(ratio, int | float) else row[number])
+            part.append(texts)
+        parts.append(part)
+    return parts
+
+
+def _note_internals(compared: Comparison, whole: bool) -> None:
+    count = len(compared.derived) + len(compared.counters)
+    if count and not whole:
+        click.echo(f"\n{count} derived parameters and counters differ, too: --all shows them")

@@ -137,6 +137,12 @@ class Section:
         return Section.figure(name, part.title, part.text, part.note)
 
     @staticmethod
+    def folded(table: ReportTable) -> str:
+        """Return a table below a line that readers open."""
+        content = Section.table(table).replace(f"<h2>{escape(table.title)}</h2>", "", 1)
+        return f"<details><summary>{escape(table.title)} ({len(table.rows)})</summary>{content}</details>"
+
+    @staticmethod
     def table(table: ReportTable, links: Mapping[str, str] | None = None) -> str:
         """Return a table; cells of the first column with a text in `links` lead to these pages."""
         note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""

@@ -222,7 +222,7 @@ _TABLE = ResultTable[CollectiveResult](
         _time("largest", "largest_time_ps"),
         Column("repetitions", lambda each: len(each.times_ps), only_if=_is_repeated, terminal=None),
         _bandwidth("algbw", "algorithm_bandwidth"),
-        _bandwidth("busbw", "busbw_bytes_per_s", sweep={}),
+        _bandwidth("busbw", "busbw_bytes_per_s", sweep={"more_is_better": True}),
         Column(
             "#wrong",
             lambda each: _wrong(each) if each.verified else "N/A",

@@ -27,6 +27,7 @@ class Look(TypedDict, total=False):
     form: Callable[[Any], Cell] | None
     missing: str
     over: Callable[[list[float]], float]
+    more_is_better: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class Column(Generic[T]):
         form: makes a cell of the value in its unit, in place of `digits`.
         missing: cell for None.
         over: makes one figure of all planes' figures, where sweeps compare whole runs.
+        more_is_better: rankings of runs begin with the largest value, not with the smallest.
         is_name: it is aligned left on the terminal.
         is_numbered: pages have the row's place before it, from 1.
         only_if: returns whether any of the rows has something to show there.
@@ -59,6 +61,7 @@ class Column(Generic[T]):
     form: Callable[[Any], Cell] | None = None
     missing: str = ""
     over: Callable[[list[float]], float] = sum
+    more_is_better: bool = False
     is_name: bool = False
     is_numbered: bool = False
     only_if: Callable[[Sequence[T]], bool] = lambda _: True

@@ -214,7 +214,7 @@ INFERENCE = ResultKind(
                 ("contention", "contention_ps"),
             )
         ),
-        Column("goodput", "requests_per_s", unit="requests/s", digits=3, sweep={}),
+        Column("goodput", "requests_per_s", unit="requests/s", digits=3, sweep={"more_is_better": True}),
     ),
     flattened=_flattened,
 )

@@ -60,7 +60,7 @@ _OF_RATES = (
         digits=0,
         terminal={"form": "{:,.0f}".format},
         page={"title": "gradients/s"},
-        sweep={"title": "gradients", "unit": "/s"},
+        sweep={"title": "gradients", "unit": "/s", "more_is_better": True},
     ),
     _column(
         "while at work",

@@ -83,7 +83,7 @@ _PULLS = Column[ParameterStoreResult](
     "pulls_per_s",
     scale=1e6,
     digits=2,
-    sweep={"title": "pulls", "unit": "million/s", "digits": 3},
+    sweep={"title": "pulls", "unit": "million/s", "digits": 3, "more_is_better": True},
 )
 _TABLE = ResultTable[ParameterStoreResult](
     "Parameter stores",
@@ -123,6 +123,6 @@ PARAMETER_STORES = ResultKind(
     labels=("cached_blocks", "skew"),
     columns=(
         _PULLS,
-        Column("hit rate", "hit_rate", digits=3, sweep={}),
+        Column("hit rate", "hit_rate", digits=3, sweep={"more_is_better": True}),
     ),
 )

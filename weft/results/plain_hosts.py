@@ -54,7 +54,7 @@ _GOODPUT = Column[UdpResult](
     "goodput",
     "goodput_bps",
     form=lambda rate_bps: format_rate(round(rate_bps)),
-    sweep={"unit": "Gb/s", "scale": 1e9, "digits": 3},
+    sweep={"unit": "Gb/s", "scale": 1e9, "digits": 3, "more_is_better": True},
 )
 _PINGS = _table(
     "Pings: round trips in µs",
@@ -100,7 +100,7 @@ _REPLAYS = _table(
     "replayed captures",
     _HOST,
     Column("file", "file", is_name=True),
-    Column[ReplayResult]("frames", "frames", sweep={}),
+    Column[ReplayResult]("frames", "frames", sweep={"more_is_better": True}),
     Column("bytes", "sent_bytes"),
     Column("not sent", "not_sent"),
     Column("time", "time_ps", form=format_time),
@@ -112,7 +112,7 @@ _SCRIPTS = _table(
     Column("script", "script", is_name=True),
     Column[ScriptResult]("sent", "sent"),
     Column("not sent", "not_sent"),
-    Column("seen", "seen", sweep={"title": "frames seen"}),
+    Column("seen", "seen", sweep={"title": "frames seen", "more_is_better": True}),
     Column(
         "reports",
         lambda each: ", ".join(f"{key}: {value}" for key, value in each.reports.items()),

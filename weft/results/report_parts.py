@@ -13,6 +13,8 @@ from weft.quantities.units import PS_PER_US
 
 Cell = str | int | float
 MOST_ROWS = 50
+_TIME_CURVES = 8
+"""Curves over time that are drawn before readers choose others."""
 
 
 class _Part:
@@ -85,6 +87,42 @@ class CurveFigure(_Part):
 
 
 @dataclass(frozen=True)
+class TimeCurve:
+    """Samples over time, in µs of emulated time; curves of one number share a colour, or a pattern of dashes."""
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    colour: int
+    style: int
+
+
+@dataclass(frozen=True)
+class TimeFigure(_Part):
+    """Curves over one time axis; a page has one cursor over all such figures, and they zoom together.
+
+    A sample holds until the next one ("before"), or since the one before it ("after"). `text` and `note` as of curves.
+    """
+
+    content = "curves"
+
+    title: str
+    y: Axis
+    holds: Literal["before", "after"]
+    curves: Sequence[TimeCurve]
+    text: str = ""
+    note: str = ""
+
+    def data(self) -> dict[str, Any]:
+        """Return what page.js draws, as plain data."""
+        curves = [asdict(each) for each in self.curves]
+        # The same curves of every run.
+        alike = max(1, len({each.colour for each in self.curves}))
+        drawn = max(1, _TIME_CURVES // alike) * alike
+        return {"drawing": "times", "y": asdict(self.y), "holds": self.holds, "curves": curves, "drawn": drawn}
+
+
+@dataclass(frozen=True)
 class BarFigure(_Part):
     """A bar for each of `rows`, stacked from `parts`, each with a value per row; `text` and `note` as of curves."""
 
@@ -133,7 +171,7 @@ class SpanFigure(_Part):
         return {"drawing": "spans", "rows": self.rows, "bars": bars}
 
 
-ReportPart = ReportTable | CurveFigure | BarFigure | SpanFigure
+ReportPart = ReportTable | CurveFigure | TimeFigure | BarFigure | SpanFigure
 
 
 def shown_of(shown: int, of: int, which: str) -> str:

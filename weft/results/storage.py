@@ -94,7 +94,7 @@ _LATENCIES = ResultTable[StorageResult](
     shown=grouped_thousandths,
 )
 _THROUGHPUT = Column[StorageResult](
-    "GB/s", "bytes_per_s", scale=_GB, digits=3, sweep={"title": "throughput", "unit": "GB/s"}
+    "GB/s", "bytes_per_s", scale=_GB, digits=3, sweep={"title": "throughput", "unit": "GB/s", "more_is_better": True}
 )
 _LOADS = ResultTable[StorageResult](
     "Commands to storage",

@@ -113,7 +113,7 @@ _COUNTERS = _table(
         Column("attempts", "attempts"),
         Column(
             "million/s", "additions_per_s", scale=1e6, digits=3,
-            sweep={"title": "additions", "unit": "million/s"},
+            sweep={"title": "additions", "unit": "million/s", "more_is_better": True},
         ),
         _in_us("alone", "unloaded_ps"),
         _in_us("mean", "latency_ps.mean"),

@@ -200,8 +200,8 @@ TCP = ResultKind(
     name="bytes",
     labels=("bytes",),
     columns=(
-        replace(_GOODPUT, sweep={}),
-        Column("fairness", "fairness", digits=3, sweep={}),
+        replace(_GOODPUT, sweep={"more_is_better": True}),
+        Column("fairness", "fairness", digits=3, sweep={"more_is_better": True}),
         Column("resent", "retransmitted_segments", unit="segments", sweep={}),
     ),
 )

@@ -213,7 +213,7 @@ def _percent(title: str, value: str, sweep: Look | None = None) -> Column[Traini
     return Column(title, value, form=lambda share: f"{100 * share:.1f} %", sweep=sweep)
 
 
-_MFU = _percent("MFU", "mfu", {"unit": "%", "scale": 0.01, "digits": 1})
+_MFU = _percent("MFU", "mfu", {"unit": "%", "scale": 0.01, "digits": 1, "more_is_better": True})
 
 
 def _steps(unit: Unit) -> ResultTable[TrainingJobResult]:

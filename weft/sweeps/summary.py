@@ -28,7 +28,7 @@ def _labels() -> tuple[str, ...]:
 class Measure:
     """A result that points are compared by; `of` returns it from a row, None where the row has none.
 
-    `of_run`: it is the whole run's, and the same in all rows of a point.
+    `of_run`: it is the whole run's, and the same in all rows of a point. `more_is_better`: as of its column.
     """
 
     name: str
@@ -36,6 +36,7 @@ class Measure:
     digits: int
     of: Callable[[Row], float | None]
     of_run: bool = False
+    more_is_better: bool = False
 
     @property
     def heading(self) -> str:
@@ -92,7 +93,13 @@ def _of_planes(column: Column[PlaneResult]) -> Measure:
 def measures() -> tuple[Measure, ...]:
     """Return all results that points are compared by: those that several kinds have, and each kind's own."""
     own = [
-        Measure(each.name, each.unit, each.digits or 0, _of_kind(kind.key, _scaled(str(each.value), each.scale)))
+        Measure(
+            each.name,
+            each.unit,
+            each.digits or 0,
+            _of_kind(kind.key, _scaled(str(each.value), each.scale)),
+            more_is_better=each.more_is_better,
+        )
         for kind in result_kinds()
         for each in kind.compared()
     ]

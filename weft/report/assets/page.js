@@ -120,6 +120,20 @@ const lines = (figure, unit, shape) => figure.curves.map((curve, number) => ({
   hovertemplate: `%{fullData.name}<br>%{x:.3f} µs: %{y:.4~g} ${unit}<extra></extra>`,
 }));
 
+// From when to when all curves over one time axis go.
+function wholeTime() {
+  const ends = Object.values(figures).filter((each) => each.drawing === "times")
+    .flatMap((each) => each.curves.flatMap(({ x }) => [x[0], x.at(-1)])).filter((each) => each !== undefined);
+  return [Math.min(...ends), Math.max(...ends)];
+}
+
+// Curves of several runs: a colour for each run, dashes for each port.
+const times = (figure) => figure.curves.map((curve) => ({
+  type: "scatter", mode: "lines", name: curve.name, x: curve.x, y: curve.y,
+  line: { color: colour(curve.colour), dash: ["solid", "dot", "dash", "dashdot"][curve.style % 4], width: 1.6, shape: figure.holds === "after" ? "vh" : "hv" },
+  hovertemplate: `%{fullData.name}<br>%{x:.3f} µs: %{y:.4~g} ${figure.y.unit}<extra></extra>`,
+}));
+
 const shares = (figure, what) => figure.curves.map((curve, number) => ({
   type: "scatter", mode: "lines", name: curve.name, x: curve.x, y: curve.y,
   line: { color: colour(number), dash: dash(number), width: 2, shape: "hv" },
@@ -216,6 +230,7 @@ const DRAWN = {
   memory: (figure, name) => [lines(figure, "kB", "hv"), layout("time (µs)", "held (kB)", marks(figure, name))],
   steps: (figure, name) => [lines(figure, figure.unit, "hv"), layout("time (µs)", figure.unit, { yaxis: { rangemode: "tozero" }, ...marks(figure, name) })],
   curves, bars, spans,
+  times: (figure) => [times(figure), layout("time (µs)", figure.y.title, { xaxis: { range: wholeTime() }, yaxis: { rangemode: "tozero" } })],
   fct: (figure) => [shares(figure, "µs"), layout("completion time (µs)", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
   slowdown: (figure) => [shares(figure, "times the ideal"), layout("slowdown", "share of messages", { xaxis: logAxis(all(figure, "x"), true), yaxis: share })],
 };
@@ -246,7 +261,7 @@ function chips(name, traces) {
   const buttons = (traces.length < 2 && !traces[0]?.name ? [] : traces).map((trace, number) => {
     const button = document.createElement("button");
     const paint = trace.line?.color ?? trace.marker?.color ?? "currentColor";
-    const pattern = trace.type !== "bar" && trace.line?.dash === "dot" ? "2 3" : "none";
+    const pattern = trace.type === "bar" ? "none" : { dot: "2 3", dash: "5 3", dashdot: "5 3 2 3" }[trace.line?.dash] ?? "none";
     button.type = "button";
     button.setAttribute("aria-pressed", String(!hidden[name].has(number)));
     button.innerHTML = `<svg width="18" height="8" aria-hidden="true"><line x1="0" y1="4" x2="18" y2="4" stroke="${paint}" stroke-width="${trace.type === "bar" ? 8 : 3}" stroke-dasharray="${pattern}"/></svg>`;
