@@ -28,7 +28,10 @@ from weft.labs.notebook import SKIPPED, notebook_of
 from weft.labs.page import read_lab_page
 from weft.paths import ROOT
 
-DOCS = [ROOT / "docs" / name for name in ("cost.md", "parameter-server.md", "rdma.md", "topologies.md", "why.md")]
+DOCS = [
+    ROOT / "docs" / name
+    for name in ("comparing.md", "cost.md", "parameter-server.md", "rdma.md", "topologies.md", "why.md")
+]
 SOLUTIONS = [page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")]
 LABS = sorted((ROOT / "labs").glob("*/README.md"))
 PAGES = [ROOT / "README.md", *LABS, *SOLUTIONS, *DOCS]

@@ -22,6 +22,7 @@ SMALL = {
     "weft run SCENARIO --set fabric.host_rate=100Gb/s": Small(
         "--set 'traffic[0].bytes_per_sender=16KiB' --set 'traffic[1].sizes=[4KiB]'"
     ),
+    "weft run SCENARIO --repeat 5": Small(_SHORT + " --clock virtual", {"--repeat 5": "--repeat 2"}),
     "weft sweep SCENARIO --grid": Small(_SHORT, {"=1,2,4": "=1,2", "1..5": "1..1"}),
     "weft sweep SCENARIO.yaml --out DIR --grid fabric.spines=1,2,4": Small(
         _SHORT,
