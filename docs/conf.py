@@ -4,6 +4,10 @@
 ARCHITECTURE.md and the labs' pages are not below docs/, and pages link to scenarios, programs and pictures.
 """
 
+import re
+
+from sphinx.application import Sphinx
+
 project = "Weft"
 extensions = ["myst_parser"]
 root_doc = "docs/index"
@@ -22,6 +26,30 @@ myst_heading_anchors = 3
 myst_links_external_new_tab = False
 html_theme = "furo"
 html_title = "Weft"
+html_static_path = ["site"]
+html_css_files = ["weft.css"]
+html_show_copyright = False
 html_copy_source = False
 html_show_sourcelink = False
 suppress_warnings = ["myst.header"]  # README's parts begin with small headings
+
+# Pages that the sidebar folds away below another. Lists of contents in these pages themselves would show as code in the
+# repository's own view.
+pages_below = {
+    r"labs/[^/]+/README": "solution",
+    "docs/howto/README": "*",
+    "ARCHITECTURE": "docs/design/*",
+}
+
+
+def add_pages_below(_app: Sphinx, page: str, content: list[str]) -> None:
+    """Give a page the hidden contents that `pages_below` names."""
+    for pattern, below in pages_below.items():
+        if re.fullmatch(pattern, page):
+            content[0] += f"\n```{{toctree}}\n:hidden:\n:glob:\n\n{below}\n```\n"
+
+
+def setup(app: Sphinx) -> None:
+    """Called by Sphinx."""
+    app.add_config_value("pages_below", {}, "env")  # pages are read anew when it changes
+    app.connect("source-read", add_pages_below)

@@ -1,7 +1,8 @@
 """Parses a lab's page into sections, blocks and questions, and its solution into answers.
 
 Every lab has the same form (docs/course.md, "What a lab consists of"): README.md has the sections *Goal* and
-*Questions*, a numbered list; in solution.md each answer begins with its question's number in bold type.
+*Questions*, a numbered list; in solution.md each answer is folded away and begins with its question's number in bold
+type.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from weft.cache.files import read_text
 from weft.errors import BadInputError
 
 _PAGE_LIMIT_BYTES = 1 << 20
-_ANSWER = re.compile(r"^\*\*(\d+)\.\*\*\s", re.MULTILINE)
+# Sites of Git repositories and the documentation's site fold an element `details`. CommonMark reads the lines after an
+# empty one as Markdown.
+_ANSWER = re.compile(r"^<details>\n<summary>Answer (\d+)</summary>\n\n\*\*\1\.\*\*\s", re.MULTILINE)
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
@@ -92,7 +95,7 @@ def read_lab_page(path: Path) -> LabPage:
 
 
 def numbers_of_answers(path: Path) -> list[int]:
-    """Return the numbers of the questions that a solution answers, in the solution's order."""
+    """Return the numbers of the questions that a solution answers, folded away, in the solution's order."""
     return [int(number) for number in _ANSWER.findall(_text(path))]
 
 
