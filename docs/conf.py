@@ -5,11 +5,20 @@ ARCHITECTURE.md and the labs' pages are not below docs/, and pages link to scena
 """
 
 import re
+import sys
+from pathlib import Path
 
 from sphinx.application import Sphinx
 
+DOCS = Path(__file__).parent
+sys.path[:0] = [str(DOCS.parent), str(DOCS)]
+
 project = "Weft"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "api_reference"]
+autodoc_member_order = "bysource"
+maximum_signature_line_length = 80
+napoleon_use_ivar = True
+napoleon_custom_sections = [("Raises, on entering", "params_style")]
 root_doc = "docs/index"
 include_patterns = [
     "README.md",

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from weft.topologies.fabric import Endpoint, FabricLink, FabricSpec
 
 LINK_PATTERN = r"^\s*([^\s<>-]{1,64})\s*(<->|->|-)\s*([^\s<>-]{1,64})\s*$"
+"""A regular expression for the name of a link, or for a pattern of such names; its groups are both ends and the way."""
 
 
 @dataclass(frozen=True)
