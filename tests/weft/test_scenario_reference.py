@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import pytest
-from pydantic import TypeAdapter, ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
 
 from weft.cli import run_guarded, weft
 from weft.paths import ROOT
 from weft.scenario import load_scenario
 from weft.scenario.congestion_reference import congestion_reference
-from weft.scenario.reference import example_of, json_schema, markdown
+from weft.scenario.reference import json_schema, markdown
 from weft.scenario.schema import sections
 
 DOCS = ROOT / "docs"
@@ -37,23 +34,10 @@ def test_every_key_has_a_description_a_type_and_an_example() -> None:
     rows = [line for line in markdown().splitlines() if line.startswith("| `") and line not in controls]
     assert len(rows) == sum(len(section.keys) for section in sections())
     for row in rows:
-        name, kind, _valid, _default, example, description = row.strip("| ").split(" | ")
-        assert kind, name
-        assert example not in ("``", "`any`"), name
-        assert description, name
-
-
-def test_every_example_is_valid() -> None:
-    """Each is read as YAML and checked by the type of its key."""
-    yaml = YAML(typ="safe", pure=True)
-    for section in sections():
-        for key in section.keys:
-            field = key.field
-            kind = Annotated[(field.annotation, *field.metadata)] if field.metadata else field.annotation
-            try:
-                TypeAdapter(kind).validate_python(yaml.load(example_of(key)))
-            except (ValidationError, YAMLError) as error:
-                pytest.fail(f"{key.path}: {example_of(key)}: {error}")
+        name, description, kind, _default, example = re.split(r" \| ", row.strip().strip("|"))
+        assert kind.strip(), name
+        assert example.strip() not in ("", "``", "`any`"), name
+        assert description.strip(), name
 
 
 def test_the_schema_knows_every_key_of_every_section() -> None:

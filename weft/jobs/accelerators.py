@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weft.quantities.definitions import SIZE, number
+from weft.quantities.example import Example
 from weft.quantities.section import Section
 
 Precision = Literal["fp32", "tf32", "fp16", "bf16", "fp8"]
@@ -23,13 +24,13 @@ Bandwidth = Annotated[float, number(1, 1e6, example="3350")]
 class Accelerator(Section):
     """An accelerator. Each rank of a job has one."""
 
-    peak_tflops: dict[Precision, Tera] = Field(min_length=1)
+    peak_tflops: Annotated[dict[Precision, Tera], Example("{bf16: 989, fp8: 1979}")] = Field(min_length=1)
     """10^12 floating-point operations per second by precision, without sparsity."""
     memory: Memory
     """Memory capacity."""
     memory_bandwidth_gb_per_s: Bandwidth
     """Memory bandwidth, in 10^9 bytes per second."""
-    efficiency: Annotated[float, number(0, 1, above=True, example="0.5")] = 0.5
+    efficiency: Annotated[float, number(0, 1, above=True, example="0.5"), Example("0.6")] = 0.5
     """Average share of the peak rate that computation reaches while it is not waiting for communication."""
     memory_efficiency: Annotated[float, number(0, 1, above=True, example="0.8")] = 1.0
     """Average share of the memory bandwidth that memory-bound work reaches: decode iterations, short prompts,

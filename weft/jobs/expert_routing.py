@@ -14,6 +14,7 @@ from weft.errors import InvalidValueError
 from weft.jobs.routing_matrix import given_matrix
 from weft.quantities.arrays import Integers
 from weft.quantities.definitions import number, whole
+from weft.quantities.example import Example
 from weft.quantities.section import Section
 from weft.traffic.expert_choice import chosen_experts, skewed_popularity
 
@@ -24,16 +25,20 @@ class Routing(Section):
     The choice is given, or drawn once from the seed; it holds for all layers and micro-batches.
     """
 
-    hosts_per_token: Annotated[int, whole(1, 1 << 16)] | None = None
+    hosts_per_token: Annotated[int, whole(1, 1 << 16, example="4")] | None = None
     """Most hosts that a token's experts are on. The sender sends the token once to each of them, to the rank with its
     own position in the host, which forwards it over scale-up links (DeepSeek-V3, section 3.2.2). Without a limit each
     copy goes directly to its expert's rank."""
-    skew: Annotated[float, number(0, 10)] = 0.0
+    skew: Annotated[float, number(0, 10, example="0.2")] = 0.0
     """The i-th most popular expert is chosen in proportion to i^-skew (Zipf); the seed draws their order."""
-    popularity: list[Annotated[float, number(0, 1e6, above=True)]] | None = Field(None, min_length=1)
+    popularity: Annotated[list[Annotated[float, number(0, 1e6, above=True)]] | None, Example("[4, 2, 1, 1]")] = Field(
+        None, min_length=1
+    )
     """Relative popularity of each expert, in order of the ranks. In place of `skew`."""
 
-    matrix: Path | list[list[Annotated[int, whole(0, 1 << 40)]]] | None = None
+    matrix: Annotated[
+        Path | list[list[Annotated[int, whole(0, 1 << 40)]]] | None, Example("[[96, 32, 64, 64], [64, 64, 96, 32]]")
+    ] = None
     """Tokens of a micro-batch from each rank that shares experts (rows) to each expert (columns, in order of the
     ranks): inline, or a CSV or JSON file, relative to the scenario. In place of `skew` and `popularity`."""
 

@@ -8,6 +8,7 @@ from pydantic import model_validator
 
 from weft.errors import InvalidValueError
 from weft.quantities.definitions import whole
+from weft.quantities.example import Example
 from weft.quantities.readable import counted
 from weft.quantities.section import Section
 
@@ -18,15 +19,15 @@ Size = Annotated[int, whole(1, 1 << 24)]
 class Experts(Section):
     """A mixture of experts, which replaces the feed-forward part of layers."""
 
-    count: Annotated[int, whole(2, 1 << 16)]
+    count: Annotated[int, whole(2, 1 << 16, example="64")]
     """Routed experts of a layer."""
-    top_k: Annotated[int, whole(1, 1 << 10)]
+    top_k: Annotated[int, whole(1, 1 << 10, example="4")]
     """Routed experts that compute a token."""
-    feed_forward: Size
+    feed_forward: Annotated[Size, Example("1408")]
     """Inner size of an expert."""
-    shared: Annotated[int, whole(0, 1 << 10)] = 0
+    shared: Annotated[int, whole(0, 1 << 10, example="1")] = 0
     """Shared experts, which compute every token, in addition to `count`."""
-    dense_layers: Annotated[int, whole(0, 1 << 12)] = 0
+    dense_layers: Annotated[int, whole(0, 1 << 12, example="1")] = 0
     """Number of first layers with a feed-forward part instead of experts."""
 
     @model_validator(mode="after")
@@ -39,36 +40,36 @@ class Experts(Section):
 class LatentAttention(Section):
     """Multi-head latent attention (DeepSeek-V2, section 2.1): latents of queries, and of keys and values."""
 
-    query_rank: Size
+    query_rank: Annotated[Size, Example("1536")]
     """Size of the latent of the queries."""
-    kv_rank: Size
+    kv_rank: Annotated[Size, Example("512")]
     """Size of the latent of keys and values."""
-    head: Size
+    head: Annotated[Size, Example("128")]
     """Elements of a head's query and key without position."""
-    rotary_head: Size
+    rotary_head: Annotated[Size, Example("64")]
     """Elements of a head's query and key with rotary position; all heads share this part of the key."""
-    value_head: Size
+    value_head: Annotated[Size, Example("128")]
     """Elements of a head's value."""
 
 
 class Transformer(Section):
     """A decoder-only transformer."""
 
-    layers: Annotated[int, whole(1, 1 << 12)]
+    layers: Annotated[int, whole(1, 1 << 12, example="32")]
     """Number of layers."""
-    hidden: Size
+    hidden: Annotated[Size, Example("4096")]
     """Size of a token between layers."""
-    heads: Annotated[int, whole(1, 1 << 12)]
+    heads: Annotated[int, whole(1, 1 << 12, example="32")]
     """Number of attention heads."""
-    kv_heads: Annotated[int, whole(1, 1 << 12)] | None = None
+    kv_heads: Annotated[int, whole(1, 1 << 12, example="8")] | None = None
     """Heads of keys and values (grouped-query attention); by default the same as `heads`."""
-    head: Size | None = None
+    head: Annotated[Size | None, Example("128")] = None
     """Size of a head; by default `hidden` over `heads`."""
-    feed_forward: Size
+    feed_forward: Annotated[Size, Example("11008")]
     """Inner size of the feed-forward part."""
-    vocabulary: Size
+    vocabulary: Annotated[Size, Example("32000")]
     """Number of different tokens."""
-    sequence: Size
+    sequence: Annotated[Size, Example("4096")]
     """Tokens of a sequence."""
     family: Literal["llama", "gpt"] = "llama"
     """`llama`: gated feed-forward part, RMS norms, rotary positions, no biases, a separate output matrix. `gpt`: two

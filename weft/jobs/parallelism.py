@@ -10,6 +10,7 @@ from typing import Annotated, NamedTuple
 
 from weft.jobs.pipeline_schedules import ScheduleName
 from weft.quantities.definitions import whole
+from weft.quantities.example import Example
 from weft.quantities.section import Section
 
 Degree = Annotated[int, whole(1, 1 << 16)]
@@ -37,11 +38,11 @@ class Parallelism(Section):
     """Stages, each of consecutive layers."""
     schedule: ScheduleName = "1f1b"
     """Order of each stage's passes."""
-    virtual_stages: Annotated[int, whole(1, 1 << 10)] = 1
+    virtual_stages: Annotated[int, whole(1, 1 << 10), Example("2", (".pipeline=2", ".schedule=interleaved"))] = 1
     """Parts of the model per stage, in the interleaved schedule."""
     data: Degree = 1
     """Replicas, each of which computes other sequences."""
-    zero: Annotated[int, whole(0, 3)] = 0
+    zero: Annotated[int, whole(0, 3, example="1")] = 0
     """ZeRO stage (Rajbhandari et al. 2020): replicas shard the optimizer's state (1), gradients, too (2), weights, too
     (3)."""
     expert: Degree = 1

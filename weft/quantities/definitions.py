@@ -51,7 +51,7 @@ class Quantity:
         lowest, highest: the valid range, inclusive unless excluded.
         parse: converts user input to a value in `unit`. Raises ValueError.
         write: converts a value to text for users.
-        example: example for the scenario reference.
+        example: example for the scenario reference; empty if a key's default or its own example has to give one.
         lowest_excluded, highest_excluded: whether this end of the range is invalid.
     """
 
@@ -201,11 +201,11 @@ QUEUE_SIZE = SIZE.between(limits.MIN_QUEUE_CAPACITY_BYTES)
 MESSAGE_SIZE = SIZE.between(1, 64 * 2**30, example="1MiB")
 """Size of a collective's buffer, or of a layer's gradients."""
 FLOW_SIZE = SIZE.between(1, limits.MAX_FLOW_BYTES, example="1MiB")
-COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain, "1")
+COUNT = Quantity("a whole number", "", 0, 2**63 - 1, parse_whole_number, _plain)
 QUEUE_PAIRS = COUNT.between(1, limits.MAX_FLOW_QUEUE_PAIRS, example="4")
 TOLERANCE = Quantity("a part of a whole", "", 0.0, 0.1, parse_share, _percent, "1%", lowest_excluded=True)
 """How far figures that count as equal may be apart."""
-NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain, "1")
+NUMBER = Quantity("a number", "", 0.0, 1e6, parse_number, _plain)
 PROBABILITY = replace(NUMBER, lowest=0.0, highest=1.0, highest_excluded=True, example="0.001")
 PLAIN_NUMBER = NUMBER.between(-1e15, 1e15)
 
@@ -229,12 +229,12 @@ QueuePairs = Annotated[int, QUEUE_PAIRS]
 Probability = Annotated[float, PROBABILITY]
 
 
-def whole(lowest: int, highest: int) -> Quantity:
+def whole(lowest: int, highest: int, *, example: str = "") -> Quantity:
     """Return the quantity of whole numbers within a range."""
-    return COUNT.between(lowest, highest, example=str(lowest))
+    return COUNT.between(lowest, highest, example=example)
 
 
-def number(lowest: float, highest: float, *, above: bool = False, example: str = "1") -> Quantity:
+def number(lowest: float, highest: float, *, above: bool = False, example: str = "") -> Quantity:
     """Return the quantity of numbers within a range; with `above`, `lowest` itself is invalid."""
     return replace(NUMBER, lowest=lowest, highest=highest, lowest_excluded=above, example=example)
 

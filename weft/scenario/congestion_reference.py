@@ -33,13 +33,13 @@ def _control(kind: CongestionControlKind) -> Iterator[str]:
         yield f"- preset `{preset.name}`{'' if number else ' (the default)'}: {preset.source}"
     if kind.presets:
         yield ""
-    yield "| parameter | valid | default | | source |"
+    yield "| parameter | description | valid | default | source |"
     yield "|---|---|---|---|---|"
     for parameter in kind.parameters:
         cells = (
             f"`{without_unit(parameter.name)}`",
-            *_values(parameter),
             parameter.meaning,
+            *_values(parameter),
             parameter.source,
         )
         yield f"| {' | '.join(cells)} |"

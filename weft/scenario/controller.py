@@ -11,6 +11,7 @@ from weft.controller.flap_damping import FlapDamping
 from weft.controller.link_watch import WatchLimits
 from weft.controller.operations import OperationsSettings
 from weft.quantities.definitions import TIME, PositiveTime, number, whole
+from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_US
 from weft.scenario.values import ClassReference, Section, SectionKeyError
 from weft.traffic.class_reference import CLASS_REFERENCE
@@ -29,7 +30,7 @@ class FlapDampingSection(Section):
     """In which a penalty halves."""
     suppress: Penalty = FlapDamping.suppress
     """Penalty above which the link stays out of the routes."""
-    reuse: Penalty = FlapDamping.reuse
+    reuse: Annotated[Penalty, Example("500")] = FlapDamping.reuse
     """Penalty at which it is used again."""
     max_suppress: PositiveTime = FlapDamping.max_suppress_ps
     """Longest time out of the routes after the last failure."""
@@ -68,9 +69,13 @@ class ControllerSection(Section):
     A class alone, `controller: mine.py:Class`, stands for a section with this `class`.
     """
 
-    controller_class: ClassReference | None = Field(None, alias="class")
+    controller_class: Annotated[ClassReference | None, Example("examples/busy_uplinks/uplinks.py:BusyUplinks")] = Field(
+        None, alias="class"
+    )
     """Your `weft.Controller`, which runs together with Weft's (docs/extending.md): path/to/file.py:Class."""
-    parameters: dict[str, Any] = Field(default={})
+    parameters: Annotated[
+        dict[str, Any], Example("{interval_us: 200}", (".class=examples/busy_uplinks/uplinks.py:BusyUplinks",))
+    ] = Field(default={})
     """Arguments of its `__init__`."""
     flap_damping: FlapDampingSection | None = None
     link_watch: LinkWatchSection | None = None

@@ -9,6 +9,7 @@ from pydantic import model_validator
 from weft.controller.elements import Element, host_element, plane_element, switch_element
 from weft.errors import InvalidValueError
 from weft.quantities.definitions import TIME, Rate, Time, whole
+from weft.quantities.example import Example
 from weft.scenario.links import LinkName
 from weft.scenario.values import Section, Text
 from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkChoice
@@ -26,25 +27,34 @@ class EventSection(Section):
     link: LinkName | None = None
     """Which: p0l0<->p0s1, all links between two nodes; p0l0:3<->p0s1:1, one of parallel links; p0l0->p0s1, one
     direction, which neither end notices to be `down`."""
-    switch: SwitchName | None = None
+    switch: Annotated[SwitchName | None, Example("p0s1", (".state=drained",))] = None
     """Which switch, in place of `link`; `cordoned`, `drained` or `restored`."""
-    plane: Annotated[int, whole(0, 255)] | None = None
+    plane: Annotated[int, whole(0, 255, example="1")] | None = None
     """Which plane, in place of `link`; all its links fail (`down`) or come back (`up`), or `cordoned`, `drained`,
     `restored`."""
     host: HostName | None = None
     """Which host, in place of `link`; all its links fail (`down`) or come back (`up`), or `cordoned`, `drained`,
     `restored`: a spare takes the rank of one that is out of use."""
-    state: Literal["down", "up", "flapping", "slow", "cordoned", "drained", "restored"]
+    state: Annotated[
+        Literal["down", "up", "flapping", "slow", "cordoned", "drained", "restored"],
+        Example("down", (".link=p0l0<->p0s1",)),
+    ]
     """A link fails (`down`), comes back (`up`), does both `count` times (`flapping`), or sends at another `rate` than
     its own (`slow`). `cordoned`: new routes avoid it. `drained`: then wait until no packet uses it. `restored`: it is
     used again."""
-    at: Time | None = None
+    at: Annotated[Time | None, Example("200us", (".link=p0l0<->p0s1",))] = None
     """When, from when the fabric is up. Without it, from the start, before the first packet."""
-    count: Annotated[int, whole(1, 100_000)] | None = None
+    count: Annotated[
+        Annotated[int, whole(1, 100_000)] | None,
+        Example("10", (".link=p0l0<->p0s1", ".state=flapping", ".period=20us")),
+    ] = None
     """How often it fails; with `flapping`."""
-    period: Annotated[int, TIME.between(2, example="20us")] | None = None
+    period: Annotated[
+        Annotated[int, TIME.between(2, example="20us")] | None,
+        Example("20us", (".link=p0l0<->p0s1", ".state=flapping", ".count=10")),
+    ] = None
     """From one failure to the next, in the first half of which it is down; with `flapping`."""
-    rate: Rate | None = None
+    rate: Annotated[Rate | None, Example("1Gb/s", (".link=p0l0<->p0s1", ".state=slow"))] = None
     """At which both ends of the link send; with `slow`. The controller is not notified."""
 
     @model_validator(mode="after")

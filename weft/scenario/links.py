@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from weft.quantities.definitions import Probability, ShortTime
+from weft.quantities.example import Example
 from weft.scenario.values import Section, Text
 from weft.topologies import LINK_PATTERN
 
@@ -28,11 +29,11 @@ class FaultsOfLinks(Section):
     """As `faults.loss`."""
     duplicate: Probability | None = None
     """As `faults.duplicate`."""
-    delay_probability: Probability | None = None
+    delay_probability: Annotated[Probability | None, Example("0.001", (".extra_delay=10us",))] = None
     """As `faults.delay_probability`."""
-    extra_delay: ShortTime | None = None
+    extra_delay: Annotated[ShortTime | None, Example("10us", (".delay_probability=0.001",))] = None
     """As `faults.extra_delay`."""
-    bit_error_rate: Probability | None = None
+    bit_error_rate: Annotated[Probability | None, Example("1e-9")] = None
     """As `faults.bit_error_rate`."""
 
 
@@ -43,11 +44,11 @@ class LinkFaults(Section):
     """Probability that a packet never arrives."""
     duplicate: Probability = 0.0
     """Probability that a copy of a packet comes behind it."""
-    delay_probability: Probability = 0.0
+    delay_probability: Annotated[Probability, Example("0.001", (".extra_delay=10us",))] = 0.0
     """Probability that a packet takes `extra_delay` longer, and is overtaken."""
-    extra_delay: ShortTime = 0
+    extra_delay: Annotated[ShortTime, Example("10us", (".delay_probability=0.001",))] = 0
     """How much longer a delayed packet takes."""
-    bit_error_rate: Probability = 0.0
+    bit_error_rate: Annotated[Probability, Example("1e-9")] = 0.0
     """Probability that a bit is wrong; the port at the far end drops a packet with a wrong one."""
 
     @property

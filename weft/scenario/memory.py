@@ -11,6 +11,7 @@ from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.lossless import LosslessSettings
 from weft.engine import MOST_CREDIT_BUFFER_BYTES
 from weft.quantities.definitions import SIZE, QueueSize, Size, SizeOrZero, number, whole
+from weft.quantities.example import Example
 from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.scenario.links import LinkName
 from weft.scenario.values import CLASSES, DataClass, FeatureSection, PriorityClass, Section
@@ -25,7 +26,7 @@ Alpha = Annotated[float, number(0, 1024, above=True)]
 class BufferSection(Section):
     """A switch's packet memory, shared by its ports."""
 
-    capacity: QueueSize | None = None
+    capacity: Annotated[QueueSize | None, Example("16MiB")] = None
     """All of it. Without this key each port has memory of its own, `fabric.queue_capacity`; with `pfc` or `credits`
     the ports share the sum of these, by default 1 MB for each 100 Gb/s of every port, and at least 512 KiB."""
     alpha: Alpha | dict[PriorityClass, Alpha] = 1.0
@@ -33,7 +34,7 @@ class BufferSection(Section):
 
     May be given by class; other classes have 1.
     """
-    reserved: SizeOrZero | dict[PriorityClass, SizeOrZero] = 0
+    reserved: Annotated[SizeOrZero | dict[PriorityClass, SizeOrZero], Example("4KiB")] = 0
     """Memory of each queue that no other can take; may be given by class."""
 
     @property
@@ -56,10 +57,13 @@ class BufferSection(Section):
 class SchedulingSection(FeatureSection):
     """How a port chooses among its classes: by strict priority, or by deficit weighted round robin."""
 
-    classes: list[DataClass] = Field(default=[], max_length=len(DATA_CLASSES))
+    classes: Annotated[list[DataClass], Example("[2, 4]")] = Field(default=[], max_length=len(DATA_CLASSES))
     """Classes of data that switches keep apart, in addition to class 3; a job's `classes` name them. The highest number
     goes first; acknowledgements, in class 6, before all data."""
-    quantum: dict[PriorityClass, Annotated[int, SIZE.between(64, 2**31 - 1)]] = Field(default={})
+    quantum: Annotated[
+        dict[PriorityClass, Annotated[int, SIZE.between(64, 2**31 - 1)]],
+        Example("{2: 8KiB, 3: 24KiB}", (".classes=[2]",)),
+    ] = Field(default={})
     """Bytes a round, by class, in deficit weighted round robin; classes not named are strict and go before. Where
     routes need lanes, lanes of data take turns by a frame by default, unless there are further `classes`."""
 
@@ -81,20 +85,20 @@ class SchedulingSection(FeatureSection):
 class PfcSection(FeatureSection):
     """Priority flow control (IEEE 802.1Qbb) on every link."""
 
-    classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
+    classes: Annotated[list[PriorityClass], Example("[3]")] = Field(default=[], max_length=CLASSES)
     """Classes that are paused rather than dropped; none: no flow control. RoCEv2's data is in class 3. Classes
     that routes use as lanes of these are lossless, too."""
-    xoff: Size | None = None
+    xoff: Annotated[Size | None, Example("64KiB", (".classes=[3]",))] = None
     """The far end is paused when what came in by a port in a class holds more than this; not with `alpha`."""
-    alpha: Alpha | None = None
+    alpha: Annotated[Alpha | None, Example("0.25", (".classes=[3]",))] = None
     """It is paused when that holds more than this times the free shared memory; 0.125 without `xoff`."""
-    hysteresis: SizeOrZero | None = None
+    hysteresis: Annotated[SizeOrZero | None, Example("8KiB", (".classes=[3]",))] = None
     """It is resumed when that holds so much less; by default two frames."""
-    headroom: SizeOrZero | None = None
+    headroom: Annotated[SizeOrZero | None, Example("32KiB", (".classes=[3]",))] = None
     """Memory by port and class for what comes after the pause; by default as much as it takes (802.1Qbb, annex O)."""
-    pause_quanta: Annotated[int, whole(1, 65535)] = 65535
+    pause_quanta: Annotated[int, whole(1, 65535), Example("1024", (".classes=[3]",))] = 65535
     """For how long a pause frame pauses, in units of 512 bit times."""
-    allow_deadlock: bool = False
+    allow_deadlock: Annotated[bool, Example("true", (".classes=[3]",))] = False
     """Run even where routes make a cycle of buffers that wait for each other; by default such routes are refused."""
 
     @model_validator(mode="after")
@@ -121,14 +125,16 @@ class PfcSection(FeatureSection):
 class CreditsSection(FeatureSection):
     """Flow control by credits, as InfiniBand's. A port grants the far end its free memory, block by block."""
 
-    classes: list[PriorityClass] = Field(default=[], max_length=CLASSES)
+    classes: Annotated[list[PriorityClass], Example("[3]")] = Field(default=[], max_length=CLASSES)
     """The virtual lanes; none: no credits. RoCEv2's data is in class 3. Classes that routes use as further
     lanes of these have credits, too."""
-    buffer: Annotated[int, SIZE.between(1, MOST_CREDIT_BUFFER_BYTES)] = 64 * 1024
+    buffer: Annotated[int, SIZE.between(1, MOST_CREDIT_BUFFER_BYTES), Example("128KiB", (".classes=[3]",))] = 64 * 1024
     """Memory that each lane has of its own at every port."""
-    links: Annotated[list[LinkName], Field(min_length=1)] | None = None
+    links: Annotated[
+        Annotated[list[LinkName], Field(min_length=1)] | None, Example("[p0l0<->p0s1]", (".classes=[3]",))
+    ] = None
     """Only on these links, both ways; by default on all."""
-    allow_deadlock: bool = False
+    allow_deadlock: Annotated[bool, Example("true", (".classes=[3]",))] = False
     """Run even where routes make a cycle of buffers that wait for each other; by default such routes are refused."""
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from weft.quantities.definitions import TIME, PositiveTime
+from weft.quantities.example import Example
 from weft.scenario.values import Section, Text
 from weft.switch.debug.series_items import ITEM
 
@@ -47,7 +48,7 @@ class ObserveSection(Section):
     """Registers of the P4 program to keep the final values of; names or patterns."""
     state_at: list[PositiveTime] = Field(default=[], max_length=100)
     """Moments at which what switches hold is kept: entries, registers, counters, groups (docs/debugging.md)."""
-    state_series: list[_Series] = Field(default=[], max_length=100)
+    state_series: Annotated[list[_Series], Example("['port_tx_bytes[0..7]']")] = Field(default=[], max_length=100)
     """Registers, counters, meters and tables of the P4 program that are sampled: names or patterns, `NAME[0..7]`."""
     state_interval: Annotated[int, TIME.between(1)] | None = None
     """Between samples of `state_series`; by default `interval`."""

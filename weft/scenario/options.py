@@ -12,6 +12,7 @@ from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.controller.features.telemetry_int import IntSettings
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
+from weft.quantities.example import Example
 from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerOrClass, ControllerSection
@@ -68,21 +69,29 @@ class FabricOptions(Section):
     """Under the real clock: real seconds that an emulated second takes."""
     seed: Annotated[int, whole(0, 2**63 - 1)] = 1
     """Draws everything that is random: traffic, faults, the switches' random choices, and what `hash_seed` draws."""
-    hash_seed: Annotated[int, whole(0, 2**63 - 1)] | None = None
+    hash_seed: Annotated[int, whole(0, 2**63 - 1, example="6")] | None = None
     """Draws how flows are spread over equal paths: the seeds of the switches' hashes, and the source ports that hosts
     choose. By default it is `seed`, so that each seed has other hash collisions. Set it to keep them as they are while
     `seed` or something else changes."""
     workers: Annotated[int, whole(1, MAX_WORKERS)] = 1
     """Threads that serve a virtual run; the results do not depend on it."""
-    p4: Path = FABRIC_P4
+    p4: Annotated[Path, Example("examples/busy_uplinks/uplinks.p4")] = FABRIC_P4
     """The switches' program; relative to the scenario's file. By default Weft's own."""
-    programs: dict[SwitchChoice, Path] = Field(default={})
+    programs: Annotated[dict[SwitchChoice, Path], Example("{p0l*: examples/busy_uplinks/uplinks.p4}")] = Field(
+        default={}
+    )
     """Programs of some switches, in place of `p4`, by name, pattern or role. A name goes before a pattern, a pattern
     before a role."""
-    entries: dict[SwitchChoice, Path] = Field(default={})
+    entries: Annotated[
+        dict[SwitchChoice, Path],
+        Example("{p0l0: examples/own_network/s1-runtime.json}", ("p4=examples/own_network/forward.p4",)),
+    ] = Field(default={})
     """Files of table entries, multicast groups and clone sessions, by switch as `programs`; JSON or YAML in the
     schema of p4lang's tutorials. They go before entries of Weft's with the same key."""
-    commands: dict[SwitchChoice, Path] = Field(default={})
+    commands: Annotated[
+        dict[SwitchChoice, Path],
+        Example("{p0l0: examples/own_network/s2-commands.txt}", ("p4=examples/own_network/forward.p4",)),
+    ] = Field(default={})
     """Files of simple_switch_CLI's commands, by switch as `programs`; run once the switches hold their entries."""
     compiler: Literal["embedded", "p4c"] = "embedded"
     """Which compiler compiles it."""
@@ -95,7 +104,7 @@ class FabricOptions(Section):
     """Data packets carry in-band telemetry (INT), as HPCC needs it."""
     link_mtu_bytes: Annotated[int, whole(1280, 9216)] = Field(9000, alias="link_mtu")
     """Largest packet of a link, from IP or INT's shim on. Larger ones are refused before a run."""
-    slots: Annotated[int, whole(1, MAX_SLOTS)] | None = None
+    slots: Annotated[int, whole(1, MAX_SLOTS, example="256")] | None = None
     """Slots of an aggregation job at each switch; by default two bandwidth-delay products, shared out among `trees`,
     or an equal part of a switch's slots where a collective has many jobs."""
     trees: Annotated[int, whole(1, MAX_TREES)] = 1

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from enum import Enum
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import PydanticUndefined, core_schema
 
-from weft.paths import FABRIC_P4
+from weft.cache.files import read_text
+from weft.paths import EXAMPLES_DIRECTORY, FABRIC_P4
 from weft.quantities.definitions import Quantity
+from weft.quantities.example import Example
 from weft.quantities.section import meaning_of
 from weft.quantities.units import shortest_rate, shortest_size, shortest_time
 from weft.scenario.congestion_reference import congestion_reference
@@ -23,6 +27,7 @@ from weft.scenario.presets import PRESET_KEY
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
 from weft.scenario.values import Name, PriorityClass, Text
+from weft.scenario.yaml_files import read_mapping, read_yaml
 
 _INTRODUCTION = """# Scenario reference
 
@@ -33,50 +38,16 @@ the command line.
 Quantities are a number and a unit: rates `100Gb/s` (`100Gbps` means the same), times `10us`, sizes `64KiB` (as in
 nccl-tests, `64K` is 65,536 B). Rates and times need their unit; a bare size is bytes.
 
+Each example is valid next to the other keys of the section's whole scenario, or alone where there is none. Its paths
+are those of this repository: `examples/…` from the root, others from the folder of the whole scenario.
+
 `weft schema > scenario.schema.json` writes the JSON Schema, with which editors that have a YAML language server
 complete and check keys. Name it in the first line of a scenario:
 
     # yaml-language-server: $schema=scenario.schema.json
 """
-# Texts that are no quantity and have no form of their own.
-_EXAMPLES = {
-    "p4": "mine.p4",
-    "programs": "{p0l*: leaf.p4}",
-    "entries": "{p0l*: leaf.json}",
-    "commands": "{p0l*: leaf.txt}",
-    "controller.parameters": "{threshold: 3}",
-    "fabric.host_file": "nccl.xml",
-    "observe.state_series": "['port_tx_bytes[0..7]']",
-    "tenants.hosts": "[h0]",
-    "fabric (cubes).shapes": "{long: [1, 1, 2]}",
-    "fabric (file).path": "fabric.graphml",
-    "fabric (network).path": "topology.json",
-    "transport.congestion_control": "dcqcn",
-    "transport.preset": "connectx",
-    "transport.parameters": "{increase_timer: 55us}",
-    "transport.classes": "{5: {congestion_control: dcqcn}}",
-    "transport.classes.congestion_control": "dcqcn",
-    "transport.classes.preset": "connectx",
-    "transport.classes.parameters": "{increase_timer: 55us}",
-    "transport.path": "flowlet",
-    "transport.path_parameters": "{paths: 8}",
-    "traffic[] (collective).tenant": "blue",
-    "traffic[] (flow_list).flow_list": "flows.csv",
-    "traffic[] (workload).workload.flow_sizes_file": "sizes.txt",
-    "traffic[] (inference).inference.requests.file": "requests.csv",
-    "traffic[] (model).routing.matrix": "routing.csv",
-    "traffic[] (model).tenant": "blue",
-    "traffic[] (pattern).parameters": "{bytes_per_pair: 65536}",
-    "traffic[] (rdma).parameters": "{h0: {steps: 10}}",
-    "traffic[] (replay).replay": "h0.pcap",
-    "traffic[] (script).parameters": "{h0: {count: 10}}",
-    "traffic[] (tcp).parameters": "{beta: 0.7}",
-    "traffic[] (tcp).tcp[].parameters": "{beta: 0.7}",
-    "traffic[] (together).together": "[{collective: allreduce, sizes: [1MiB]}]",
-    "traffic[] (trace).groups": "groups.json",
-    "traffic[] (trace).trace": "traces/",
-    "traffic[] (training_step).tenant": "blue",
-}
+
+_EXAMPLE_LIMIT_BYTES = 1 << 16
 
 
 def markdown() -> str:
@@ -116,16 +87,35 @@ def _section(section: SectionOfKeys) -> Iterator[str]:
     yield ""
     yield " ".join((section.model.__doc__ or "").split())
     yield ""
+    file = example_file(section.path)
+    if file is not None and _is_whole_item(section.path):
+        link = f"examples/{file.parent.name}/{file.name}"
+        yield f"A whole scenario, [{link}](../{link}):"
+        yield ""
+        yield "```yaml"
+        yield from _without_comments(file)
+        yield "```"
+        yield ""
     if section.presets:
         names = or_joined([f"`{name}`" for name in section.presets])
         yield f"In its place, or at its key `{PRESET_KEY}` together with keys that differ, may stand {names}."
         yield ""
     if section.keys:
-        yield "| key | type | valid | default | example | |"
-        yield "|---|---|---|---|---|---|"
+        yield "| key | description | type and values | default | example |"
+        yield "|---|---|---|---|---|"
         for key in section.keys:
             yield f"| {' | '.join(_cell(text) for text in _row(key))} |"
         yield ""
+
+
+def _is_whole_item(path: str) -> bool:
+    return _KIND.fullmatch(path) is not None
+
+
+def _without_comments(file: Path) -> list[str]:
+    """Return a scenario's lines without the comment that opens it, which says how to run it."""
+    lines = read_text(file, _EXAMPLE_LIMIT_BYTES).rstrip().splitlines()
+    return list(itertools.dropwhile(lambda line: line.startswith("#"), lines))
 
 
 def _cell(text: str) -> str:
@@ -137,12 +127,16 @@ def _row(key: Key) -> list[str]:
     name = key.path.rpartition(".")[2]
     return [
         f"`{name}`",
-        _type(annotation, metadata),
-        _valid(annotation, metadata),
-        _default(key),
-        f"`{example_of(key)}`",
         key.meaning,
+        ": ".join(filter(None, [_type(annotation, metadata), _valid(annotation, metadata)])),
+        _default(key),
+        _shown(example_of(key)),
     ]
+
+
+def _shown(example: Example) -> str:
+    with_others = [f"`{each.removeprefix('.').replace('=', ': ', 1)}`" for each in example.needs]
+    return f"`{example.value}`" + (f", with {' and '.join(with_others)}" if with_others else "")
 
 
 def _type(annotation: Any, metadata: Sequence[Any] = ()) -> str:
@@ -188,7 +182,7 @@ def _valid(annotation: Any, metadata: Sequence[Any] = ()) -> str:
         return _valid(arguments[0])
     if origin is dict and arguments[1] is not Any:
         plural = {"class": "classes"}.get(_key(arguments[0]), f"{_key(arguments[0])}s")
-        return f"{plural} {_valid(arguments[0])}: {_valid(arguments[1])}"
+        return ": ".join(filter(None, [f"{plural} {_valid(arguments[0])}", _valid(arguments[1])]))
     return ""
 
 
@@ -229,32 +223,125 @@ def _quantities(annotation: Any, metadata: Sequence[Any]) -> Iterator[Quantity]:
         yield from _quantities(each, getattr(each, "__metadata__", ()))
 
 
-def example_of(key: Key) -> str:
-    """Return a key's example, as a file has it."""
-    of_all_kinds = re.sub(r" \([^)]*\)", "", key.path)
-    return _EXAMPLES.get(key.path) or _EXAMPLES.get(of_all_kinds) or _example(key.field.annotation, key.field.metadata)
+def example_file(path: str) -> Path | None:
+    """Return the shipped scenario with a section, given by its path; None without one.
+
+    Kinds of topology and of traffic have one each; other sections, and kinds that come with a user's copy, have none.
+    """
+    found = _KIND.match(path)
+    if found is None:
+        return None
+    folder = "topologies" if found["key"] == "fabric" else "traffic"
+    file = EXAMPLES_DIRECTORY / folder / f"{found['kind']}.yaml"
+    return file if file.is_file() else None
 
 
-def _example(annotation: Any, metadata: Sequence[Any] = ()) -> str:
+_KIND = re.compile(r"(?P<key>fabric|traffic)(?:\[\])? \((?P<kind>\w+)\)")
+
+
+def example_of(key: Key) -> Example:
+    """Return a key's example: its value in the shipped scenario of its kind, or its own, or one by type and default.
+
+    Raises LookupError if none of these has one: the key's declaration needs an `Example`.
+    """
+    default = key.field.get_default()
+    value = _value_in_file(key.path)
+    if value is not None and value != _plain(default):
+        return Example(_flow(value))
+    for each in key.field.metadata:
+        if isinstance(each, Example):
+            return each
+    made = _example(key.field.annotation, key.field.metadata, default)
+    if made is None:
+        raise LookupError(f"{key.path} needs an Example")
+    return Example(made)
+
+
+def _plain(default: Any) -> Any:
+    return default.value if isinstance(default, Enum) else default
+
+
+@cache
+def _tree(file: Path) -> Any:
+    return read_mapping(file, "scenario")
+
+
+def _value_in_file(path: str) -> Any:
+    """Return what the shipped scenario with a section has at a key; None without one, or if the key is left out."""
+    file = example_file(path)
+    if file is None:
+        return None
+    found = _tree(file)
+    kind = _KIND.match(path)
+    assert kind is not None
+    if kind["key"] == "traffic":
+        found = next(item for item in found["traffic"] if kind["kind"] in item)
+    else:
+        found = found["fabric"]
+    for name in path[kind.end() :].removeprefix(".").split("."):
+        found = found.get(name.removesuffix("[]")) if isinstance(found, Mapping) else None
+        if name.endswith("[]") and isinstance(found, list):
+            found = next(iter(found))
+    return found
+
+
+def _flow(value: Any) -> str:
+    """Return a value as a file has it, in one line."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{name}: {_flow(each)}' for name, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str) and not isinstance(read_yaml(value, "example"), str):
+        return json.dumps(value)
+    return str(value)
+
+
+def _example(annotation: Any, metadata: Sequence[Any], default: Any = None) -> str | None:
     for each in metadata:
-        if isinstance(each, Quantity | Text):
+        if isinstance(each, Example):
+            return each.value
+        if isinstance(each, Quantity):
+            return _example_of_quantity(each, default)
+        if isinstance(each, Text):
             return each.example
         if isinstance(each, Name):
-            return next(iter(each.known()))
+            return next((name for name in each.known() if name != default), None)
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _example(arguments[0], arguments[1:])
+        return _example(arguments[0], arguments[1:], default)
     if origin in (Union, types.UnionType):
-        return _example(arguments[0])
+        return _example(arguments[0], (), default)
     if origin is Literal:
-        return str(arguments[-1])
+        return next((str(choice) for choice in reversed(arguments) if choice != default), str(default))
     if origin is list:
-        return f"[{_example(arguments[0])}]"
+        item = _example(arguments[0], ())
+        return None if item is None else f"[{item}]"
     if origin is dict:
-        is_name = _key(arguments[0]) == "name"
-        return f"{{{_example(arguments[0]) if is_name else 3}: {_example(arguments[1])}}}"
-    assert annotation is bool, f"an example of {annotation} stands in _EXAMPLES"
-    return "true"
+        name, item = _example(arguments[0], ()), _example(arguments[1], ())
+        return None if name is None or item is None else f"{{{name}: {item}}}"
+    return str(not default).lower() if annotation is bool else None
+
+
+def _example_of_quantity(quantity: Quantity, default: Any) -> str | None:
+    """Return a quantity's own example, or twice the default: times and sizes differ too much for one of them all."""
+    if quantity.lowest == quantity.highest:
+        return quantity.write(quantity.lowest)
+    has_default = isinstance(default, int | float) and default > 0
+    is_own = quantity.example and (not has_default or quantity.unit not in ("ps", "B"))
+    if is_own and not (has_default and quantity.read(_read(quantity.example)) == default):
+        return quantity.example
+    if not has_default:
+        return None
+    for value in (2 * default, default / 2):
+        if quantity.holds(value):
+            return quantity.write(type(default)(value)).replace(",", "")
+    return None
+
+
+def _read(text: str) -> Any:
+    return read_yaml(text, "example")
 
 
 def _for_editors(schema: Any) -> Any:

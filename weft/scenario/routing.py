@@ -19,6 +19,7 @@ from weft.controller.features.load_balancing import (
 from weft.controller.routing import DEFAULT_ROUTING, ROUTING_KINDS
 from weft.hints import did_you_mean
 from weft.quantities.definitions import PositiveTime, SizeOrZero
+from weft.quantities.example import Example
 from weft.quantities.units import shown
 from weft.scenario.values import FeatureSection, Name, SectionKeyError
 
@@ -36,7 +37,9 @@ _OF_MODES: dict[str, tuple[LoadBalancingMode, ...]] = {
 class RoutingSection(FeatureSection):
     """Which paths there are, and how switches choose among equal ones."""
 
-    kind: Annotated[str, Name("kind of routing", lambda: ROUTING_KINDS)] = DEFAULT_ROUTING
+    kind: Annotated[
+        str, Name("kind of routing", lambda: ROUTING_KINDS), Example("dimension_order", ("fabric={shape: [4, 4]}",))
+    ] = DEFAULT_ROUTING
     """By which switches have their routes."""
     load_balancing: LoadBalancingMode = DEFAULT_LOAD_BALANCING
     """How a switch chooses among equal next hops.
@@ -45,16 +48,20 @@ class RoutingSection(FeatureSection):
     random, again after a pause of the flow. `round_robin`, `random`: each packet of a flow takes the next one, or any.
     `adaptive`: by the depths of three queues, the flow's own (for packets, the next one's) and two at random.
     """
-    flowlet_gap: PositiveTime = DEFAULT_FLOWLET_GAP_PS
+    flowlet_gap: Annotated[PositiveTime, Example("100us", (".load_balancing=flowlet",))] = DEFAULT_FLOWLET_GAP_PS
     """A pause so long lets `flowlet`, and `adaptive` by flowlets, choose again."""
-    adaptive_unit: Literal["packet", "flowlet"] | None = None
+    adaptive_unit: Annotated[Literal["packet", "flowlet"] | None, Example("flowlet", (".load_balancing=adaptive",))] = (
+        None
+    )
     """Unit that `adaptive` chooses for; by default packets if `transport.retransmission` is selective-repeat, which
     accepts any order, otherwise flowlets."""
-    hysteresis: SizeOrZero = DEFAULT_HYSTERESIS_BYTES
+    hysteresis: Annotated[SizeOrZero, Example("32KiB", (".load_balancing=adaptive",))] = DEFAULT_HYSTERESIS_BYTES
     """`adaptive` keeps to a flow's own next hop unless another one's queue is shorter by at least this."""
-    depth_lifetime: PositiveTime = DEFAULT_DEPTH_LIFETIME_PS
+    depth_lifetime: Annotated[PositiveTime, Example("2ms", (".load_balancing=adaptive",))] = DEFAULT_DEPTH_LIFETIME_PS
     """`adaptive`, and UGAL, take a queue from which nothing was sent for longer as empty."""
-    ugal_threshold: SizeOrZero = DEFAULT_UGAL_THRESHOLD_BYTES
+    ugal_threshold: Annotated[
+        SizeOrZero, Example("64KiB", (".kind=dimension_order_ugal", "fabric={shape: [4, 4]}"))
+    ] = DEFAULT_UGAL_THRESHOLD_BYTES
     """Kinds by UGAL keep to the minimal route unless its queue times its hops exceeds the other one's by more."""
 
     @field_validator("kind")

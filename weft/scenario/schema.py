@@ -68,6 +68,8 @@ def _sections_of(path: str, model: type[BaseModel], presets: tuple[str, ...] = (
         inner = sections_in(field.annotation)
         if model is not TrafficSection and name in TrafficSection.model_fields and issubclass(model, TrafficSection):
             continue  # of items of `together`, where it is described
+        if issubclass(model, TopologySection) and name in model.refused:
+            continue
         if not inner or (inner == [TrafficSection] and path):
             keys.append(Key(own, model, name, field))
         elif inner == [TopologySection]:

@@ -10,6 +10,7 @@ from pydantic import Field
 
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, EcnSettings, SplitSettings
 from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, TOLERANCE, ShortTime, Size, number
+from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
 from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import FeatureSection, Section
@@ -54,11 +55,13 @@ class EcnSection(FeatureSection):
     """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate: `kmin` is
     4 KB and `kmax` 16 KB for each Gb/s, `pmax` 0.2."""
 
-    kmin: Size | None = None
+    kmin: Annotated[Size | None, Example("40KB", (".kmax=160KB", ".pmax=0.2"))] = None
     """Depth of a queue from which packets are marked; goes with the other two."""
-    kmax: Size | None = None
+    kmax: Annotated[Size | None, Example("160KB", (".kmin=40KB", ".pmax=0.2"))] = None
     """Depth above which every packet is marked."""
-    pmax: Annotated[float, number(0, 1, above=True, example="0.2")] | None = None
+    pmax: Annotated[
+        Annotated[float, number(0, 1, above=True, example="0.2")] | None, Example("0.1", (".kmin=40KB", ".kmax=160KB"))
+    ] = None
     """Probability of a mark just below `kmax`."""
     at: EcnDepth = DEFAULT_ECN_DEPTH
     """Which depth of its queue marks a packet: the one that it leaves behind (`dequeue`, as switches with a shared
@@ -121,7 +124,7 @@ class FidelitySection(Section):
     """Whether packets in the middle of long messages travel together, and operations of jobs are repeated without
     packets; by default each packet travels on its own."""
 
-    segment: Annotated[int, SIZE.between(512, 1 << 20)] | None = None
+    segment: Annotated[Annotated[int, SIZE.between(512, 1 << 20)] | None, Example("16KiB")] = None
     """Most payload that travels as one: 2 to 255 packets of `mtu`. Without it, packets."""
     messages: Annotated[int, MESSAGE_SIZE] = 1 << 14
     """Only messages of at least so many bytes travel in segments."""

@@ -12,6 +12,7 @@ from weft.controller.tenants import Tenant, TenantSettings, objection_to_promise
 from weft.errors import translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import number, whole
+from weft.quantities.example import Example
 from weft.quantities.units import shown
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Section, Text
@@ -23,9 +24,9 @@ TenantName = Annotated[str, Text("a name of up to 41 of a-z, 0-9 and -", r"\A[a-
 class TenantSection(Section):
     """A tenant: its hosts, and its part of switches and links."""
 
-    hosts: list[str] = Field(default=[])
+    hosts: Annotated[list[str], Example("[h0, h1, h4]")] = Field(default=[])
     """That take part in its reductions; by default any may."""
-    slots: Annotated[int, whole(1, MAX_TENANT_SLOTS)] | None = None
+    slots: Annotated[int, whole(1, MAX_TENANT_SLOTS, example="512")] | None = None
     """Slots of each switch reserved for its jobs, which get no others; by default they share the unreserved slots."""
     bandwidth: Annotated[float, number(0, 1, above=True, example="0.25")] | None = None
     """Share of each link that its jobs together are promised, in equal parts: hosts send at it, and switches drop what

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from weft.engine import CongestionPreset, congestion_control_kind, rc_defaults, record_types
 from weft.quantities.definitions import PositiveTime, Rate, ShortTime, Time, whole, without_unit
+from weft.quantities.example import Example
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions import congestion_needs
@@ -35,11 +36,13 @@ class CongestionSettings:
     names, and a class of the user's with an absolute path.
     """
 
-    congestion_control: str = "fixed-window"
+    congestion_control: Annotated[str, Example("dcqcn")] = "fixed-window"
     """One of Weft's, or path/to/file.py:Class, a `weft.CongestionControl` of yours."""
-    preset: str | None = None
+    preset: Annotated[str | None, Example("connectx", (".congestion_control=dcqcn",))] = None
     """A set of parameters that the congestion control declares; by default its first."""
-    parameters: dict[str, Any] = field(default_factory=dict)
+    parameters: Annotated[dict[str, Any], Example("{increase_timer: 55us}", (".congestion_control=dcqcn",))] = field(
+        default_factory=dict
+    )
     """Parameters of the congestion control, such as `{increase_timer: 55us}`; the rest comes from the preset.
 
     Your own class gets them as keyword arguments.
@@ -56,26 +59,28 @@ class TransportSettings(CongestionSettings):
 
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """Packets sent again after a loss."""
-    retransmission_timeout: PositiveTime | None = None
+    retransmission_timeout: Annotated[PositiveTime | None, Example("200us")] = None
     """By default as long as the path needs: four round trips and the time to drain one full queue; with PFC or credits,
     the memory of all switches on the longest path."""
-    reordering_window: Time | None = None
+    reordering_window: Annotated[Time | None, Example("40us")] = None
     """By how much later a packet may have been sent that overtakes another without its counting as lost. By default
     nothing on one path; a round trip where hosts or switches spray; and the retransmission timeout where they do so in
     a class that PFC or credits keep from being lost: only a queue can hold a packet up there."""
-    path: str = "flow"
+    path: Annotated[str, Example("flowlet")] = "flow"
     """How packets choose among equal paths: `flow`, `flowlet`, `spray`, or a `weft.PathChoice` of yours."""
-    path_parameters: dict[str, Any] = field(default_factory=dict)
+    path_parameters: Annotated[dict[str, Any], Example("{threshold: 0.4}", (".path=examples/plb.py:Plb",))] = field(
+        default_factory=dict
+    )
     """Keyword arguments of a choice of path of yours."""
     spray_paths: Annotated[int, whole(1, MAX_SPRAY_PATHS)] = MAX_SPRAY_PATHS
     """Entropies that `spray` draws from."""
     flowlet_gap: PositiveTime | None = None
     """A pause so long lets `flowlet` choose again; by default a round trip."""
-    ack_interval: Annotated[int, whole(1, 1024)] | None = None
+    ack_interval: Annotated[int, whole(1, 1024, example="4")] | None = None
     """Packets that ask for an acknowledgement together; by default as the congestion control needs."""
     max_outstanding_reads: Annotated[int, whole(1, MAX_OUTSTANDING_READS)] = DEFAULTS["max_outstanding_reads"]
     """READs that a queue pair has under way at once; further ones wait."""
-    cnp_interval: Time | None = None
+    cnp_interval: Annotated[Time | None, Example("50us")] = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
     connections: Literal["fresh", "kept"] = "fresh"
     """`fresh` ones for every run of an item of the traffic, so that its figures do not depend on earlier runs, or

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from weft.jobs.accelerators import ACCELERATORS, Accelerator
 from weft.quantities.definitions import number, whole
+from weft.quantities.example import Example
 from weft.quantities.section import Section
 from weft.scenario.presets import Presets
 
@@ -21,7 +22,7 @@ class PrefillInstances(Section):
     """Ranks of an instance, which divide every layer; all are on one host."""
     accelerator: AcceleratorOrName = ACCELERATORS["H100"]
     """Accelerator of each rank."""
-    memory_share: Annotated[float, number(0, 1, above=True, example="0.9")] = 0.9
+    memory_share: Annotated[float, number(0, 1, above=True, example="0.9"), Example("0.8")] = 0.9
     """Share of the accelerator's memory that weights and KV caches may take."""
 
     @property

@@ -13,6 +13,7 @@ from weft.jobs.formulas.parameters import rank_parameters
 from weft.jobs.storage.commands import SECTOR_BYTES, Block, Commands, StorageNodes, StorageWriter
 from weft.jobs.training_plan import TrainingPlan
 from weft.quantities.definitions import Size, Time, number, whole
+from weft.quantities.example import Example
 from weft.quantities.section import Section
 from weft.traffic.jobs import Job
 
@@ -37,13 +38,13 @@ class Access(Section):
 class Loading(Section):
     """Batches of samples that every client reads, each before the step that computes with it."""
 
-    steps: Annotated[int, whole(1, 10_000)]
+    steps: Annotated[int, whole(1, 10_000, example="4")]
     """Number of batches."""
-    samples: Annotated[int, whole(1, 100_000)]
+    samples: Annotated[int, whole(1, 100_000, example="8")]
     """Samples of a batch."""
-    sample: Size
+    sample: Annotated[Size, Example("150KiB")]
     """Size of a sample; samples lie at random addresses."""
-    compute: Time
+    compute: Annotated[Time, Example("500us")]
     """How long a step computes."""
     prefetch: Annotated[int, whole(0, 10_000)] = 1
     """Batches that may be read ahead, while a step computes. With 0, a batch is read when the previous step has

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from weft.clocks.lab import Progress
 from weft.hints import did_you_mean
+from weft.quantities.example import Example
 from weft.quantities.readable import counted
 from weft.quantities.units import shown
 from weft.results.flows import FLOWS
@@ -113,7 +114,10 @@ class JoinableItem(TrafficItem):
 class JobItem(JoinableItem):
     """An item that is a job; its kinds of traffic may use different classes."""
 
-    classes: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], DataClass] = Field(default={})
+    classes: Annotated[
+        dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], DataClass],
+        Example("{data: 2}", ("scheduling.classes=[2]",)),
+    ] = Field(default={})
     """Class of each kind of its traffic, one of `scheduling.classes`; kinds not named use class 3."""
 
     def named_classes(self, key: str) -> Iterator[tuple[str, int]]:

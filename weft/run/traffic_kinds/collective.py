@@ -15,6 +15,7 @@ from weft.errors import translated
 from weft.jobs.digits_mlp import HIDDEN_UNITS, DigitsMlp
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import MessageSize, whole
+from weft.quantities.example import Example
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult
 from weft.run.algorithms import (
     any_in_network,
@@ -74,7 +75,7 @@ class CollectiveTraffic(JoinableItem):
     """Type of the elements."""
     operation: OperationName = "sum"
     """Operation of a collective that reduces; and, or and xor are for integers."""
-    root: Annotated[int, whole(0, 2**20)] = 0
+    root: Annotated[int, whole(0, 2**20), Example("3", (".collective=broadcast",))] = 0
     """Root rank of a collective that has one: a broadcast's source, a reduce's destination."""
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
     """`lengths`: packets carry lengths in place of data (except for in-network reductions); nothing is checked."""
@@ -82,7 +83,7 @@ class CollectiveTraffic(JoinableItem):
     """Sizes as nccl-tests counts them; 64KiB by default. A barrier has no size."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's ranks that take part, in order; by default all. Requires `algorithms`."""
-    tenant: str = ""
+    tenant: Annotated[str, Example("blue", ("tenants.blue={slots: 512}",))] = ""
     """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
     repetitions: Annotated[int, whole(1, 1000)] = 1
     """Runs of each size with each algorithm; results have the mean, least and largest time."""

@@ -9,6 +9,7 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.controller.services import MAX_CELLS, MAX_CLIENT_ENTRIES, MAX_WINDOW
 from weft.quantities.definitions import whole
+from weft.quantities.example import Example
 from weft.quantities.readable import counted
 from weft.results.synchronisation import COUNTERS
 from weft.run.service_ranks import FabricRank, check_ranks_of_group
@@ -33,7 +34,9 @@ class CounterTraffic(TrafficItem):
 
     counter: Annotated[int, whole(1, 100_000)]
     """Additions of each rank."""
-    operation: Literal["fetch_and_add", "compare_and_swap"] = "fetch_and_add"
+    operation: Annotated[
+        Literal["fetch_and_add", "compare_and_swap"], Example("compare_and_swap", (".outstanding=1",))
+    ] = "fetch_and_add"
     """`compare_and_swap`: a rank replaces the value that it expects by the sum, and retries if it finds another.
     """
     counters: Annotated[int, whole(1, MAX_CELLS)] = 1

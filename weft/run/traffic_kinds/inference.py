@@ -31,6 +31,7 @@ from weft.jobs.inference.transfer_job import KV_CACHE, request_times, transfer_j
 from weft.jobs.models import MODELS, Transformer, model_title
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import Time, number, whole
+from weft.quantities.example import Example
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_S
 from weft.recording.ideal_times import IdealTimes
@@ -57,9 +58,9 @@ class RequestsSection(Section):
 
     rate: Annotated[float, number(0, 1e6, above=True, example="20")] | None = None
     """Requests per second, as a Poisson process."""
-    arrivals: list[Time] | None = Field(None, min_length=1)
+    arrivals: Annotated[list[Time] | None, Example("[0us, 500us, 2ms]")] = Field(None, min_length=1)
     """Arrival times."""
-    file: Path | None = None
+    file: Annotated[Path | None, Example("requests.csv")] = None
     """CSV file with the columns TIMESTAMP, ContextTokens and GeneratedTokens, as in Azure's traces; relative to the
     scenario."""
     count: Annotated[int, whole(1, MAX_REQUESTS)] | None = None
@@ -142,7 +143,10 @@ class InferenceTraffic(JobItem):
 
     inference: InferenceSection
     """Model, requests and instances."""
-    ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
+    ranks: Annotated[
+        list[Annotated[int, whole(0, 1 << 20)]] | None,
+        Example("[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15]"),
+    ] = Field(None, min_length=1)
     """The fabric's rank of each rank of the prefill instances, then of the decode instances; by default instances fill
     hosts in order, and decode instances start on a new host."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600

@@ -21,6 +21,7 @@ from weft.jobs.traffic_bytes import TRAINING_TRAFFIC
 from weft.jobs.training_job import called_algorithms, training_job
 from weft.jobs.training_plan import PlanError, Precisions, Recomputation, TrainingPlan
 from weft.quantities.definitions import number, whole
+from weft.quantities.example import Example
 from weft.quantities.readable import counted, format_time
 from weft.quantities.units import PS_PER_S
 from weft.recording.operations import operations_table
@@ -74,7 +75,7 @@ class TrainingJobTraffic(JobItem):
     distribution with median 1."""
     algorithms: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], AlgorithmName] = Field(default={})
     """Algorithm of collectives by kind of traffic; other kinds use the first host-based algorithm that suits them."""
-    tenant: str = ""
+    tenant: Annotated[str, Example("blue", (".algorithms={data: in-network}", "tenants.blue={slots: 512}"))] = ""
     """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's rank of each rank of the job; by default the first ones, host by host."""

@@ -17,6 +17,7 @@ from weft.jobs.parameter_server import AllReduceJob, ParameterServerJob, all_red
 from weft.jobs.parameter_server.plan import DDR5_GB_PER_S, PARAMETER_BYTES, Mode, ParameterServerPlan
 from weft.jobs.training_plan import PlanError
 from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
+from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
 from weft.results.parameter_servers import PARAMETER_SERVERS
 from weft.run.digits_section import DigitsSection
@@ -71,7 +72,9 @@ class ParameterServerTraffic(JobItem):
     The default is eight channels of DDR5-4800."""
     algorithm: AlgorithmName = "ring"
     """Algorithm of the all-reduce."""
-    ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
+    ranks: Annotated[list[Annotated[int, whole(0, 1 << 20)]] | None, Example("[7, 6, 5, 4, 3, 2, 1, 0]")] = Field(
+        None, min_length=1
+    )
     """The fabric's rank of each worker, then of each separate server; by default the first ones, host by host."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
     """Seconds, real or of the virtual clock, after which the run fails, in addition to computations and updates."""

@@ -12,6 +12,7 @@ from weft.engine._core import TcpCongestionControl, tcp_congestion_control_names
 from weft.errors import translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import FlowSize, PositiveTime, Size, Time, whole
+from weft.quantities.example import Example
 from weft.quantities.readable import counted
 from weft.quantities.traffic_classes import DATA_CLASS, DSCP_OF_CLASS
 from weft.quantities.units import PS_PER_MS, shown
@@ -48,7 +49,7 @@ class TcpFlowSection(Section):
     """Number of parallel connections."""
     congestion_control: TcpControlName | None = None
     """Congestion control; by default the item's."""
-    parameters: dict[str, float] = Field(default={})
+    parameters: Annotated[dict[str, float], Example("{beta: 0.7}", (".congestion_control=cubic",))] = Field(default={})
     """Parameters of the congestion control; by default the item's, if it uses the item's control."""
 
 
@@ -77,7 +78,7 @@ class TcpTraffic(FlowsBesideOthers):
     """The flows."""
     congestion_control: TcpControlName = "cubic"
     """Congestion control of flows that name no other."""
-    parameters: dict[str, float] = Field(default={})
+    parameters: Annotated[dict[str, float], Example("{beta: 0.7}", (".congestion_control=cubic",))] = Field(default={})
     """Parameters of the congestion control, such as `{beta: 0.8, hystart: 0}` for cubic or `{g: 0.25}` for dctcp."""
     ecn: bool = False
     """Explicit congestion notification (RFC 3168), if switches mark; dctcp always uses it."""

@@ -16,6 +16,7 @@ from weft.jobs.accelerators import ACCELERATORS, Accelerator, Precision
 from weft.jobs.traces import TRACE_FORMATS, ReadOptions, read_trace, roofline_of
 from weft.jobs.traces.definition import DEFAULT_EAGER_BYTES
 from weft.quantities.definitions import Size, Time, whole
+from weft.quantities.example import Example
 from weft.quantities.readable import counted
 from weft.quantities.units import shown
 from weft.recording.operations import operations_table
@@ -54,7 +55,7 @@ class TraceTraffic(JobItem):
     """The file, or the folder or prefix of a Chakra trace, relative to the scenario."""
     format: Annotated[str, Name("format", _formats)] | None = None
     """Format of the trace; by default recognised from its path and contents."""
-    groups: Path | None = None
+    groups: Annotated[Path | None, Example("groups.json")] = None
     """File with the process groups of a Chakra trace; by default the one next to it, if any."""
     accelerator: Annotated[Accelerator, Presets("accelerator", lambda: ACCELERATORS)] | None = None
     """Accelerator for computations that a Chakra trace gives as operations and bytes; without it recorded durations
@@ -63,7 +64,7 @@ class TraceTraffic(JobItem):
     """Number format of the accelerator's operations."""
     send_overhead: Time = 0
     """Processor time of a GOAL rank for each message, before sending and after receiving: o of LogGP."""
-    eager: Size = DEFAULT_EAGER_BYTES
+    eager: Annotated[Size, Example("64KiB")] = DEFAULT_EAGER_BYTES
     """Largest GOAL message for which the sender does not wait: S of LogGOPS."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's rank of each rank of the job; by default the first ones, host by host."""

@@ -12,6 +12,7 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.jobs.plain_jobs import training_step_job
 from weft.quantities.definitions import TIME, MessageSize, Size, Time, whole
+from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S, shortest_time
 from weft.results.collectives import LENGTHS
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
@@ -66,7 +67,9 @@ class TrainingStepTraffic(JoinableItem):
     """Type of the gradients' elements."""
     data: Literal["random", "lengths"] = "random"
     """`random`: the sums are checked against NumPy. `lengths`: packets carry lengths in place of data."""
-    tenant: str = ""
+    tenant: Annotated[
+        str, Example("blue", (".algorithms=[in-network]", ".dtype=int32", ".data=random", "tenants.blue={slots: 512}"))
+    ] = ""
     """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
 
     def check(self, fabric: TopologySection, key: str) -> None:

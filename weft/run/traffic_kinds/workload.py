@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import TIME, number
+from weft.quantities.example import Example
 from weft.results.workloads import WORKLOADS, WorkloadResult
 from weft.run.traffic_kinds.base import FlowsBesideOthers
 from weft.scenario.places import KeyProblem
@@ -25,7 +26,7 @@ class WorkloadSection(Section):
 
     flow_sizes: FlowSizesName | None = None
     """Distribution of flow sizes, or give `flow_sizes_file`."""
-    flow_sizes_file: Path | None = None
+    flow_sizes_file: Annotated[Path | None, Example("examples/traces/sizes.txt", (".flow_sizes=null",))] = None
     """File with your own distribution: `bytes percent` lines, 0 to 100 percent; relative to the scenario's file."""
     load: Annotated[float, number(0, 2, above=True, example="0.3")]
     """Load, as a share of the hosts' rate."""

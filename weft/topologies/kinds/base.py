@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from weft.errors import translated
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
+from weft.quantities.example import Example
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_US
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS, host_name
@@ -34,9 +35,9 @@ class TopologyKeyError(TopologyError):
 class ScaleUpSection(Section):
     """The links inside a host with several ranks."""
 
-    rate: Rate = 3600 * 10**9
+    rate: Annotated[Rate, Example("1800Gb/s", ("fabric.ranks_per_host=2",))] = 3600 * 10**9
     """Total rate of a rank's links to the other ranks of its host."""
-    latency: ShortTime = 500_000
+    latency: Annotated[ShortTime, Example("1us", ("fabric.ranks_per_host=2",))] = 500_000
     """Latency from rank to rank."""
 
 
@@ -57,6 +58,9 @@ class FlatArguments(NetworkArguments):
 class TopologySection(Section):
     """A scenario's `fabric` section: the keys that all kinds of topology share. Each kind adds more."""
 
+    refused: ClassVar[Mapping[str, str]] = {}
+    """Shared keys that mean nothing for this kind, each with the reason."""
+
     kind: str
     """Kind of topology."""
     planes: Annotated[int, whole(1, MAX_PLANES)] = 2
@@ -67,17 +71,17 @@ class TopologySection(Section):
     """Rate of the links between hosts and leaves."""
     delay: ShortTime = PS_PER_US
     """Propagation delay of every link, one way."""
-    queue_capacity: QueueSize | None = None
+    queue_capacity: Annotated[QueueSize | None, Example("2MiB")] = None
     """Memory of each port, unless switches share memory (`buffer.capacity`); by default 512 KiB for each 10 Gb/s of
     the port's rate, and at least 512 KiB."""
-    ranks_per_host: Annotated[int, whole(2, 64)] | None = None
+    ranks_per_host: Annotated[int, whole(2, 64, example="2")] | None = None
     """Ranks of a host; each has a NIC on each plane and is an endpoint (h0, h1, …) of the fabric."""
-    rail_optimised: bool = False
+    rail_optimised: Annotated[bool, Example("true", (".ranks_per_host=2",))] = False
     """Put each rank of a host on a different leaf, shared with ranks of the same number; otherwise on one leaf."""
-    host_file: Path | None = None
+    host_file: Annotated[Path | None, Example("examples/topology_files/nccl.xml")] = None
     """File that describes a host: NCCL's topology (`NCCL_TOPO_DUMP_FILE`). It gives `ranks_per_host`, `planes`,
     `host_rate` and `scale_up.rate`, unless the scenario gives them."""
-    spares: Annotated[int, whole(0, 4096)] = 0
+    spares: Annotated[int, whole(0, 4096, example="1")] = 0
     """Spare hosts, the last ones; a spare gets a rank in collectives only when another host is out of use."""
     scale_up: ScaleUpSection | None = None
     """Links between the ranks of a host; without it, `ranks_per_host` uses this section's defaults."""
@@ -133,6 +137,9 @@ class TopologySection(Section):
 
     def check(self) -> None:
         """Check the keys against each other. Kinds extend it with their checks. Raises TopologyKeyError."""
+        for name, why in self.refused.items():
+            if name in self.model_fields_set and getattr(self, name) is not None:
+                raise TopologyKeyError(name, f"means nothing for kind: {self.kind}; {why}")
         if self.ranks_per_host is None:
             for name in ("rail_optimised", "scale_up"):
                 if getattr(self, name):

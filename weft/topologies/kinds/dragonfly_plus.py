@@ -27,7 +27,7 @@ class DragonflyPlusSection(GroupsSection):
 
     kind: Literal["dragonfly_plus"] = NAME
     """A dragonfly+; balanced with leaves = spines = hosts_per_leaf = global_links."""
-    groups: Annotated[int, whole(2, 2**20)] = 5
+    groups: Annotated[int, whole(2, 2**20, example="4")] = 5
     """Groups, at most spines x global_links + 1."""
     leaves: Annotated[int, whole(1, MAX_PORTS)] = 2
     """Leaves of each group; each is linked to all spines of the group."""

@@ -37,11 +37,11 @@ class FatTreeSection(TopologySection):
     """Cores above each spine of a pod."""
     fabric_rate: Rate | None = None
     """Rate of the links between leaves and spines; by default `host_rate`."""
-    oversubscription: Annotated[float, number(0.001, 1000)] | None = None
+    oversubscription: Annotated[float, number(0.001, 1000, example="2")] | None = None
     """Ratio of a leaf's host bandwidth to its uplink bandwidth, instead of `fabric_rate`."""
     core_rate: Rate | None = None
     """Rate of the links between spines and cores; by default `fabric_rate`."""
-    core_oversubscription: Annotated[float, number(0.001, 1000)] | None = None
+    core_oversubscription: Annotated[float, number(0.001, 1000, example="2")] | None = None
     """Ratio of a spine's bandwidth to leaves to its bandwidth to cores, instead of `core_rate`."""
 
     @property

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 from weft.errors import translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import whole
+from weft.quantities.example import Example
 from weft.quantities.names import Name
 from weft.quantities.units import shown
 from weft.topologies.addressing import MAX_PLANES
@@ -31,13 +32,15 @@ NAME: Final = "file"
 class FileSection(FabricRateSection):
     """A topology from a file, which may omit figures of links. With `ranks_per_host`, the file's hosts are ranks."""
 
+    refused: ClassVar[Mapping[str, str]] = {"hosts_per_leaf": "the file says how many"}
+
     kind: Literal["file"] = NAME
     """A topology from a file; a section with `path` is of this kind."""
     path: Path
     """The file, or for some formats a folder with a file for each device; relative to the scenario's file."""
-    format: Annotated[str, Name("format", lambda: FORMATS)] | None = None
+    format: Annotated[str, Name("format", lambda: FORMATS), Example("node_link")] | None = None
     """Format of the file; by default decided by its suffix and how it begins."""
-    planes: Annotated[int, whole(1, MAX_PLANES)] = 1
+    planes: Annotated[int, whole(1, MAX_PLANES), Example("1")] = 1
     """Checked against the number of planes in the file."""
 
     @cached_property
@@ -70,8 +73,6 @@ class FileSection(FabricRateSection):
 
     def check(self) -> None:
         """Check that the file holds a valid topology, and the shared keys."""
-        if "hosts_per_leaf" in self.model_fields_set:
-            raise TopologyKeyError("hosts_per_leaf", f"means nothing for kind: {NAME}; the file says how many")
         if self.format is not None and self.format not in FORMATS:
             unknown = did_you_mean(self.format, FORMATS)
             raise TopologyKeyError("format", f"no format {shown(self.format)} of topology files; {unknown}")

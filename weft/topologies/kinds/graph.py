@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Annotated, Final, Literal, Unpack
+from typing import Annotated, ClassVar, Final, Literal, Unpack
 
 from pydantic import Field
 
@@ -48,7 +48,7 @@ class SwitchesSection(Section):
     """Any word: leaf, spine, router."""
     count: Annotated[int, whole(1, _MOST_SWITCHES)] = 1
     """Switches of the role in each plane."""
-    tier: Annotated[int, whole(0, 15)] | None = None
+    tier: Annotated[int, whole(0, 15, example="1")] | None = None
     """Distance from the hosts; by default 1 for spines, 2 for cores, else 0. Aggregation trees go up the tiers."""
     letter: Letter | None = None
     """Letter in their names, l0, l1, …; by default the known letter of the role, else the role's first letter."""
@@ -82,6 +82,11 @@ class LinksSection(Section):
 
 class GraphSection(FabricRateSection):
     """Any graph. Names omit the plane: switch l0 is p0l0 in plane 0."""
+
+    refused: ClassVar[Mapping[str, str]] = {
+        "hosts_per_leaf": "hosts say how many",
+        "rail_optimised": "hosts say where ranks are",
+    }
 
     kind: Literal["graph"] = NAME
     """Any graph; a section with `switches` is of this kind."""
@@ -122,12 +127,6 @@ class GraphSection(FabricRateSection):
 
     def check(self) -> None:
         """Check that the lists match each other, and the shared keys."""
-        for name, why in (
-            ("hosts_per_leaf", "hosts say how many"),
-            ("rail_optimised", "hosts say where ranks are"),
-        ):
-            if name in self.model_fields_set:
-                raise TopologyKeyError(name, f"means nothing for kind: {NAME}; {why}")
         for name, read in (("switches", self._names), ("hosts", self._attached), ("links", self._joined)):
             with translated(TopologyError, TopologyKeyError, name):
                 read()

@@ -28,7 +28,7 @@ class LeafSpineSection(TopologySection):
     """Spines of each plane; a single leaf needs none."""
     fabric_rate: Rate | None = None
     """Rate of the links between leaves and spines; by default `host_rate`."""
-    oversubscription: Annotated[float, number(0.001, 1000)] | None = None
+    oversubscription: Annotated[float, number(0.001, 1000, example="2")] | None = None
     """Ratio of a leaf's host bandwidth to its uplink bandwidth, instead of `fabric_rate`."""
 
     @property

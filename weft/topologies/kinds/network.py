@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from weft.errors import translated
 from weft.quantities.definitions import whole
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from weft.topologies.networks import Network, NetworkHost, NetworkLink, NetworkSwitch
 
 NAME: Final = "network"
-_OF_FILE = ("hosts_per_leaf", "host_rate", "delay", "queue_capacity", "ranks_per_host")
+_OF_FILE = ("hosts_per_leaf", "host_rate", "delay", "queue_capacity", "ranks_per_host", "rail_optimised", "scale_up")
 
 
 class NetworkSection(TopologySection):
     """A network fully described by a file: hosts with one NIC, switches, links with their figures, one plane."""
+
+    refused: ClassVar[Mapping[str, str]] = dict.fromkeys(_OF_FILE, "the file says it")
 
     kind: Literal["network"] = NAME
     """A network from a file."""
@@ -59,9 +61,6 @@ class NetworkSection(TopologySection):
 
     def check(self) -> None:
         """Check that the file holds a valid network, and the shared keys."""
-        for name in _OF_FILE:
-            if name in self.model_fields_set and getattr(self, name) is not None:
-                raise TopologyKeyError(name, f"means nothing for kind: {NAME}; the file says it")
         with translated(TopologyError, TopologyKeyError, "path"):
             _ = self.read
         super().check()

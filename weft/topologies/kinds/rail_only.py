@@ -5,10 +5,12 @@ Ranks with the same number on all hosts form a rail. Data that changes rails cro
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Final, Literal, Unpack
+from typing import Annotated, ClassVar, Final, Literal, Unpack
 
 from weft.quantities.definitions import whole
+from weft.quantities.example import Example
 from weft.topologies import addressing
 from weft.topologies.addressing import MAX_PORTS
 from weft.topologies.builder import FabricBuilder, require_links
@@ -23,15 +25,17 @@ NAME: Final = "rail_only"
 class RailOnlySection(FabricRateSection):
     """A network for each rail, which is the ranks with the same number on all hosts. Rails meet only inside hosts."""
 
+    refused: ClassVar[Mapping[str, str]] = {"spares": "hosts of several ranks have none"}
+
     kind: Literal["rail_only"] = NAME
     """Separate rails."""
     ranks_per_host: Annotated[int, whole(2, 64)] | None = 8
     """Ranks of a host, each on a different rail; each is an endpoint (h0, h1, …) of the fabric."""
-    rail_optimised: bool = True
+    rail_optimised: Annotated[bool, Example("true")] = True
     """Always true: every rank of a host is on a different leaf."""
-    blocks: Annotated[int, whole(1, MAX_PORTS)] = 1
+    blocks: Annotated[int, whole(1, MAX_PORTS), Example("2", (".spines_per_rail=2",))] = 1
     """Groups of `hosts_per_leaf` hosts; each rail has a leaf for each group."""
-    spines_per_rail: Annotated[int, whole(0, MAX_PORTS)] = 0
+    spines_per_rail: Annotated[int, whole(0, MAX_PORTS, example="2")] = 0
     """Spines that join a rail's leaves; several blocks need at least one."""
 
     @property
