@@ -56,6 +56,11 @@ class Page:
         self._session = self._ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Log"):
             self._ask(f"{domain}.enable")
+        self.open(url)
+
+    def open(self, url: str) -> None:
+        """Go to an address, and wait until it is loaded."""
+        self._events.discard("Page.loadEventFired")
         self._ask("Page.navigate", url=url)
         while "Page.loadEventFired" not in self._events:
             self._note(self._next())
