@@ -38,6 +38,7 @@ html_title = "Weft"
 html_static_path = ["site"]
 html_css_files = ["weft.css"]
 html_show_copyright = False
+html_show_search_summary = False  # a page opened from a file may not fetch the others for excerpts
 html_copy_source = False
 html_show_sourcelink = False
 suppress_warnings = ["myst.header"]  # README's parts begin with small headings

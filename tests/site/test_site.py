@@ -11,7 +11,8 @@ import pytest
 from devtools import Page
 from weft.paths import ROOT
 
-pytestmark = [pytest.mark.slow, pytest.mark.one_part]
+# The site takes half a minute of processor time to build.
+pytestmark = [pytest.mark.slow, pytest.mark.one_part, pytest.mark.timeout(900)]
 pytest.importorskip("sphinx")
 WIDTH = 1200
 # Elements that a reader would have to scroll to, one description each: the page itself, then tables within it.
