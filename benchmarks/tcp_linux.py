@@ -22,7 +22,7 @@ from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.run.traffic_kinds.tcp import TcpTraffic
 from weft.scenario import parse_scenario
-from weft.scenario.yaml_files import read_yaml
+from weft.quantities.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from weft.traffic.commands.tcp import TcpEnd

@@ -14,26 +14,26 @@ from ruamel.yaml import YAML
 from weft.errors import WeftError
 from weft.jobs.traces import read_trace, write_trace
 from weft.paths import EXAMPLES_DIRECTORY
+from weft.quantities.yaml_files import read_mapping, read_yaml
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import load_scenario
 from weft.scenario.reference import example_file, example_of
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.traffic import TRAFFIC_KINDS
-from weft.scenario.yaml_files import read_mapping, read_yaml
 
 SECTIONS = sections()
 # Files that examples name and a reader has: what is in them.
 READERS_FILES = {
     "requests.csv": "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n",
     "groups.json": "{}",
-    # Two hosts at each of two switches; switches' names come first.
+    # Four hosts at each of two switches; switches' names come first.
     "pairs.json": json.dumps(
         {
             "nodes": [{"id": each, "type": "switch"} for each in ("s0", "s1")]
-            + [{"id": f"h{number}", "type": "host"} for number in range(4)],
+            + [{"id": f"h{number}", "type": "host"} for number in range(8)],
             "links": [{"source": "s0", "target": "s1"}]
-            + [{"source": f"h{number}", "target": f"s{number // 2}"} for number in range(4)],
+            + [{"source": f"h{number}", "target": f"s{number // 4}"} for number in range(8)],
         }
     ),
 }
@@ -57,10 +57,11 @@ CONTEXTS: list[tuple[str, dict[str, str | None]]] = [
     (r".*\(storage\)\.checkpoint\.parallel\.(?!sequence|schedule|zero).*", {"traffic.0.clients": "[0, 1]"}),
     (r".*\(storage\)\.checkpoint\.parallel\.expert", {"traffic.0.checkpoint.model.experts": EXPERTS}),
     (r".*\(storage\)\.checkpoint\.parallel\.expert", {"traffic.0.checkpoint.parallel.data": "2"}),
-    (r"fabric \(file\)\.(ranks_per_host|rail_optimised|scale_up)(\..*)?", {"fabric.path": "pairs.json"}),
+    (r"fabric \(file\)\.(ranks_per_host|rail_optimised|scale_up|host_file)(\..*)?", {"fabric.path": "pairs.json"}),
     (r".*\(tcp\)\.tcp\[\]\.size", {"traffic.0.tcp.0.duration": None}),
     (r".*\(trace\)\.(groups|precision|accelerator.*)", {"traffic.0.send_overhead": None, "traffic.0.eager": None}),
     (r".*\(trace\)\.(groups|precision|accelerator.*)", {"traffic.0.format": "chakra", "traffic.0.trace": "chakra"}),
+    (r".*\(workload\)\.workload\.flow_sizes_file", {"traffic.0.workload.flow_sizes": None}),
     (r".*\(trace\)\.precision", {"traffic.0.accelerator": "H100"}),
 ]
 # Sections by names or numbers of the reader's own.

@@ -21,13 +21,13 @@ from weft.quantities.definitions import Quantity
 from weft.quantities.example import Example
 from weft.quantities.section import meaning_of
 from weft.quantities.units import shortest_rate, shortest_size, shortest_time
+from weft.quantities.yaml_files import read_mapping, read_yaml
 from weft.scenario.congestion_reference import congestion_reference
 from weft.scenario.model import Scenario
 from weft.scenario.presets import PRESET_KEY
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.valid_values import or_joined
 from weft.scenario.values import Name, PriorityClass, Text
-from weft.scenario.yaml_files import read_mapping, read_yaml
 
 _INTRODUCTION = """# Scenario reference
 

@@ -26,7 +26,7 @@ class WorkloadSection(Section):
 
     flow_sizes: FlowSizesName | None = None
     """Distribution of flow sizes, or give `flow_sizes_file`."""
-    flow_sizes_file: Annotated[Path | None, Example("examples/traces/sizes.txt", (".flow_sizes=null",))] = None
+    flow_sizes_file: Annotated[Path | None, Example("examples/traces/sizes.txt")] = None
     """File with your own distribution: `bytes percent` lines, 0 to 100 percent; relative to the scenario's file."""
     load: Annotated[float, number(0, 2, above=True, example="0.3")]
     """Load, as a share of the hosts' rate."""

@@ -38,7 +38,7 @@ class FileSection(FabricRateSection):
     """A topology from a file; a section with `path` is of this kind."""
     path: Path
     """The file, or for some formats a folder with a file for each device; relative to the scenario's file."""
-    format: Annotated[str, Name("format", lambda: FORMATS), Example("node_link")] | None = None
+    format: Annotated[Annotated[str, Name("format", lambda: FORMATS)] | None, Example("node_link")] = None
     """Format of the file; by default decided by its suffix and how it begins."""
     planes: Annotated[int, whole(1, MAX_PLANES), Example("1")] = 1
     """Checked against the number of planes in the file."""

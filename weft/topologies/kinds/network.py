@@ -21,7 +21,10 @@ if TYPE_CHECKING:
     from weft.topologies.networks import Network, NetworkHost, NetworkLink, NetworkSwitch
 
 NAME: Final = "network"
-_OF_FILE = ("hosts_per_leaf", "host_rate", "delay", "queue_capacity", "ranks_per_host", "rail_optimised", "scale_up")
+_OF_FILE = (
+    *("hosts_per_leaf", "host_rate", "delay", "queue_capacity"),
+    *("ranks_per_host", "rail_optimised", "scale_up", "host_file"),
+)
 
 
 class NetworkSection(TopologySection):
