@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any
 from weft.clocks.real.lab import MininetLab
 from weft.errors import CheckFailedError
 from weft.quantities.units import NS_PER_S, PS_PER_S
+from weft.quantities.yaml_files import read_yaml
 from weft.results.tcp import TCP
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.run.traffic_kinds.tcp import TcpTraffic
 from weft.scenario import parse_scenario
-from weft.quantities.yaml_files import read_yaml
 
 if TYPE_CHECKING:
     from weft.traffic.commands.tcp import TcpEnd
