@@ -13,9 +13,10 @@ from weft.topologies.draw_curves import Curve
 from weft.topologies.draw_layout import Box
 from weft.topologies.draw_places import host_box
 from weft.topologies.kinds.dragonfly import dragonfly
+from weft.topologies.kinds.graph import GraphSection
 from weft.topologies.kinds.hyperx import hyperx
 from weft.topologies.kinds.torus import torus
-from weft.topologies.places import Places, grid_places, group_places
+from weft.topologies.places import Places, circle_without_tiers, grid_places, group_places
 
 FABRICS = [
     torus(shape=(4, 4)),
@@ -78,6 +79,25 @@ def test_links_around_a_torus_are_bent_and_others_straight() -> None:
         is_straight = math.dist((x, y), ((x1 + x2) / 2, (y1 + y2) / 2)) < 0.2
         a, b = (fabric.switch(end.node).coordinates for end in (link.a, link.b))
         assert is_straight == (sum(abs(one - other) for one, other in zip(a, b, strict=True)) == 1)
+
+
+@pytest.mark.parametrize(
+    ("links", "is_line"), [([(0, 3), (3, 1), (1, 2)], True), ([(0, 1), (1, 2), (2, 3), (3, 0)], False)]
+)
+def test_switches_in_a_line_are_drawn_in_a_line(links: list[tuple[int, int]], is_line: bool) -> None:
+    section = GraphSection.model_validate(
+        {
+            "planes": 1,
+            "switches": [{"role": "leaf", "count": 4}],
+            "hosts": [{"on": "l*", "count": 1}],
+            "links": [{"ends": f"l{a}<->l{b}"} for a, b in links],
+        }
+    )
+    places = circle_without_tiers(section.network(), 0)
+    assert places is not None
+    assert (len({y for _, y in places.values()}) == 1) is is_line
+    if is_line:
+        assert sorted(places, key=lambda name: places[name][0]) == ["p0l0", "p0l3", "p0l1", "p0l2"]
 
 
 def test_a_failed_link_is_crossed_out() -> None:

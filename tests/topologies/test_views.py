@@ -75,7 +75,7 @@ def test_ranks_of_a_host_are_drawn_as_one_host_with_a_link_each() -> None:
     fabric = with_scale_up(leaf_spine(planes=1, leaves=4, spines=1, hosts_per_leaf=2), 4, rail_optimised=True)
     root = ElementTree.fromstring(topologies.to_svg(fabric))
     names = [each.text for each in root.iter(f"{SVG}text")]
-    assert [name for name in names if name and name.startswith("h")] == ["host 0", "host 1"]
+    assert [name for name in names if name and name.startswith("host ")] == ["host 0", "host 1"]
     titles = [each.text or "" for each in root.iter(f"{SVG}title")]
     assert "host 0: ranks h0, h2, h4, h6" in titles
     from_ranks = [line for line in root.iter(f"{SVG}line") if (line[0].text or "").startswith("h")]
@@ -203,3 +203,54 @@ def test_parallel_links_are_side_by_side_and_links_of_a_row_are_arcs() -> None:
     for most in (None, 1):
         ElementTree.fromstring(topologies.to_svg(fabric, lambda link: bad, most_links=most))
     assert topologies.describe(fabric).startswith("1 plane x (3 nodes + 1 top), 3 hosts")
+
+
+def legend_of(drawing: str) -> list[str]:
+    return [
+        each.text for each in ElementTree.fromstring(drawing).iter(f"{SVG}text") if each.get("class") == "drawn-note"
+    ]
+
+
+def test_a_legend_has_planes_and_the_rates_of_links() -> None:
+    fabric = leaf_spine(
+        planes=2, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=10**11, fabric_rate_bps=4 * 10**11
+    )
+    drawing = topologies.to_svg(fabric)
+    assert legend_of(drawing) == [
+        "plane 0",
+        "plane 1",
+        "leaf–spine: 400 Gb/s, 4 cables",
+        "host–leaf: 100 Gb/s, 8 cables",
+    ]
+    widths = {each.get("stroke-width") for each in ElementTree.fromstring(drawing).iter(f"{SVG}line")}
+    assert len(widths) == 2, "faster links are wider"
+    assert legend_of(topologies.to_svg(fabric, lambda _: topologies.LinkStyle("#123456"))) == []
+
+
+def test_rails_have_colours_of_their_own() -> None:
+    fabric = with_scale_up(leaf_spine(planes=1, leaves=4, spines=1, hosts_per_leaf=2), 4, rail_optimised=True)
+    drawing = topologies.to_svg(fabric)
+    assert legend_of(drawing)[:4] == [f"rail {number}" for number in range(4)]
+    colours: dict[str, set[str]] = {}
+    for line in ElementTree.fromstring(drawing).iter(f"{SVG}line"):
+        (title,) = line.iter(f"{SVG}title")
+        leaf = next(name for name in ("p0l0", "p0l1", "p0l2", "p0l3") if name in str(title.text))
+        colours.setdefault(leaf, set()).add(str(line.get("stroke")))
+    assert all(len(each) == 1 for each in colours.values())
+    assert len(set.union(*colours.values())) == 4
+    assert "rail" not in topologies.to_svg(with_scale_up(leaf_spine(planes=1, leaves=4, spines=1, hosts_per_leaf=4), 4))
+
+
+def test_a_thousand_hosts_are_few_lines_with_counts(tmp_path: Path) -> None:
+    fabric = leaf_spine(planes=2, leaves=32, spines=16, hosts_per_leaf=32)
+    assert len(fabric.hosts) == 1024
+    drawing = topologies.draw(fabric, tmp_path / "fabric.svg").read_text(encoding="utf-8")
+    assert drawing.count("<line ") < 200
+    assert "2,048 cables," in drawing
+
+
+def test_a_drawing_follows_the_reader_s_colour_scheme() -> None:
+    drawing = topologies.to_svg(leaf_spine(planes=1, leaves=2, spines=1))
+    assert "prefers-color-scheme: dark" in drawing
+    assert '<rect class="drawn-ground"' in drawing
+    assert "drawn-ground {" not in topologies.to_svg(leaf_spine(planes=1, leaves=2, spines=1), background=None)

@@ -57,7 +57,7 @@ def show(scenario: Path, as_json: bool, configuration: str | None) -> None:
 )
 @_CONFIGURATION
 def draw_command(scenario: Path, output: Path, configuration: str | None) -> None:
-    """Draw the fabric as its kind of topology is drawn: tiers, rings, groups; more than 4,096 cables in groups."""
+    """Draw the fabric as its kind of topology is drawn: tiers, rings, groups; more than 1,024 cables in groups."""
     with translated(TopologyError, BadInputError):
         fabric = _fabric(scenario, configuration)
         with written_whole(output) as partial:

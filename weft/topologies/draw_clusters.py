@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from weft.topologies.descriptions import plural_of
 from weft.topologies.draw_curves import Curve, bend_of, extent
 from weft.topologies.draw_places import host_box, on_a_page, placed_boxes
-from weft.topologies.draw_shapes import LinkStyle, LinkStyles, caption, node
+from weft.topologies.draw_shapes import LegendEntry, LinkStyle, LinkStyles, caption, node
 from weft.topologies.fabric import FabricLink, FabricSpec
 from weft.topologies.places import Cluster
 
@@ -20,7 +20,11 @@ _Bundles = dict[tuple[str, str], list[tuple[FabricLink, LinkStyle]]]
 
 
 def clustered_svg(
-    fabric: FabricSpec, planes: Sequence[Sequence[Cluster]], style_of: LinkStyles, background: str | None
+    fabric: FabricSpec,
+    planes: Sequence[Sequence[Cluster]],
+    style_of: LinkStyles,
+    background: str | None,
+    legend: Sequence[LegendEntry] = (),
 ) -> str:
     """Return the drawing as SVG text; a line has the style of its most prominent link."""
     clusters = {_key(plane, each): each for plane, listed in enumerate(planes) for each in listed}
@@ -62,7 +66,7 @@ def clustered_svg(
     body += [
         caption(line, (left + right) / 2, top - 8 - 16 * (len(lines) - 1 - number)) for number, line in enumerate(lines)
     ]
-    return on_a_page(body, drawn, list(curves.values()), middles, background, len(lines))
+    return on_a_page(body, drawn, list(curves.values()), middles, background, len(lines), legend)
 
 
 def _key(plane: int, cluster: Cluster) -> str:

@@ -10,6 +10,7 @@ from weft.topologies import draw_shapes as shapes
 from weft.topologies.descriptions import plural_of
 from weft.topologies.draw_clusters import range_of
 from weft.topologies.draw_layout import Box, rows_of
+from weft.topologies.draw_legend import rails_of
 from weft.topologies.fabric import FabricLink, FabricSpec
 
 _BOXES_IN_A_ROW = 16
@@ -38,6 +39,8 @@ class _Group:
 
     names: tuple[str, ...]
     kind: str
+    pods: str = ""
+    """Which pods or rails they are, in words."""
 
     @property
     def label(self) -> str:
@@ -45,14 +48,20 @@ class _Group:
 
     @property
     def count(self) -> str:
-        return f"{len(self.names):,} {plural_of(self.kind) if len(self.names) > 1 else self.kind}"
+        count = f"{len(self.names):,} {plural_of(self.kind) if len(self.names) > 1 else self.kind}"
+        return f"{count}, {self.pods}" if self.pods else count
 
     @property
     def title(self) -> str:
         return self.label if len(self.names) == 1 else f"{len(self.names)} × {self.kind}: {self.label}"
 
 
-def grouped_svg(fabric: FabricSpec, style_of: shapes.LinkStyles, background: str | None) -> str:
+def grouped_svg(
+    fabric: FabricSpec,
+    style_of: shapes.LinkStyles,
+    background: str | None,
+    legend: Sequence[shapes.LegendEntry] = (),
+) -> str:
     """Return the drawing as SVG text; a line has the style of its most prominent link."""
     above = fabric.planes if fabric.planes <= _PLANES_IN_A_ROW else -(-fabric.planes // 2)
     most = max(_FEWEST_IN_A_ROW, _BOXES_IN_A_ROW // above)
@@ -85,7 +94,7 @@ def grouped_svg(fabric: FabricSpec, style_of: shapes.LinkStyles, background: str
         for group, box in boxes.items()
     ]
     body += _notes(bundles, boxes, group_of, _MARGIN + width)
-    return shapes.document(width + 2 * _MARGIN + _NOTES, height, [*body, *titles], background)
+    return shapes.document(width + 2 * _MARGIN + _NOTES, height, [*body, *titles], background, legend=legend)
 
 
 def _notes(
@@ -117,7 +126,17 @@ def _grouped(fabric: FabricSpec, names: Sequence[str], most: int) -> list[_Group
     sizes = [size for size in range(-(-len(names) // most), len(names) + 1) if len(names) % size == 0]
     of_a_group = Counter(fabric.switch(name).group for name in names).most_common(1)[0][1]
     size = next((size for size in sizes if size % of_a_group == 0 or of_a_group % size == 0), sizes[0])
-    return [_Group(tuple(names[first : first + size]), kind) for first in range(0, len(names), size)]
+    parts = [tuple(names[first : first + size]) for first in range(0, len(names), size)]
+    return [_Group(part, kind, _pods(fabric, part)) for part in parts]
+
+
+def _pods(fabric: FabricSpec, names: Sequence[str]) -> str:
+    groups = [group for name in names if (group := fabric.switch(name).group) is not None]
+    if not groups:
+        return ""
+    first, last = min(groups), max(groups)
+    what = "rail" if rails_of(fabric) else "pod"
+    return f"{what} {first}" if first == last else f"{what}s {first}–{last}"
 
 
 def _host_groups(fabric: FabricSpec, leaves: Sequence[_Group]) -> list[_Group]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weft.topologies.draw_curves import Curve, bend_of, extent
 from weft.topologies.draw_layout import Box
-from weft.topologies.draw_shapes import LinkStyle, LinkStyles, document, frame, node, plane_title
+from weft.topologies.draw_shapes import LegendEntry, LinkStyle, LinkStyles, document, frame, node, plane_title
 from weft.topologies.fabric import FabricLink, FabricSpec
 from weft.topologies.places import Places
 
@@ -40,7 +40,13 @@ class _Line:
         return self.curve.svg(self.style, f"{self.link} {self.style.note}".rstrip(), unit, self.styles)
 
 
-def placed_svg(fabric: FabricSpec, places: Sequence[Places], style_of: LinkStyles, background: str | None) -> str:
+def placed_svg(
+    fabric: FabricSpec,
+    places: Sequence[Places],
+    style_of: LinkStyles,
+    background: str | None,
+    legend: Sequence[LegendEntry] = (),
+) -> str:
     """Return the drawing as SVG text, planes side by side; `places` has the switches' places for each plane."""
     boxes, unit, middles = placed_boxes(places)
     styled = sorted(((link, style_of(link)) for link in fabric.links), key=lambda each: (each[1].failed, each[1].width))
@@ -68,7 +74,7 @@ def placed_svg(fabric: FabricSpec, places: Sequence[Places], style_of: LinkStyle
         title = f"{switch.name} {switch.coordinates} device {switch.device_id} {switch.address}"
         body.append(node(switch.name, switch.role, boxes[switch.name], title))
     drawn = [*boxes.values(), *(box for _, box in hosts.values()), *(box for _, box in frames)]
-    return on_a_page(body, drawn, [line.curve for line in lines], middles, background)
+    return on_a_page(body, drawn, [line.curve for line in lines], middles, background, legend=legend)
 
 
 def placed_boxes(planes: Sequence[Places]) -> tuple[dict[str, Box], float, list[float]]:
@@ -94,13 +100,15 @@ def on_a_page(
     middles: Sequence[float],
     background: str | None,
     captions: int = 0,
+    legend: Sequence[LegendEntry] = (),
 ) -> str:
     """Return the whole drawing, fitted to its content, with room above for plane titles and `captions` lines."""
     left, right, top, bottom = extent(boxes, curves)
     above = _TITLE + 16 * captions
     titles = [plane_title(plane, x, top - above) for plane, x in enumerate(middles)]
     size = (right - left + 2 * _MARGIN, bottom - top + above + 2 * _MARGIN)
-    return document(*size, [*body, *titles], background, (left - _MARGIN, top - above - _MARGIN))
+    corner = (left - _MARGIN, top - above - _MARGIN)
+    return document(*size, [*body, *titles], background, corner, legend=legend)
 
 
 def _from_zero(places: Places) -> Places:

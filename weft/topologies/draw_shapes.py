@@ -11,11 +11,16 @@ from weft.topologies.fabric import FabricLink
 
 _FILL = {"core": "#e6d9f0", "spine": "#cfe0f5", "leaf": "#d9ecd0", "host": "#f3e6c8"}
 _OTHER_FILL = "#d5e8e4"
-PLANE_COLOURS = ("#3b6ea8", "#b0592b", "#4d8a4d", "#8a4d86", "#8a7a2b", "#3a8a8a", "#a83b52", "#666666")
+PLANE_COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#c49000", "#56b4e9", "#aa4499", "#808080")
+"""Colours of planes and rails: those of Okabe and Ito, which colour-blind readers tell apart, the yellow darker so that
+it shows on white; a purple of Tol's; and a grey. All show on a dark ground, too."""
 CIRCUIT_COLOUR = "#d9930d"
 """Colour of links through optical circuit switches."""
+_SCHEMES = "<style>@media (prefers-color-scheme: dark) {{ {ground}.drawn-note {{ fill: #b9c2cb }} }}</style>"
+_DARK_GROUND = ".drawn-ground { fill: #14191f } "
 _ARC, _HIGHEST_ARC = 0.12, 36.0
 """Height of an arc: a fraction of its width, and the maximum."""
+_LEGEND_MARGIN = 24.0
 _SMALLEST_LABEL = 16.0
 """Least width of a box to be labelled with its name."""
 _SMALLEST_UPRIGHT_LABEL = 8.0
@@ -35,6 +40,15 @@ class LinkStyle:
     note: str = ""
     failed: bool = False
     key: int | None = None
+
+
+@dataclass(frozen=True)
+class LegendEntry:
+    """A line of a legend: a sample of links and what they are."""
+
+    colour: str
+    width: float
+    text: str
 
 
 LinkStyles = Callable[[FabricLink], LinkStyle]
@@ -57,14 +71,20 @@ def document(
     background: str | None,
     corner: tuple[float, float] = (0.0, 0.0),
     label: str = "topology",
+    legend: Sequence[LegendEntry] = (),
 ) -> str:
     """Return a drawing of this size with its upper left corner at `corner`; a `background` of None is transparent.
 
-    `label` is read by screen readers.
+    `label` is read by screen readers. A `legend` is drawn below, which makes the drawing higher.
     """
+    if legend:
+        elements, more = drawn_legend(legend, corner[0] + _LEGEND_MARGIN, corner[1] + height, width - _LEGEND_MARGIN)
+        body, height = [*body, *elements], height + more
     x, y = corner
     at = f'x="{x:g}" y="{y:g}" ' if corner != (0.0, 0.0) else ""
-    filled = [f'<rect {at}width="100%" height="100%" fill={quoted(background)}/>'] if background else []
+    filled = [_SCHEMES.format(ground=_DARK_GROUND if background == "white" else "")]
+    if background:
+        filled.append(f'<rect class="drawn-ground" {at}width="100%" height="100%" fill={quoted(background)}/>')
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:g}" height="{height:g}" '
@@ -75,6 +95,23 @@ def document(
             "</svg>\n",
         ]
     )
+
+
+def drawn_legend(entries: Sequence[LegendEntry], x: float, y: float, width: float) -> tuple[list[str], float]:
+    """Return a legend's elements below `y`, in lines of at most `width` pixels, and its height."""
+    body, left, line = [], x, 0
+    for entry in entries:
+        needs = 34 + 6.4 * len(entry.text) + 18
+        if left > x and left + needs > x + width:
+            left, line = x, line + 1
+        at = y + 8 + 18 * line
+        body.append(
+            f'<rect x="{left:.1f}" y="{at - 4 - entry.width / 2:.1f}" width="26" height="{entry.width:.3g}" '
+            f"fill={quoted(entry.colour)}/>"
+        )
+        body.append(caption(entry.text, left + 32, at, "start"))
+        left += needs
+    return body, 8.0 + 18 * (line + 1)
 
 
 def stroke(start: tuple[float, float], end: tuple[float, float]) -> str:
@@ -148,17 +185,23 @@ def label(name: str, box: Box) -> str:
     return ""
 
 
+def plane_colour(number: int) -> str:
+    """Return the colour of a plane or a rail."""
+    return PLANE_COLOURS[number % len(PLANE_COLOURS)]
+
+
 def plane_title(plane: int, x: float, y: float = 28.0) -> str:
     """Return a plane's name in its colour."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="14" font-weight="bold" '
-        f'fill="{PLANE_COLOURS[plane % len(PLANE_COLOURS)]}">plane {plane}</text>'
+        f'fill="{plane_colour(plane)}">plane {plane}</text>'
     )
 
 
 def caption(text: str, x: float, y: float, anchor: str = "middle") -> str:
     """Return a line of small text; `anchor` says which part of it is at (x, y): start, middle or end."""
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="11" fill="#555" text-anchor="{anchor}">{escaped(text)}</text>'
+    place = f'x="{x:.1f}" y="{y:.1f}"'
+    return f'<text class="drawn-note" {place} font-size="11" fill="#555" text-anchor="{anchor}">{escaped(text)}</text>'
 
 
 def frame(box: Box, title: str) -> str:

@@ -15,6 +15,7 @@ from weft.topologies import draw_shapes as shapes
 from weft.topologies.draw_clusters import clustered_svg
 from weft.topologies.draw_groups import grouped_svg
 from weft.topologies.draw_layout import Box, Layout, kind_of
+from weft.topologies.draw_legend import OwnStyles
 from weft.topologies.draw_places import placed_svg
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricLink, FabricSpec
@@ -23,8 +24,8 @@ _MOST_TITLES = 20_000
 """Beyond this many links, tooltips would make up most of the file, so links have none."""
 _PNG_WIDTH = 2400
 _SUFFIXES = (".svg", ".png", ".html")
-MOST_LINKS = 4096
-"""Up to this many links, a fabric's switches are drawn one by one."""
+MOST_LINKS = 1024
+"""Up to this many links, a fabric's switches are drawn one by one. More lines would run together into patterns."""
 
 
 def draw(fabric: FabricSpec, path: str | Path, link_style: shapes.LinkStyles | None = None) -> Path:
@@ -86,18 +87,22 @@ def to_svg(
 ) -> str:
     """Return the drawing as SVG text.
 
-    `link_style` overrides the planes' colours. A `background` of None is transparent. A fabric of more than
-    `most_links` is drawn in groups of switches and hosts, its size bounded.
+    `link_style` overrides the colours of planes and rails; without it, a legend has them and the links' rates. A
+    `background` of None is transparent. A fabric of more than `most_links` is drawn in groups of switches and hosts,
+    its size bounded.
     """
-    style_of = link_style or (lambda link: _own_style(fabric, link))
+    own = OwnStyles.of(fabric) if link_style is None else None
+    style_of: shapes.LinkStyles = own or link_style or OwnStyles.of(fabric)
+    legend = own.legend() if own is not None else []
     kind, planes = kind_of(fabric), range(fabric.planes)
     if most_links is not None and len(fabric.links) > most_links:
         if kind.clusters is None:
-            return grouped_svg(fabric, style_of, background)
-        return clustered_svg(fabric, [kind.clusters(fabric, plane) for plane in planes], style_of, background)
+            return grouped_svg(fabric, style_of, background, legend)
+        clusters = [kind.clusters(fabric, plane) for plane in planes]
+        return clustered_svg(fabric, clusters, style_of, background, legend)
     places = [kind.places(fabric, plane) if kind.places else None for plane in planes]
     if placed := [each for each in places if each is not None]:
-        return placed_svg(fabric, placed, style_of, background)
+        return placed_svg(fabric, placed, style_of, background, legend)
     layout = Layout.of(fabric)
     titles = len(fabric.links) <= _MOST_TITLES
     # Links that stand out are drawn last, on top.
@@ -124,19 +129,7 @@ def to_svg(
         fill, styles = own_fill.get(host.name), of_host.get(host.name, ())
         body.append(shapes.node(host.name, "host", layout.boxes[host.name], title, fill, styles))
     body.extend(shapes.plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
-    return shapes.document(layout.width, layout.height, body, background)
-
-
-def _own_style(fabric: FabricSpec, link: FabricLink) -> shapes.LinkStyle:
-    """Return a style in the plane's colour; circuits have a colour and name their circuit switch."""
-    circuit = fabric.switch(link.b.node).port(link.b.port).circuit
-    if circuit is None:
-        return shapes.LinkStyle(_plane_colour(fabric, link))
-    return shapes.LinkStyle(shapes.CIRCUIT_COLOUR, width=2.0, note=f"circuit of {circuit.node}")
-
-
-def _plane_colour(fabric: FabricSpec, link: FabricLink) -> str:
-    return shapes.PLANE_COLOURS[fabric.switch(link.b.node).plane % len(shapes.PLANE_COLOURS)]
+    return shapes.document(layout.width, layout.height, body, background, legend=legend)
 
 
 def _link(link: FabricLink, style: shapes.LinkStyle, layout: Layout, title: bool) -> str:

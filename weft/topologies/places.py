@@ -52,11 +52,29 @@ def circle_of(names: Sequence[str]) -> Places:
 
 
 def circle_without_tiers(fabric: FabricSpec, plane: int) -> Places | None:
-    """Return places around a circle if a plane's switches share one tier and some are linked; else None."""
+    """Return places if a plane's switches share one tier and some are linked; else None.
+
+    Switches in a line are placed in a line, others around a circle.
+    """
     switches = fabric.switches_of_plane(plane)
     if len({switch.tier for switch in switches}) > 1 or not any(switch.fabric_ports for switch in switches):
         return None
-    return circle_of([switch.name for switch in switches])
+    line = _line_of({switch.name: {port.peer.node for port in switch.fabric_ports} for switch in switches})
+    return {name: (_PITCH * number, 0.0) for number, name in enumerate(line)} or circle_of(
+        [switch.name for switch in switches]
+    )
+
+
+def _line_of(neighbours: Mapping[str, set[str]]) -> list[str]:
+    """Return nodes in the order of the line that their links make; an empty list if they make none."""
+    ends = [name for name, beside in neighbours.items() if len(beside) == 1]
+    if len(ends) != 2 or any(len(beside) > 2 for beside in neighbours.values()):
+        return []
+    line, before = [ends[0]], ""
+    while following := neighbours[line[-1]] - {before}:
+        before = line[-1]
+        line.append(following.pop())
+    return line if len(line) == len(neighbours) else []
 
 
 @dataclass(frozen=True)
