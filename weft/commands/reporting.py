@@ -57,6 +57,8 @@ def run_and_show(
     def keep(found: RunResult) -> None:
         path = found.save(directory) if directory is not None else None
         show_run(found, as_json, traceable, _limits(found, spec))
+        if not as_json:
+            _print_observed(found)
         if path is not None and not as_json:
             click.echo(f"\nresults up to the failure in {path}")
 
@@ -78,6 +80,7 @@ def run_and_show(
     path = result.save(directory) if directory is not None else None
     show_run(result, as_json, traceable, _limits(result, spec))
     if not as_json:
+        _print_observed(result)
         times = result.wall_times_s
         click.echo(
             f"\nfabric up in {times['fabric_up']:.1f} s, {_first_collective(times)}all in {times['all']:.1f} s"
@@ -85,6 +88,13 @@ def run_and_show(
         )
     result.require_complete()
     return exit_code(result, require_valid_times)
+
+
+def _print_observed(run: RunResult) -> None:
+    from weft.results.observed import print_observed
+    from weft.system.consoles import make_console
+
+    print_observed(make_console(), run.observations.tables, run.observations.file_format)
 
 
 def _limits(run: RunResult, spec: RunSpec) -> list[Limit]:
