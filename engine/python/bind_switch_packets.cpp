@@ -1,9 +1,11 @@
 // A switch's packets for Python: replication, packets in and out, stream events, traces and logs.
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -14,6 +16,53 @@ namespace py = pybind11;
 using namespace py::literals;
 
 namespace weft {
+namespace {
+
+using AskPython = Typed<"collections.abc.Callable[[int, bytes], bool]", py::function>;
+
+SearchValue value_of(const py::handle& number) {
+  const py::int_ low_bits(std::numeric_limits<uint64_t>::max());
+  return {py::int_(number.attr("__rshift__")(64)).cast<uint64_t>(),
+          py::int_(number.attr("__and__")(low_bits)).cast<uint64_t>()};
+}
+
+// As dictionaries, in the form of weft/switch/debug/searches.py.
+std::vector<SearchTest> tests_of(const py::list& tests) {
+  std::vector<SearchTest> result;
+  for (const py::handle& item : tests) {
+    SearchTest test;
+    test.site = item["site"].cast<uint32_t>();
+    test.part = item["part"].cast<uint32_t>();
+    test.kind = static_cast<SearchTest::Kind>(item["kind"].cast<uint8_t>());
+    test.is_certain = item["is_certain"].cast<bool>();
+    test.assigns = item["assigns"].cast<bool>();
+    test.offset = item["offset"].cast<uint32_t>();
+    test.size_bytes = item["size_bytes"].cast<uint32_t>();
+    test.little_endian = item["little_endian"].cast<bool>();
+    test.shift = item["shift"].cast<uint32_t>();
+    test.mask = value_of(item["mask"]);
+    test.sign = static_cast<SearchTest::Sign>(item["sign"].cast<uint8_t>());
+    test.constant = value_of(item["constant"]);
+    test.zero_at = item["zero_at"].cast<uint32_t>();
+    test.zero_bytes = item["zero_bytes"].cast<uint32_t>();
+    result.push_back(test);
+  }
+  return result;
+}
+
+std::function<bool(size_t, std::span<const uint8_t>)> asking(py::function function) {
+  // Released with the GIL, as whoever drops the search need not hold it.
+  const std::shared_ptr<py::function> held(new py::function(std::move(function)), [](py::function* dropped) {
+    py::gil_scoped_acquire acquire;
+    delete dropped;
+  });
+  return [held](size_t test, std::span<const uint8_t> bytes) {
+    py::gil_scoped_acquire acquire;
+    return (*held)(test, py::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size())).cast<bool>();
+  };
+}
+
+}  // namespace
 
 void bind_switch_packets(SwitchClass& cls) {
   using Replicas = std::vector<std::pair<uint32_t, uint32_t>>;
@@ -157,14 +206,58 @@ code in use is not the program's own.)doc")
       .def(
           "start_trace",
           [](Switch& self, uint64_t packets, std::optional<uint32_t> port, std::optional<Callback> ended,
-             TimePs from_ps, TimePs until_ps) {
+             TimePs from_ps, TimePs until_ps, std::vector<uint64_t> only) {
             std::function<void()> held = listener_of(self.engine(), std::move(ended));
             PythonGuard guard(self.engine());
-            self.trace().start({port, packets, from_ps, until_ps}, std::move(held));
+            self.trace().start({port, packets, from_ps, until_ps, std::move(only)}, std::move(held));
           },
           py::arg("packets"), py::arg("port").none(true), py::arg("ended").none(true) = py::none(),
           py::arg("from_ps") = 0, py::arg("until_ps") = std::numeric_limits<TimePs>::max(),
-          "Trace the next packets of a port, in a time; ended() is called as one, or a copy, ends.")
+          py::arg("only") = std::vector<uint64_t>(), R"doc(Trace the next packets of a port, in a time.
+
+ended() is called as one, or a copy, ends. `only`, unless empty: of these packets, only the ones with these numbers,
+counted from 1, in ascending order.)doc")
+      .def(
+          "search_packets",
+          [](Switch& self, const py::list& tests, std::vector<int32_t> rule, uint64_t holds_for_zero,
+             uint64_t undecidable, uint64_t most_found, uint64_t most_perhaps, AskPython ask,
+             Callback changed, std::optional<uint32_t> port, TimePs from_ps, TimePs until_ps) {
+            PacketSearch::Request request{
+                tests_of(tests), std::move(rule), holds_for_zero,         undecidable,
+                most_found,      most_perhaps,    asking(std::move(ask)), {}};
+            request.changed = listener_of(self.engine(), std::move(changed));
+            auto search = std::make_unique<PacketSearch>(std::move(request));
+            PythonGuard guard(self.engine());
+            self.trace().search({port, std::numeric_limits<uint64_t>::max(), from_ps, until_ps, {}},
+                                std::move(search));
+          },
+          "tests"_a, "rule"_a, "holds_for_zero"_a, "undecidable"_a, "most_found"_a, "most_perhaps"_a, "ask"_a,
+          "changed"_a, py::arg("port").none(true), "from_ps"_a, "until_ps"_a,
+          R"doc(Look for packets that fulfil a condition, instead of tracing them (weft/switch/debug/searches.py).)doc")
+      .def(
+          "close_search",
+          [](Switch& self, bool finish) {
+            PythonGuard guard(self.engine());
+            PacketSearch* search = self.trace().packet_search();
+            if (search == nullptr) return;
+            if (finish)
+              search->finish();
+            else
+              search->close();
+          },
+          "finish"_a, "Look at no further packets; `finish`: also decide the ones still in the switch.")
+      .def_property_readonly(
+          "search_results", [](Switch& self)->Typed<"tuple[list[tuple[int, int, bool]], int, int, bool]"> {
+            PythonGuard guard(self.engine());
+            const PacketSearch* search = self.trace().packet_search();
+            if (search == nullptr) throw std::logic_error("no packets are looked for");
+            std::vector<std::tuple<uint64_t, TimePs, bool>> found;
+            for (const PacketSearch::Found& each : search->found())
+              found.emplace_back(each.arrival, each.received_ps, each.is_certain);
+            return py::make_tuple(found, search->looked_at(), search->not_kept(), search->is_over());
+          },
+          R"doc(Packets found: number of arrival, time, whether the condition holds for certain; then how many packets were
+looked at, how many that hold perhaps were not kept, and whether the search is over.)doc")
       .def("stop_trace",
            [](Switch& self) {
              PythonGuard guard(self.engine());

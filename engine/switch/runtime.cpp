@@ -83,7 +83,7 @@ void trace(const PacketState* state, SwitchContext* context, uint32_t site, cons
 // What a table found: the key, then 1 and the entry's match, or 0.
 void trace_lookup(const PacketState* state, SwitchContext* context, uint32_t site, const TableView* view,
                   const uint8_t* key, uint32_t key_bytes, const EntryView* found) {
-  if (state->trace.packet == 0) return;
+  if (state->trace.packet == 0 || !context->owner->trace().wants(site)) return;
   std::vector<uint8_t> data(key, key + key_bytes);
   data.push_back(found != nullptr ? 1 : 0);
   if (found != nullptr) view->matcher->describe(*found, data);

@@ -64,6 +64,14 @@ const char* drop_reason_name(DropReason reason);
 
 class alignas(64) Switch : public Node, public EgressStage, public HeaderParser {
  public:
+  enum InstanceType : uint32_t {
+    kNormal = 0,
+    kIngressClone = 1,
+    kEgressClone = 2,
+    kRecirculated = 4,
+    kReplicated = 5,
+    kResubmitted = 6,
+  };
   struct Output {
     uint32_t port;
     std::vector<uint8_t> bytes;
@@ -136,14 +144,6 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
   void log_message(uint32_t format, std::span<const uint64_t> values, size_t value_words);
 
  private:
-  enum InstanceType : uint32_t {
-    kNormal = 0,
-    kIngressClone = 1,
-    kEgressClone = 2,
-    kRecirculated = 4,
-    kReplicated = 5,
-    kResubmitted = 6,
-  };
   static constexpr size_t kLogCapacity = 4096;
   static constexpr size_t kReasons = static_cast<size_t>(DropReason::kCount);
 

@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "switch/abi.hpp"
+#include "switch/packet_search.hpp"
 #include "time/time.hpp"
 
 namespace weft {
@@ -38,6 +40,8 @@ class SwitchTrace {
     uint64_t packets = 0;                                  // so many, then no more
     TimePs from_ps = 0;                                    // packets received from then on,
     TimePs until_ps = std::numeric_limits<TimePs>::max();  // and before this
+    std::vector<uint64_t> only =
+        {};  // if not empty, of these only the ones with these numbers, from 1, ascending
   };
   // Each record: this head in native byte order, then `size_bytes` of data.
   struct Head {
@@ -52,18 +56,28 @@ class SwitchTrace {
   // `ended` may be empty; otherwise it is called after each record of a traced packet, or a copy of one, that
   // has left or was dropped, up to stop().
   void start(Filter filter, std::function<void()> ended = {}) {
-    filter_ = filter;
+    filter_ = std::move(filter);
+    arrivals_ = next_only_ = 0;
     ended_ = std::move(ended);
   }
+  // Nothing is recorded; the filter's packets are only looked at.
+  void search(Filter filter, std::unique_ptr<PacketSearch> search) {
+    start(std::move(filter));
+    search_ = std::move(search);
+  }
+  PacketSearch* packet_search() { return search_.get(); }
   void stop() {
     filter_ = Filter();
     ended_ = {};
+    search_.reset();
   }
   // Packets that were not traced because nobody fetched the records of those before.
   uint64_t packets_missed() const { return packets_missed_; }
 
   // Whether packets that arrive may be traced.
   bool is_waiting() const { return filter_.packets != 0; }
+  // Whether records of a site are of any use.
+  bool wants(uint32_t site) const { return search_ == nullptr || search_->wants(site); }
   // Called as a packet arrives; numbers it if it is to be traced.
   void begin(TraceNumbers& numbers, uint32_t port, TimePs now) {
     if (filter_.packets != 0) mark(numbers, port, now);
@@ -87,6 +101,9 @@ class SwitchTrace {
 
   Filter filter_;
   std::function<void()> ended_;
+  std::unique_ptr<PacketSearch> search_;
+  uint64_t arrivals_ = 0;  // packets that the filter lets pass, without its list and count
+  size_t next_only_ = 0;
   uint32_t last_packet_ = 0;
   uint32_t last_copy_ = 0;
   uint64_t packets_missed_ = 0;

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,7 @@ from click.testing import CliRunner
 
 from tests.refusals import refused
 from weft.cli import weft
+from weft.clocks.virtual.loop import RunEndedEarlyError
 from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.report.coverage import read_coverage
 from weft.run.packet_traces import PacketTraces, TracedPacket
@@ -100,7 +103,8 @@ def test_digests_are_a_condition() -> None:
 
 def test_a_scenario_s_switches_are_named_before_anything_is_built() -> None:
     result = CliRunner().invoke(weft, ["trace", str(INCAST)])
-    assert "the switch to show packets of (valid: p0l0, p0l1, p0s0, p0s1)" in " ".join(result.output.split())
+    said = " ".join(result.output.split())
+    assert "the switch to show packets of (valid: p0l0, p0l1, p0s0, p0s1, a pattern, all)" in said
     result = CliRunner().invoke(weft, ["trace", str(INCAST), "--switch", "p9"])
     assert "--switch: unknown switch 'p9'" in str(result.exception)
     assert "building" not in result.output
@@ -145,7 +149,7 @@ def test_what_cannot_be_shown_is_refused(arguments: list[str], error: type[Excep
 def test_a_run_that_fails_shows_what_there_was(tmp_path: Path) -> None:
     page, reached, logs = (tmp_path / name for name in ("page.html", "reached", "logs"))
     for arguments in (
-        ["trace", INCAST, "--switch", "p0l0", "--page", page],
+        ["trace", INCAST, "--switch", "p0l0", "--page", page, "--first", 1000],
         ["run", INCAST, "--out", tmp_path / "a", "--coverage", reached],
         ["run", INCAST, "--out", tmp_path / "b", "--packet-logs", logs],
     ):
@@ -156,6 +160,87 @@ def test_a_run_that_fails_shows_what_there_was(tmp_path: Path) -> None:
     (coverage,) = read_coverage(reached)
     assert coverage.states["start"] > 0
     assert (logs / "p0l0.log").read_text(encoding="utf-8").endswith("out of port 1\n")
+
+
+def received(output: str) -> list[tuple[int, str]]:
+    """Return time and switch of each packet shown, and its number."""
+    return [(int(number), place) for place, number in re.findall(r"^(.*): packet (\d+): in by", output, re.MULTILINE)]
+
+
+@pytest.mark.parametrize(
+    "when", ["out_port == 1 and deq_qdepth > 200", "bth.ack_request == 1 or ipv4.ecn == 3", "ipv4.ttl == udp.length"]
+)
+def test_a_search_and_a_second_run_show_the_packets_of_one_traced_run(when: str) -> None:
+    packets, traces = traced(when=when)
+    if not packets:
+        with refused(CheckFailedError, problem=f"{traces.others} packets did not"):
+            weft_trace(INCAST, "--switch", "p0l0", "--when", when, "--first", 10_000)
+        return
+    output = weft_trace(INCAST, "--switch", "p0l0", "--when", when, "--first", 10_000)
+    assert [number for number, _ in received(output)] == [each.trace.number for each in packets]
+    first = weft_trace(INCAST, "--switch", "p0l0", "--when", when, "--first", 3)
+    earliest = sorted(packets, key=lambda each: each.received_ps)[:3]
+    assert {number for number, _ in received(first)} == {each.trace.number for each in earliest}
+
+
+def test_patterns_and_all_stand_for_switches() -> None:
+    one_by_one = weft_trace(INCAST, "--switch", "p0l0", "--switch", "p0l1", "--first", 9)
+    assert weft_trace(INCAST, "--switch", "p0l*", "--first", 9) == one_by_one
+    everywhere = weft_trace(INCAST, "--switch", "all", "--when", "bth.opcode < 64", "--first", 1000)
+    assert {place.rpartition(", ")[2] for _, place in received(everywhere)} == {"p0l0", "p0l1", "p0s0", "p0s1"}
+    with refused(BadInputError, place="--switch", problem="no switch matches 'p1*'", valid="p0l0, p0l1, p0s0, p0s1"):
+        weft_trace(INCAST, "--switch", "p1*")
+
+
+def test_another_program_can_be_traced(tmp_path: Path) -> None:
+    program = INCAST.parents[2] / "p4" / "fabric.p4"
+    mine = tmp_path / "mine.p4"
+    mine.write_text(program.read_text(encoding="utf-8"), encoding="utf-8")
+    shutil.copytree(program.parent / "include", tmp_path / "include")
+    assert "\n├── " in weft_trace(INCAST, "--switch", "p0l0", "--p4", mine)
+    (tmp_path / "include" / "identity.p4").write_text("not P4\n", encoding="utf-8")
+    result = CliRunner().invoke(weft, ["trace", str(INCAST), "--switch", "p0l0", "--p4", str(mine)])
+    assert isinstance(result.exception, BadInputError)
+    assert "identity.p4" in str(result.exception)
+
+
+def test_a_run_ends_once_its_packets_are_shown() -> None:
+    packets: list[TracedPacket] = []
+    traces = PacketTraces(["p0l0"], packets.append, 2, ends_run=True)
+    with pytest.raises(RunEndedEarlyError):
+        run_scenario(run_spec(load_scenario(INCAST)), attached=[traces])
+    assert len(packets) == 2
+
+
+def test_a_run_that_fails_shows_packets_that_match(tmp_path: Path) -> None:
+    arguments = ["trace", INCAST, "--switch", "p0l0", "--when", "bth", "--first", 10_000, "--set", "faults.loss=0.9"]
+    result = CliRunner().invoke(weft, list(map(str, arguments)))
+    assert isinstance(result.exception, CheckFailedError)
+    assert "packet 1: in by port" in result.stdout
+
+
+AGGREGATION = """
+name: sums
+clock: virtual
+fabric: {planes: 1, leaves: 2, spines: 1, hosts_per_leaf: 2, host_rate: 100Gb/s}
+traffic: [{collective: allreduce, algorithms: [in-network], sizes: [4KiB], dtype: int32}]
+"""
+
+
+def test_a_contribution_that_a_switch_adds_up_is_absorbed_not_dropped(tmp_path: Path) -> None:
+    scenario, page = tmp_path / "sums.yaml", tmp_path / "page.html"
+    scenario.write_text(AGGREGATION)
+    output = weft_trace(scenario, "--switch", "p0l0", "--when", "absorbed", "--page", page)
+    assert "── absorbed: its data are in the switch's registers" in output
+    assert "dropped" not in output
+    (folded,) = [line for line in output.splitlines() if " times the same: lanes.lane0 " in line]
+    assert re.search(r"\d+ steps, 256 times the same: lanes.lane0 … lanes.lane255 ", folded)
+    (packet,) = json.loads(re.search(r'id="data">(.*?)</script>', page.read_text(), re.DOTALL)[1])["packets"]  # type: ignore[index]
+    assert packet["steps"][-1]["text"].endswith("so nothing goes out")
+    (fold,) = [step["fold"] for step in packet["steps"] if "fold" in step and step["fold"]["text"] in folded]
+    assert 256 * 2 < fold["steps"] < len(packet["steps"])
+    with refused(CheckFailedError, problem="no packet fulfils --when"):
+        weft_trace(scenario, "--switch", "all", "--when", "drop")
 
 
 def test_the_real_clock_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

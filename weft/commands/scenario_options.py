@@ -50,12 +50,14 @@ set_option = click.option(
     help="Any key of a scenario, such as fabric.host_rate=100Gb/s or traffic[0].incast=h3; several may be given.",
 )
 
+p4_option = click.option(
+    "--p4", metavar="FILE", help="The switches' program, in place of the one of its name if there is one."
+)
+
 scenario_options = with_options(
     click.option("--clock", type=click.Choice(["real", "virtual"]), help="Real time in Mininet, or simulated."),
     click.option("--target", type=click.Choice(["embedded", "bmv2"]), help="Which switch runs the P4 program."),
-    click.option(
-        "--p4", metavar="FILE", help="The switches' program, in place of the one of its name if there is one."
-    ),
+    p4_option,
     click.option("--compiler", type=click.Choice(["embedded", "p4c"]), help="Which compiler compiles it."),
     click.option("--links", type=click.Choice(["veth", "internal"]), help="Links between switches."),
     click.option(

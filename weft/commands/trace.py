@@ -13,7 +13,7 @@ import click
 from weft.cli import SCENARIO_FILE
 from weft.commands.option_groups import QuantityOption
 from weft.commands.running_switch import EMBEDDED, find_running_switch
-from weft.commands.scenario_options import set_option
+from weft.commands.scenario_options import p4_option, set_option
 from weft.commands.tracing_output import TraceOutput
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.quantities.definitions import TIME
@@ -30,9 +30,12 @@ SCENARIO_SUFFIXES = (".yaml", ".yml")
 @click.option("--port", type=click.IntRange(0, 511), help="Only packets received on this port.")
 @click.option(
     "-n",
+    "--first",
     "--packets",
+    "packets",
     type=click.IntRange(1, MAX_PACKETS),
-    help="How many; by default one, and of a PROGRAM all that are given.",
+    help="Only the first N packets that match; by default one, and of a PROGRAM all that are given.",
+    metavar="N",
 )
 @click.option(
     "--timeout",
@@ -54,9 +57,16 @@ SCENARIO_SUFFIXES = (".yaml", ".yml")
     metavar="CONDITION",
     help="Only packets that fulfil it, such as 'ipv4.dst_addr == 10.0.0.2 and drop' (docs/debugging.md).",
 )
-@click.option("--switch", "switches", multiple=True, metavar="SWITCH", help="Of a SCENARIO; several may be given.")
+@click.option(
+    "--switch",
+    "switches",
+    multiple=True,
+    metavar="SWITCH",
+    help="Of a SCENARIO: a name, a pattern such as 'p0l*', or all; several may be given.",
+)
 @click.option("--from", "from_ps", type=QuantityOption(TIME), help="Only packets that come from then on: 10us.")
 @click.option("--until", "until_ps", type=QuantityOption(TIME), help="Only packets that come before.")
+@p4_option
 @set_option
 @click.option(
     "--page",
@@ -71,8 +81,8 @@ def trace(**options: Any) -> None:
     SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any `weft switch`: the next packet that it
     receives is shown.
     PROGRAM is P4 or BMv2 JSON: packets are given by --packet or --stf, and no switch need run.
-    SCENARIO is a scenario in virtual time, or a network file (topology.json, p4app.json), which is run: packets of
-    --switch are shown with their time.
+    SCENARIO is a scenario in virtual time, or a network file (topology.json, p4app.json), which is run until the
+    packets of --switch are found: they are shown with their time.
     """
     asked = _Asked(**options)
     output = TraceOutput(asked.page, print_json=asked.print_json, with_registers=asked.with_registers)
@@ -100,6 +110,7 @@ class _Asked:
     switches: tuple[str, ...]
     from_ps: int | None
     until_ps: int | None
+    p4: str | None
     assignments: tuple[str, ...]
     page: Path | None
     with_registers: bool
@@ -121,7 +132,7 @@ class _Asked:
     @property
     def of_scenarios(self) -> bool:
         """Whether options were given that only scenarios have."""
-        return bool(self.switches or self.assignments or (self.from_ps, self.until_ps) != (None, None))
+        return bool(self.switches or self.p4 or self.assignments or (self.from_ps, self.until_ps) != (None, None))
 
     @property
     def on_port(self) -> str:
@@ -136,7 +147,9 @@ def _trace_scenario(asked: _Asked, output: TraceOutput) -> str:
 
     scenario = SCENARIO_FILE.convert(asked.target, None, None)
     period = (asked.from_ps or 0, LAST_PS if asked.until_ps is None else asked.until_ps)
-    run = RunToTrace(scenario, asked.assignments, asked.switches, asked.packets or 1, asked.when, asked.port, period)
+    run = RunToTrace(
+        scenario, asked.assignments, asked.p4, asked.switches, asked.packets or 1, asked.when, asked.port, period
+    )
     trace_run(run, output)
     return f"no packet came to {', '.join(asked.switches)}{asked.on_port} in that time"
 
@@ -152,7 +165,7 @@ def _trace_program(asked: _Asked, output: TraceOutput) -> str:
 
 def _refuse_options_of_scenarios(asked: _Asked) -> None:
     if asked.of_scenarios:
-        raise click.UsageError("--switch, --from, --until and --set are for a SCENARIO (.yaml, a network file)")
+        raise click.UsageError("--switch, --from, --until, --p4 and --set are for a SCENARIO (.yaml, a network file)")
 
 
 def _trace_switch(asked: _Asked, output: TraceOutput) -> str:

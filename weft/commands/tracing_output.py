@@ -57,6 +57,13 @@ class TraceOutput:
         unseen = self.unseen
         if unseen.missed:
             click.echo(f"{counted(unseen.missed, 'packet')} not looked at: too many came at once", err=True)
+        if unseen.not_examined:
+            click.echo(
+                f"{counted(unseen.not_examined, 'more packet')} may match --when and were not looked at: it compares "
+                f"fields with each other, or fields that the program assigns, which takes a trace of each packet; "
+                f"--from, --until and --port narrow the search",
+                err=True,
+            )
         if self._shown == 0:
             if unseen.others:
                 nothing = f"no packet fulfils --when; {counted(unseen.others, 'packet')} did not"

@@ -11,6 +11,7 @@ import finsy
 from finsy.proto import p4r
 
 from weft.controller.session import SwitchSession
+from weft.switch.trace.absorption import ABSORBING_SOURCES
 
 PORT_RECEIVED = "port_received"
 PORT_SENT = "port_sent"
@@ -19,7 +20,7 @@ ALL_OF_PORTS = (PORT_RECEIVED, PORT_SENT, ECN_MARKED)
 AGGREGATION_OUTCOMES = "aggregation_outcomes"
 SERVICE_OUTCOMES = "service_outcomes"
 DROPS_TABLE = "drops"
-COUNTED_SOURCES = ("drops.p4", "aggregation.p4", "synchronisation.p4")
+COUNTED_SOURCES = ("drops.p4", *ABSORBING_SOURCES)
 """Files of p4/include that mark packets for dropping. The program counts them all; the first file counts by reason."""
 JOB_TABLE = "aggregation_job"
 OUTCOME_NAMES = ("absorb", "send_up", "multicast", "reply", "drop")

@@ -1208,6 +1208,8 @@ class Switch(Node):
         priority_class: int,
         packet_length_bytes: int,
     ) -> None: ...
+    def close_search(self, finish: bool) -> None:
+        """Look at no further packets; `finish`: also decide the ones still in the switch."""
     def counter_write(self, index: int, packets: int, bytes: int) -> None: ...
     def counters_read(self, first: int, count: int) -> list[tuple[int, int]]: ...
     def draw_from(self, stream: Rng) -> None:
@@ -1270,6 +1272,21 @@ class Switch(Node):
         key: tuple[bytes, bytes, bytes, bytes, int] | None,
         state: tuple[tuple[int, int, int, int, int | None] | None, collections.abc.Sequence[tuple[int, int]], bytes],
     ) -> None: ...
+    def search_packets(
+        self,
+        tests: list,
+        rule: collections.abc.Sequence[int],
+        holds_for_zero: int,
+        undecidable: int,
+        most_found: int,
+        most_perhaps: int,
+        ask: collections.abc.Callable[[int, bytes], bool],
+        changed: collections.abc.Callable[[], object],
+        port: int | None,
+        from_ps: int,
+        until_ps: int,
+    ) -> None:
+        """Look for packets that fulfil a condition, instead of tracing them (weft/switch/debug/searches.py)."""
     def set_entry_counter(
         self, table: int, key: tuple[bytes, bytes, bytes, bytes, int] | None, packets: int, bytes: int
     ) -> None: ...
@@ -1298,8 +1315,13 @@ class Switch(Node):
         ended: collections.abc.Callable[[], object] | None = None,
         from_ps: int = 0,
         until_ps: int = 9223372036854775807,
+        only: collections.abc.Sequence[int] = [],
     ) -> None:
-        """Trace the next packets of a port, in a time; ended() is called as one, or a copy, ends."""
+        """Trace the next packets of a port, in a time.
+
+        ended() is called as one, or a copy, ends. `only`, unless empty: of these packets, only the ones with these numbers,
+        counted from 1, in ascending order.
+        """
     def stop_trace(self) -> None: ...
     def table_delete(self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int) -> bool: ...
     def table_entries(self, table: int) -> list[tuple[bytes, bytes, bytes, bytes, int, int, int, bytes, int]]:
@@ -1347,6 +1369,11 @@ class Switch(Node):
         """Whether the code is specialised, how often writes have ended that, and writes to tables."""
     @property
     def received_packets(self) -> int: ...
+    @property
+    def search_results(self) -> tuple[list[tuple[int, int, bool]], int, int, bool]:
+        """Packets found: number of arrival, time, whether the condition holds for certain; then how many packets were
+        looked at, how many that hold perhaps were not kept, and whether the search is over.
+        """
     @property
     def trace_packets_missed(self) -> int: ...
 

@@ -15,6 +15,9 @@ from weft.switch.debug.names import shown_name
 from weft.switch.debug.register_uses import register_use, register_uses
 from weft.switch.debug.replay import Moment, Replay
 from weft.switch.trace import events, places
+from weft.switch.trace.absorption import ABSORBED, absorbs
+from weft.switch.trace.folding import folds
+from weft.switch.trace.primitives import short_source
 from weft.switch.trace.story import INSTANCE_TYPES, Storyteller, hidden_table
 from weft.switch.trace.values import number
 
@@ -25,6 +28,7 @@ _SECTION = """<section class="stepping" id="stepping">
 <div class="steering"><select id="packet" aria-label="Packet"></select>
 <button type="button" id="first">first</button><button type="button" id="back">← back</button>
 <button type="button" id="forward">forward →</button><button type="button" id="last">last</button>
+<button type="button" id="fold" hidden></button>
 <input type="range" id="position" min="0" value="0" aria-label="Step"> <span id="count"></span></div>
 <p id="step" role="status"></p>
 <div class="panes"><div><h2 id="file"></h2><pre id="source"></pre></div>
@@ -46,8 +50,11 @@ class SteppedPackets:
         if len(self.packets) >= MOST_PACKETS or self._steps >= MOST_STEPS:
             self.left_out += 1
             return
-        steps = list(_Stepper(program).steps(trace))[: MOST_STEPS - self._steps]
+        told = list(_Stepper(program).steps(trace))[: MOST_STEPS - self._steps]
+        steps = [step for step, _, _ in told]
         self._steps += len(steps)
+        for fold in folds([text for _, text, _ in told], [statement for _, _, statement in told]):
+            steps[fold.first]["fold"] = {"steps": fold.end - fold.first, "text": fold.text}
         for step in steps:
             if step["file"]:
                 self.files.setdefault(step["file"], _source(step["file"]))
@@ -60,6 +67,13 @@ class SteppedPackets:
         data = {"figures": {}, "packets": self.packets, "files": self.files}
         subtitle = f"Step with the arrow keys, Home and End{more}"
         return html_page("Packets, step by step", "", subtitle, [_SECTION], data, scripts=["stepping.js"])
+
+
+def _statement(event: events.Event) -> str:
+    """Return the place of the statement that an event is; "" for other events."""
+    if isinstance(event, events.Step) and isinstance(event.place, places.PrimitiveRun):
+        return short_source(event.place)
+    return ""
 
 
 def _source(file: str) -> list[str]:
@@ -82,9 +96,10 @@ class _Stepper:
         self._states = {name: state for parser in program.parsers.values() for name, state in parser.states.items()}
         self._given: set[tuple[str, str]] = set()
         self._place: tuple[str, int] = ("", 0)
+        self._is_absorbed = False
 
-    def steps(self, trace: events.PacketTrace) -> Iterator[dict[str, Any]]:
-        """Every step: text, place in the source, and what changed of the values shown."""
+    def steps(self, trace: events.PacketTrace) -> Iterator[tuple[dict[str, Any], str, str]]:
+        """Yield every step: text, place in the source, what changed of the values shown; then event and statement."""
         before: dict[str, str] = {}
         # From the beginning on, so that a write shows what it changes.
         cells = {use.name: number(use.before, use.width_bits) for use in register_uses(self._program, trace)}
@@ -93,18 +108,22 @@ class _Stepper:
             if isinstance(moment.event, events.Step) and self._is_hidden(moment.event):
                 continue
             self._find_place(moment.event)
+            if isinstance(moment.event, events.Step) and isinstance(moment.event.place, places.PrimitiveRun):
+                self._is_absorbed |= absorbs(moment.event.place.call)
             use = register_use(self._program, moment.event) if isinstance(moment.event, events.Step) else None
             if use is not None:
                 held = use.before if use.after is None else use.after
                 cells[use.name] = number(held, use.width_bits)
             now = self._values(moment) | cells
-            yield {
-                "text": self._text(moment),
+            told = self._told(moment.event)
+            step = {
+                "text": self._when(moment) + told,
                 "file": self._place[0],
                 "line": self._place[1],
                 "set": {name: value for name, value in now.items() if before.get(name) != value},
                 "gone": [name for name in before if name not in now],
             }
+            yield step, told, _statement(moment.event)
             before = now
 
     def _is_hidden(self, step: events.Step) -> bool:
@@ -151,10 +170,9 @@ class _Stepper:
                 values[shown] = number(header.get(each.name) & ((1 << bits) - 1), bits, each.name)
         return values
 
-    def _text(self, moment: Moment) -> str:
+    def _when(self, moment: Moment) -> str:
         when = f"{format_time(moment.time_ps)}: " if moment.time_ps else ""
-        copy = "" if moment.copy == "1" else f"copy {moment.copy}: "
-        return when + copy + self._told(moment.event)
+        return when + ("" if moment.copy == "1" else f"copy {moment.copy}: ")
 
     def _told(self, event: events.Event) -> str:
         match event:
@@ -174,6 +192,8 @@ class _Stepper:
                 return f"egress, port {port}"
             case events.Sent(port, data):
                 return f"out by port {port}, {len(data)} bytes"
+            case events.Dropped("program_ingress") if self._is_absorbed:
+                return ABSORBED
             case events.Dropped(reason):
                 return f"dropped: {reason.replace('_', ' ')}"
             case events.Step():

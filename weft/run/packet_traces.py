@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from weft.clocks.virtual.lab import VirtualLab
@@ -35,12 +35,28 @@ class TracedPacket:
 
 
 @dataclass
-class _TracedSwitch:
+class TracedSwitch:
+    """A switch of a run, and the condition on packets as its program understands it."""
+
     name: str
     native: NativeSwitch
     program: Program
     condition: Condition | None
     is_called: bool = False
+
+
+def traced_switch(lab: VirtualLab, name: str, when: str | None) -> TracedSwitch:
+    """Return a switch. Raises BadInputError if it is unknown, or the condition does not fit its program."""
+    with translated(TopologyError, BadInputError, place="--switch"):
+        native = lab.native_switch(name)
+    program = native.program
+    assert program is not None
+    try:
+        condition = None if when is None else Condition(when, program)
+    except ConditionError as error:
+        assert when is not None
+        raise BadInputError(f"{error.shown(when)}", place="--when") from None
+    return TracedSwitch(name, native, program, condition)
 
 
 class PacketTraces:
@@ -57,14 +73,24 @@ class PacketTraces:
         when: str | None = None,
         port: int | None = None,
         during_ps: tuple[int, int] = (0, LAST_PS),
+        only: Mapping[str, Sequence[int]] | None = None,
+        *,
+        ends_run: bool = False,
     ) -> None:
+        """Trace packets of `switches`; `only` some, by their numbers from a search with the same port and interval.
+
+        `ends_run`: the run ends with RunEndedEarlyError once so many packets were shown.
+        """
         self._names = list(dict.fromkeys(switches))
+        self._only = only
+        self._ends_run = ends_run
+        self._lab: VirtualLab | None = None
         self._show = show
         self._left = packets
         self._when = when
         self._port = port
         self._during_ps = during_ps
-        self._switches: list[_TracedSwitch] = []
+        self._switches: list[TracedSwitch] = []
         self.others = 0
         """Packets that did not match the condition."""
         self.missed = 0
@@ -73,25 +99,14 @@ class PacketTraces:
     def begin(self, fabric: Fabric) -> None:
         """See Attached. Raises BadInputError for an unknown switch, or a condition that does not fit its program."""
         lab = virtual_lab(fabric, "--switch")
+        self._lab = lab
         for name in self._names:
-            switch = self._traced_switch(lab, name)
+            switch = traced_switch(lab, name, self._when)
             self._switches.append(switch)
         for switch in self._switches:
             self._start(lab, switch)
 
-    def _traced_switch(self, lab: VirtualLab, name: str) -> _TracedSwitch:
-        with translated(TopologyError, BadInputError, place="--switch"):
-            native = lab.native_switch(name)
-        program = native.program
-        assert program is not None
-        try:
-            condition = None if self._when is None else Condition(self._when, program)
-        except ConditionError as error:
-            assert self._when is not None
-            raise BadInputError(f"{error.shown(self._when)}", place="--when") from None
-        return _TracedSwitch(name, native, program, condition)
-
-    def _start(self, lab: VirtualLab, switch: _TracedSwitch) -> None:
+    def _start(self, lab: VirtualLab, switch: TracedSwitch) -> None:
         def look() -> None:
             switch.is_called = False
             self._look(switch)
@@ -103,9 +118,10 @@ class PacketTraces:
 
         # Whether a packet matches the condition is known only when it has left.
         wanted = self._left if switch.condition is None else None
-        switch.native.trace.start(wanted, self._port, ended=ended, during_ps=self._during_ps)
+        only = () if self._only is None else self._only[switch.name]
+        switch.native.trace.start(wanted, self._port, ended=ended, during_ps=self._during_ps, only=only)
 
-    def _look(self, switch: _TracedSwitch, *, unfinished: bool = False) -> None:
+    def _look(self, switch: TracedSwitch, *, unfinished: bool = False) -> None:
         for trace in switch.native.trace.take(unfinished=unfinished):
             if switch.condition is not None and not switch.condition.holds(trace):
                 self.others += 1
@@ -114,6 +130,8 @@ class PacketTraces:
                 self._show(TracedPacket(switch.name, trace.root.times_ps[0], trace, switch.program))
         if not self._left:
             self._stop()
+            if self._ends_run and self._lab is not None:
+                self._lab.loop.end_early()
 
     def _stop(self) -> None:
         for each in self._switches:

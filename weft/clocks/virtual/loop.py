@@ -43,6 +43,10 @@ class StalledError(RuntimeError):
     """A coroutine waits for something that no pending event or timer can cause."""
 
 
+class RunEndedEarlyError(BaseException):
+    """A run ended because an observer had seen enough. No handler of errors of the run may stop it."""
+
+
 class _EventSelector(selectors.SelectSelector):
     """Instead of waiting for files, serves the clock's events, until one of them has something for Python."""
 
@@ -50,10 +54,14 @@ class _EventSelector(selectors.SelectSelector):
         super().__init__()
         self._clock = clock
         self.is_woken = False
+        self.ends_early = False
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
         """Serve events for at most `timeout` seconds of their time; no file is ever ready."""
         raise_held()
+        if self.ends_early:
+            self.ends_early = False
+            raise RunEndedEarlyError
         try:
             return self._serve(timeout)
         finally:
@@ -127,6 +135,10 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         self._virtual.is_woken = True
         self._clock.request_stop()
 
+    def end_early(self) -> None:
+        """End what runs with RunEndedEarlyError, before time passes; to be called from a callback of the loop."""
+        self._virtual.ends_early = True
+
     @contextlib.contextmanager
     def as_of(self, happened_ps: int) -> Iterator[None]:
         """Count delays from when something happened in the fabric: Python learns of it later, between windows."""
@@ -176,7 +188,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             task = self.create_task(coroutine)
             try:
                 return self.run_until_complete(task)
-            except (KeyboardInterrupt, SystemExit) as interruption:
+            except (KeyboardInterrupt, SystemExit, RunEndedEarlyError) as interruption:
                 # It must neither resume when the loop runs again, nor end that later run instead of this one.
                 task.cancel()
                 self.stop()

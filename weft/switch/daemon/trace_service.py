@@ -120,10 +120,14 @@ def watched_packet(teller: Storyteller, trace: PacketTrace, *, with_registers: b
 
 @dataclass
 class Unseen:
-    """Packets that a trace did not show: `others` did not match its condition, `missed` arrived too fast to examine."""
+    """Packets that a trace did not show: `others` did not match its condition, `missed` arrived too fast to examine.
+
+    `not_examined` match perhaps, and were too many for all to be examined.
+    """
 
     others: int = 0
     missed: int = 0
+    not_examined: int = 0
 
 
 def watch(address: str, request: WatchRequest, unseen: Unseen) -> Iterator[WatchedPacket]:

@@ -11,8 +11,9 @@ from weft.switch.bmv2json import FieldRef
 from weft.switch.debug.condition_tokens import Literal
 from weft.switch.debug.replay import Moment
 from weft.switch.oracle.state import PacketState
+from weft.switch.trace.absorption import absorbs
 from weft.switch.trace.events import DigestSent, Dropped, Received, Sent, Step
-from weft.switch.trace.places import ActionRun, StateEntered, TableApplied
+from weft.switch.trace.places import ActionRun, PrimitiveRun, StateEntered, TableApplied
 from weft.switch.trace.values import key_text
 
 COMPARISONS: dict[str, Callable[[int, int], bool]] = {
@@ -112,6 +113,13 @@ Operand: TypeAlias = Number | FieldValue | InPort | OutPort
 
 
 # ---- atoms
+
+
+def metadata_of(atom: Atom, packet: PacketState) -> set[tuple[str, str]]:
+    """Return the metadata fields that a comparison reads, by instance and name."""
+    operands = (atom.left, atom.right) if isinstance(atom, BothThere | Compared) else ()
+    refs = (operand.ref for operand in operands if isinstance(operand, FieldValue))
+    return {(ref.header, ref.field) for ref in refs if packet.headers[ref.header].metadata}
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,3 +233,13 @@ class SentDigest:
     def holds(self, moment: Moment, _given: Given) -> bool:
         """See Atom."""
         return isinstance(moment.event, DigestSent)
+
+
+@dataclass(frozen=True, slots=True)
+class WasAbsorbed:
+    """The switch took the packet in, such as a contribution that it added up (switch/trace/absorption.py)."""
+
+    def holds(self, moment: Moment, _given: Given) -> bool:
+        """See Atom."""
+        event = moment.event
+        return isinstance(event, Step) and isinstance(event.place, PrimitiveRun) and absorbs(event.place.call)

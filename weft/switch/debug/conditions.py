@@ -6,7 +6,9 @@ moment. So `ipv4.ttl == 63` holds for packets that arrived with a TTL of 63, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import typing
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import NoReturn
 
 from weft.switch.bmv2json import Program
@@ -26,11 +28,14 @@ from weft.switch.debug.atoms import (
     SentDigest,
     StateWas,
     TableWas,
+    WasAbsorbed,
     WasDropped,
+    metadata_of,
 )
 from weft.switch.debug.condition_tokens import ConditionError, Literal, Token, tokens_of
 from weft.switch.debug.names import Names, UnknownNameError
 from weft.switch.debug.replay import Replay
+from weft.switch.trace.absorption import absorbing_calls
 from weft.switch.trace.events import PacketTrace
 
 DEEPEST = 64
@@ -41,42 +46,64 @@ class Condition:
     """A condition on packets of a program. Raises ConditionError with the wrong place and valid alternatives."""
 
     def __init__(self, text: str, program: Program) -> None:
-        parser = _Parser(tokens_of(text), Names(program))
-        self._tree = parser.condition()
-        self._atoms = parser.atoms
+        parser = _Parser(tokens_of(text), Names(program), may_absorb=any(absorbing_calls(program)))
+        self.tree = parser.condition()
+        self.atoms = tuple(parser.atoms)
         self._replay = Replay(program)
 
     def holds(self, trace: PacketTrace) -> bool:
         """Return whether a packet matches."""
-        seen = [False] * len(self._atoms)
-        given: set[tuple[str, str]] = set()
+        seen = [False] * len(self.atoms)
+        given: dict[str, set[tuple[str, str]]] = {}
         last = None
         for last in self._replay.moments(trace.root):
-            given |= last.assigned
-            for index, atom in enumerate(self._atoms):
-                seen[index] = seen[index] or atom.holds(last, given)
+            if last.copy not in given:
+                given[last.copy] = set(given.get(last.copy.rpartition(".")[0], ()))
+            given[last.copy] |= last.assigned
+            for index, atom in enumerate(self.atoms):
+                seen[index] = seen[index] or atom.holds(last, given[last.copy])
         if last is not None:
-            for index, atom in enumerate(self._atoms):
-                seen[index] = seen[index] or atom.holds(last, Everything())
-        return self._tree(seen)
+            given_anywhere = set().union(*given.values())
+            for index, atom in enumerate(self.atoms):
+                if not seen[index] and metadata_of(atom, last.packet) - given_anywhere:
+                    seen[index] = atom.holds(last, Everything())
+        return self.tree.holds(seen)
 
 
-_Tree = Callable[[list[bool]], bool]
-"""Combines the results of the atoms."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """An atom by its number, or a combination of parts: "not" of one, "and" and "or" of several."""
+
+    operator: typing.Literal["atom", "not", "and", "or"]
+    index: int = 0
+    parts: tuple[Part, ...] = ()
+
+    def holds(self, seen: Sequence[bool]) -> bool:
+        """Combine the results of the atoms."""
+        match self.operator:
+            case "atom":
+                return seen[self.index]
+            case "not":
+                return not self.parts[0].holds(seen)
+            case "and":
+                return all(part.holds(seen) for part in self.parts)
+            case "or":
+                return any(part.holds(seen) for part in self.parts)
 
 
 # By hand: six rules are no reason for a library, and errors point at the character.
 class _Parser:
     """Recursive descent by precedence: or, and, not, comparison, `&`."""
 
-    def __init__(self, tokens: list[Token], names: Names) -> None:
+    def __init__(self, tokens: list[Token], names: Names, *, may_absorb: bool) -> None:
         self._tokens = tokens
+        self._may_absorb = may_absorb
         self._names = names
         self._position = 0
         self._depth = 0
         self.atoms: list[Atom] = []
 
-    def condition(self) -> _Tree:
+    def condition(self) -> Part:
         """Parse the whole text."""
         tree = self._or()
         if self._next.kind != "end":
@@ -101,25 +128,24 @@ class _Parser:
     def _fail(self, problem: str, token: Token | None = None) -> NoReturn:
         raise ConditionError((token or self._next).column, problem)
 
-    def _or(self) -> _Tree:
+    def _or(self) -> Part:
         parts = [self._and()]
         while self._take_if("or", "||"):
             parts.append(self._and())
-        return parts[0] if len(parts) == 1 else lambda seen: any(part(seen) for part in parts)
+        return parts[0] if len(parts) == 1 else Part("or", parts=tuple(parts))
 
-    def _and(self) -> _Tree:
+    def _and(self) -> Part:
         parts = [self._not()]
         while self._take_if("and", "&&"):
             parts.append(self._not())
-        return parts[0] if len(parts) == 1 else lambda seen: all(part(seen) for part in parts)
+        return parts[0] if len(parts) == 1 else Part("and", parts=tuple(parts))
 
-    def _not(self) -> _Tree:
+    def _not(self) -> Part:
         if not self._take_if("not", "!"):
             return self._primary()
-        inner = self._deeper(self._not)
-        return lambda seen: not inner(seen)
+        return Part("not", parts=(self._deeper(self._not),))
 
-    def _deeper(self, parse: Callable[[], _Tree]) -> _Tree:
+    def _deeper(self, parse: Callable[[], Part]) -> Part:
         self._depth += 1
         if self._depth > DEEPEST:
             self._fail(f"more than {DEEPEST} parentheses and negations within each other")
@@ -127,7 +153,7 @@ class _Parser:
         self._depth -= 1
         return tree
 
-    def _primary(self) -> _Tree:
+    def _primary(self) -> Part:
         if self._next.text == "(" and not self._is_operand_in_parentheses():
             self._take()
             tree = self._deeper(self._or)
@@ -136,7 +162,9 @@ class _Parser:
         word = self._next.text if self._next.kind == "word" else ""
         if word in _WORDS:
             self._take()
-            return self._atom(_WORDS[word](self))
+            made = self._atom(_WORDS[word](self))
+            # A packet that the switch took in is marked to be dropped, but nothing is lost.
+            return self._but_not_absorbed(made) if word == "drop" and self._may_absorb else made
         return self._comparison()
 
     def _close(self) -> None:
@@ -147,10 +175,9 @@ class _Parser:
         ahead = self._tokens[self._position + 1 : self._position + 5]
         return [token.text for token in ahead[1::2]] == ["&", ")"]
 
-    def _atom(self, atom: Atom) -> _Tree:
+    def _atom(self, atom: Atom) -> Part:
         self.atoms.append(atom)
-        index = len(self.atoms) - 1
-        return lambda seen: seen[index]
+        return Part("atom", len(self.atoms) - 1)
 
     # ---- events
 
@@ -158,6 +185,12 @@ class _Parser:
         if self._next.kind == "word" and self._next.text not in ("and", "or"):
             return WasDropped(self._named(self._names.drop_reason, "a reason"))
         return WasDropped(None)
+
+    def _but_not_absorbed(self, dropped: Part) -> Part:
+        return Part("and", parts=(dropped, Part("not", parts=(self._atom(WasAbsorbed()),))))
+
+    def _absorbed(self) -> Atom:
+        return WasAbsorbed()
 
     def _digest(self) -> Atom:
         return SentDigest()
@@ -192,7 +225,7 @@ class _Parser:
 
     # ---- comparisons
 
-    def _comparison(self) -> _Tree:
+    def _comparison(self) -> Part:
         first = self._next
         if first.kind == "word" and (header := self._names.header(first.text.removesuffix(".isValid()"))):
             self._take()
@@ -209,7 +242,7 @@ class _Parser:
         if sign != "!=":
             return self._atom(Compared(sign, left, right))
         there, equal = self._atom(BothThere(left, right)), self._atom(Compared("==", left, right))
-        return lambda seen: there(seen) and not equal(seen)
+        return Part("and", parts=(there, Part("not", parts=(equal,))))
 
     def _check_widths(self, left: Operand, right: Operand, first: Token, second: Token) -> None:
         if isinstance(left, Number) and isinstance(right, Number):
@@ -254,6 +287,7 @@ class _Parser:
 
 _WORDS: dict[str, Callable[[_Parser], Atom]] = {
     "drop": _Parser._drop,
+    "absorbed": _Parser._absorbed,
     "digest": _Parser._digest,
     "table": _Parser._table,
     "action": _Parser._action,

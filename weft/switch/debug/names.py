@@ -110,6 +110,7 @@ class Names:
             *headers,
             *self._fields.get(_STANDARD, ()),
             "drop",
+            "absorbed",
             "table",
             "action",
             "state",

@@ -18,7 +18,7 @@ from weft.switch.trace.events import Copied, CopyTrace, EgressStarted, Enqueued,
 
 DROP_PORT = 511
 _RESUBMITTED, _RECIRCULATED, _INGRESS_CLONE = 6, 4, 1
-_MOVES_HEADERS = frozenset(
+MOVES_HEADERS = frozenset(
     {
         "assign_VL",
         "assign_header",
@@ -34,6 +34,7 @@ _MOVES_HEADERS = frozenset(
         "mark_to_drop",
     }
 )
+"""Primitives that change headers or metadata without reporting a value."""
 
 
 @dataclass(slots=True)
@@ -195,7 +196,7 @@ class _Follower:
             assign(place.result, values[-1], env, self._machine)
             if isinstance(place.result, FieldRef):
                 self._assigned.add((place.result.header, place.result.field))
-        elif place.call.name in _MOVES_HEADERS:
+        elif place.call.name in MOVES_HEADERS:
             run_primitive(place.call, env, self._machine)
             if place.call.name in ("drop", "mark_to_drop"):
                 ref = self._program.intrinsic("standard_metadata.egress_spec")

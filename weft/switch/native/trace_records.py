@@ -109,10 +109,11 @@ class RecordReader:
             values.append(int.from_bytes(data[:size], "big"))
             data = data[size:]
         if isinstance(place, TableApplied):
-            return events.Step(place, tuple(values), b"", self._match(place.table, data))
+            return events.Step(place, tuple(values), b"", self.match(place.table, data))
         return events.Step(place, tuple(values), data)
 
-    def _match(self, table: str, data: bytes) -> tuple[TableKey, int] | None:
+    def match(self, table: str, data: bytes) -> tuple[TableKey, int] | None:
+        """Return the entry that a lookup found, with its priority, from the bytes behind the key; None for a miss."""
         if not data or data[0] == 0:
             return None
         native = self._tables[table]

@@ -8,6 +8,9 @@ from typing import TypeAlias
 from weft.switch.backend import TableKey
 from weft.switch.trace.places import Place
 
+CLONES = (1, 2)
+"""Instance types of clones, from ingress and from egress."""
+
 
 @dataclass(frozen=True, slots=True)
 class Received:
@@ -113,6 +116,7 @@ class CopyTrace:
     # Read for every packet that waits in a queue: searching all events each time would take most of a run.
     _copies: list[CopyTrace] = field(default_factory=list, init=False, repr=False, compare=False)
     _is_gone: bool = field(default=False, init=False, repr=False, compare=False)
+    _goes_on_as_copy: bool = field(default=False, init=False, repr=False, compare=False)
 
     def add(self, event: Event, time_ps: int = 0) -> None:
         """Append an event."""
@@ -120,13 +124,15 @@ class CopyTrace:
         self.times_ps.append(time_ps)
         if isinstance(event, Copied):
             self._copies.append(event.copy)
+            # Of a clone, the original goes on, too.
+            self._goes_on_as_copy |= event.instance_type not in CLONES
         elif isinstance(event, Sent | Dropped):
             self._is_gone = True
 
     @property
     def ended(self) -> bool:
         """Whether this copy and all its copies have left or were dropped."""
-        return (self._is_gone or bool(self._copies)) and all(copy.ended for copy in self._copies)
+        return (self._is_gone or self._goes_on_as_copy) and all(copy.ended for copy in self._copies)
 
 
 @dataclass(slots=True)

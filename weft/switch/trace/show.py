@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +11,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from weft.switch.trace.events import Copied, CopyTrace, PacketTrace, Received, Sent, Step
+from weft.switch.trace.folding import folds
 from weft.switch.trace.story import Line, Storyteller
 
 WIDE = 10_000
@@ -31,9 +32,18 @@ def print_tree(story: Line, *, ended: bool) -> None:
 
 
 def _grow(into: Tree, line: Line) -> Tree:
-    for child in line.children:
+    for child in folded(line.children):
         _grow(into.add(_label(child)), child)
     return into
+
+
+def folded(lines: Sequence[Line]) -> list[Line]:
+    """Return lines with the steps that a program repeats for each lane as one."""
+    shown, done = [], 0
+    for fold in folds([line.text for line in lines], ["" if line.children else line.source for line in lines]):
+        shown += [*lines[done : fold.first], Line(f"{fold.text}   (--json shows each)", detail=True)]
+        done = fold.end
+    return [*shown, *lines[done:]]
 
 
 def _label(line: Line) -> Text:

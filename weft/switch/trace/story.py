@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 
 from weft.switch.bmv2json import Conditional, HeaderRef, HeaderType, Program, StackRef, Table
 from weft.switch.trace import events
+from weft.switch.trace.absorption import ABSORBED, absorbs
+from weft.switch.trace.folding import shortened
 from weft.switch.trace.places import (
     ActionChosen,
     ActionRun,
@@ -46,16 +48,17 @@ DROP_REASONS = {
 
 @dataclass(slots=True)
 class Line:
-    """A line and its children. `detail` lines are omitted from short logs."""
+    """A line and its children. `detail` lines are omitted from short logs; `source` is the place of a statement."""
 
     text: str
     style: str = ""
     detail: bool = False
     children: list[Line] = field(default_factory=list)
+    source: str = ""
 
-    def add(self, text: str, style: str = "", *, detail: bool = False) -> Line:
+    def add(self, text: str, style: str = "", *, detail: bool = False, source: str = "") -> Line:
         """Append a child; returns it."""
-        child = Line(text, style, detail)
+        child = Line(text, style, detail, source=source)
         self.children.append(child)
         return child
 
@@ -130,7 +133,8 @@ class Storyteller:
             name = f"{target.stack}[{step.values[0]}].{target.member}"
             union = self.program.header_union_stacks[target.stack].type
             header_type = union.members[union.member_index(target.member)][1]
-        fields = ", ".join(f"{key} = {value}" for key, value in header_fields(header_type, step.data).items())
+        found = [f"{key} = {value}" for key, value in header_fields(header_type, step.data).items()]
+        fields = ", ".join(shortened(found))
         return f"extract {name}: {fields or 'no fields'}"
 
     def select(self, step: events.Step) -> str:
@@ -223,6 +227,7 @@ class _CopyStory:
         self._holder = root  # what primitives belong to: action, parser state, deparser
         self._table: Line | None = None  # whose action comes next
         self._last_drop = ""
+        self._is_absorbed = False
         self._waiting_since_ps: int | None = None
 
     def add_events(self, trace: events.CopyTrace) -> None:
@@ -261,6 +266,8 @@ class _CopyStory:
                     self._section.text += f" (waited {waited_ns:,.0f} ns)"
             case events.Sent(port, data):
                 self._root.add(f"out by port {port}, {len(data)} bytes", "bold green")
+            case events.Dropped("program_ingress") if self._is_absorbed:
+                self._root.add(f"{ABSORBED}; {self._last_drop}", "bold green")
             case events.Dropped(reason):
                 why = DROP_REASONS.get(reason, reason.replace("_", " "))
                 at = f"; set by {self._last_drop}" if self._last_drop and reason.startswith("program") else ""
@@ -295,9 +302,10 @@ class _CopyStory:
                 self._holder = holder if self._is_statement(place) else holder.add(text)
                 self._table = None
             case PrimitiveRun():
-                self._holder.add(text, detail=True)
+                self._holder.add(text, detail=True, source=short_source(place))
                 if drops_packet(place):
                     self._last_drop = short_source(place) or text
+                    self._is_absorbed = absorbs(place.call)
             case ChecksumUpdated():
                 self._section.add(text, detail=True)
             case HeaderEmitted(header):
