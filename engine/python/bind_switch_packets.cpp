@@ -215,13 +215,13 @@ code in use is not the program's own.)doc")
           py::arg("from_ps") = 0, py::arg("until_ps") = std::numeric_limits<TimePs>::max(),
           py::arg("only") = std::vector<uint64_t>(), R"doc(Trace the next packets of a port, in a time.
 
-ended() is called as one, or a copy, ends. `only`, unless empty: of these packets, only the ones with these numbers,
-counted from 1, in ascending order.)doc")
+ended() is called as one, or a copy, ends. `only`, unless empty: of these packets, only the ones with these
+numbers, counted from 1, in ascending order.)doc")
       .def(
           "search_packets",
-          [](Switch& self, const py::list& tests, std::vector<int32_t> rule, uint64_t holds_for_zero,
-             uint64_t undecidable, uint64_t most_found, uint64_t most_perhaps, AskPython ask,
-             Callback changed, std::optional<uint32_t> port, TimePs from_ps, TimePs until_ps) {
+          [](Switch& self, const Typed<"list[dict[str, object]]", py::list>& tests, std::vector<int32_t> rule,
+             uint64_t holds_for_zero, uint64_t undecidable, uint64_t most_found, uint64_t most_perhaps,
+             AskPython ask, Callback changed, std::optional<uint32_t> port, TimePs from_ps, TimePs until_ps) {
             PacketSearch::Request request{
                 tests_of(tests), std::move(rule), holds_for_zero,         undecidable,
                 most_found,      most_perhaps,    asking(std::move(ask)), {}};

@@ -1274,7 +1274,7 @@ class Switch(Node):
     ) -> None: ...
     def search_packets(
         self,
-        tests: list,
+        tests: list[dict[str, object]],
         rule: collections.abc.Sequence[int],
         holds_for_zero: int,
         undecidable: int,
@@ -1319,8 +1319,8 @@ class Switch(Node):
     ) -> None:
         """Trace the next packets of a port, in a time.
 
-        ended() is called as one, or a copy, ends. `only`, unless empty: of these packets, only the ones with these numbers,
-        counted from 1, in ascending order.
+        ended() is called as one, or a copy, ends. `only`, unless empty: of these packets, only the ones with these
+        numbers, counted from 1, in ascending order.
         """
     def stop_trace(self) -> None: ...
     def table_delete(self, table: int, value: bytes, mask: bytes, low: bytes, high: bytes, priority: int) -> bool: ...
