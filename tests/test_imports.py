@@ -50,6 +50,7 @@ LAYERS = [
     "pytest_plugin",
     "exercises",
     "doctor",
+    "shims",
     "commands",
     "torch",
 ]

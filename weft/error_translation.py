@@ -5,8 +5,15 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from weft.controller.errors import ControllerError, JobError, PipelineError, RequestRefusedError, SettingError
-from weft.errors import BadInputError, CheckFailedError, WeftError
+from weft.controller.errors import (
+    ControllerError,
+    JobError,
+    PipelineError,
+    RequestRefusedError,
+    SettingError,
+    SwitchUnavailableError,
+)
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, WeftError
 from weft.system.signals import SignalExit, interruptions_first
 from weft.topologies import TopologyError
 from weft.traffic.extensions import ExtensionError, is_user_error, user_report
@@ -43,3 +50,16 @@ def raised_as_weft_errors() -> Iterator[None]:
         if not is_user_error(error) or isinstance(error, WeftError | SignalExit | KeyboardInterrupt):
             raise
         raise BadInputError(user_report(error, "a class of yours")) from error
+
+
+@contextlib.contextmanager
+def controller_errors_of_commands() -> Iterator[None]:
+    """Raise a controller's errors as those of commands on a running switch, with their exit codes."""
+    try:
+        yield
+    except SettingError as error:
+        raise BadInputError(error) from None
+    except SwitchUnavailableError as error:
+        raise EnvironmentLacksError(error) from None
+    except ControllerError as error:
+        raise WeftError(error) from None

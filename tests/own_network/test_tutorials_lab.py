@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
@@ -20,11 +21,9 @@ from weft.paths import SHELL_PYTHON
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network
 from weft.scenario.parsing import Change
+from weft.shims.writing import MODULES, PROGRAMS, write_shims
 
 pytestmark = [pytest.mark.mininet, NEEDS_CLONE]
-NEEDS_SHELL_PYTHON = pytest.mark.skipif(
-    not SHELL_PYTHON.exists(), reason="p4runtime-shell, whose packages controllers need, is not installed"
-)
 SOLUTION_AND_STARTER = pytest.mark.parametrize("solved", [True, False], ids=["solution", "starter"])
 _PATIENCE_S = 20.0
 
@@ -218,15 +217,20 @@ def test_multicast(tmp_path: Path) -> None:
 
 
 @contextmanager
-def controlled(exercise: Exercise, solved: bool = True) -> Iterator[Path]:
-    """Run the exercise's controller beside the lab; yield the file with what it prints."""
+def controlled(exercise: Exercise, solved: bool = True, python: Path | None = None) -> Iterator[Path]:
+    """Run the exercise's controller beside the lab, by `weft shims`' Python or another; yield its output's file."""
     output = exercise.folder / "controller.out"
-    library = CLONE.parent / "utils"
+    tools = exercise.folder / "tools"
+    write_shims(tools)
     script = f"{'solution/' if solved else ''}mycontroller.py"
-    launcher = Path(__file__).parent / "run_controller.py"
-    command = [SHELL_PYTHON, "-u", launcher, script, library]
     with output.open("w") as file:
-        process = subprocess.Popen(command, cwd=exercise.folder, stdout=file, stderr=subprocess.STDOUT)
+        process = subprocess.Popen(
+            [python or tools / PROGRAMS / "python3", "-u", script],
+            cwd=exercise.folder,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(tools / MODULES), str(CLONE.parent / "utils")])},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )
     try:
         yield output
     finally:
@@ -234,7 +238,6 @@ def controlled(exercise: Exercise, solved: bool = True) -> Iterator[Path]:
         process.wait()
 
 
-@NEEDS_SHELL_PYTHON
 @SOLUTION_AND_STARTER
 def test_p4runtime(tmp_path: Path, solved: bool) -> None:
     with lab_of("p4runtime", tmp_path) as exercise:
@@ -261,9 +264,9 @@ def _counts(said: Path, place: str) -> bool:
     return re.search(rf"{place}: [1-9]", said.read_text()) is not None
 
 
-@NEEDS_SHELL_PYTHON
+@pytest.mark.skipif(not SHELL_PYTHON.exists(), reason="p4runtime-shell, which the controller imports, is not installed")
 def test_flowcache(tmp_path: Path) -> None:
-    with lab_of("flowcache", tmp_path) as exercise, controlled(exercise) as said:
+    with lab_of("flowcache", tmp_path) as exercise, controlled(exercise, python=SHELL_PYTHON) as said:
         eventually(lambda: pings(exercise, "h1", "10.0.2.2"))
         eventually(lambda: re.search(r"egressPktInCounter 2: [1-9]", said.read_text()) is not None)
         eventually(lambda: "Deleted flow_cache entry on s1" in said.read_text())

@@ -24,7 +24,7 @@ _PROGRAM = re.compile(
     r"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:[\w./-]*/)?"
     r"(?:weft(?:-switch)?|python3?|pip|pytest|make|cmake|ninja|cd|cp|mv|mkdir|cat|grep|sed|git|tcpdump|tshark|curl|"
     r"wget|prometheus|promtool|podman|docker|vagrant|ssh|scp|mpirun|srun|torchrun|jupyter|ip|tc|apt|apt-get|bash|sh|"
-    r"p4c[\w-]*|simple_switch\w*|mn|ping|iperf3|for|export|source|\w+\.sh)(?=\s|$)"
+    r"p4c[\w-]*|simple_switch\w*|mn|ping|iperf3|for|eval|export|source|\w+\.sh)(?=\s|$)"
 )
 """A block without a language lists commands if it begins with one of these programs."""
 _REMARK = re.compile(r"\s{2,}\S|\s+# ")

@@ -100,7 +100,6 @@ BLOCKS = {
     "weft stf router.p4 router.stf": Block(
         {"DIR": "cases"}, "mkdir cases && cp examples/debugging/router.* . && cp router.* cases"
     ),
-    "cd tutorials/exercises/basic": Block({"solution/basic.p4": "examples/debugging/router.p4"}, "mkdir build"),
     "weft trace p0l0 --port 3": Block(
         {
             "basic.p4": "examples/debugging/router.p4",
@@ -131,6 +130,7 @@ _TUTORIALS = "p4lang's tutorials are not part of Weft (WEFT_TUTORIALS names a cl
 _RUNNING_SWITCH = "tests/dropin/test_running_switch.py"
 _LIVE_LAB = "tests/live/test_live_lab.py::test_congestion_a_failure_and_entries_are_seen_in_the_browser"
 _VM = "tests/packaging/test_vm.py"
+_MAKE_RUN = "tests/shims/test_make_run.py::test_the_tutorials_basic_exercise_runs"
 _CONFORMANCE = "tests/stf/test_conformance.py::test_v1model_cases_pass_or_are_refused_for_a_reason"
 
 ELSEWHERE = {
@@ -139,6 +139,8 @@ ELSEWHERE = {
     ),
     "curl -s http://127.0.0.1:9464/metrics": "tests/metrics/test_metrics_of_a_lab.py::test_a_run_is_scraped",
     "jupyter lab": f"{_VM}::test_jupyter_asks_for_a_token_that_only_its_user_reads",
+    'eval "$(weft shims tools)"': "tests/shims/test_writing.py::test_the_line_puts_them_first_on_the_path",
+    "make run": _MAKE_RUN,
     "mininet> h0 mpirun": "tests/end_to_end/test_mpi.py::test_mpi_reduces_between_hosts",
     "mininet> py": _LIVE_LAB,
     "mpirun -n 2 weft run": "tests/weft/test_mpi.py::test_processes_of_mpirun_write_what_one_writes",
@@ -189,14 +191,12 @@ ELSEWHERE = {
 """Commands that another test runs, as they are or at another size."""
 
 NO_TEST = {
-    "PATH=$PATH python3 ../../utils/run_exercise.py": _TUTORIALS,
     "apt install": "it installs packages of the machine",
     "cd tutorials/exercises/basic": _TUTORIALS,
     "cd vagrant": "it needs a hypervisor",
     "git clone": "it needs the Internet",
     "make demo": "it installs packages of the machine",
     "make test": "it installs packages of the machine and runs the tests",
-    "mkdir -p build pcaps logs": _TUTORIALS,
     "mpirun --hostfile machines": "it needs two machines",
     "pip install": "it needs the Internet",
     "podman": "it builds and runs a container from the Internet's images",

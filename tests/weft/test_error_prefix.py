@@ -53,6 +53,7 @@ FAILING = {
         ("stf only-one.p4", 2),
         ("switch router.p4", 2),
         ("switch --no-p4 -i 1@a -i 1@b", 3),
+        ("shims a:b", 3),
     ],
     "Learn": [
         ("labs copy no-such-lab", 3),

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import sys
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +14,6 @@ import click
 from weft.cli import EXISTING_FILE
 from weft.command_errors import say_error
 from weft.commands.running_switch import find_running_switch
-from weft.errors import BadInputError, EnvironmentLacksError, WeftError
 
 if TYPE_CHECKING:
     from weft.controller.switch_cli import CommandSession
@@ -35,38 +33,18 @@ def switch_cli(switch: str, command: tuple[str, ...], file: Path | None, device_
     disturbs no controller; with the first command that writes, this takes the switch over until it ends.
     """
     address, device_id, _ = find_running_switch(switch, device_id)
-    with _translated():
+    from weft.error_translation import controller_errors_of_commands
+
+    with controller_errors_of_commands():
         return asyncio.run(_run(switch, address, device_id, " ".join(command), file))
-
-
-@contextlib.contextmanager
-def _translated() -> Iterator[None]:
-    from weft.controller.errors import ControllerError, SettingError, SwitchUnavailableError
-
-    try:
-        yield
-    except SettingError as error:
-        raise BadInputError(error) from None
-    except SwitchUnavailableError as error:
-        raise EnvironmentLacksError(error) from None
-    except ControllerError as error:
-        raise WeftError(error) from None
 
 
 async def _run(switch: str, address: str, device_id: int, command: str, file: Path | None) -> int:
     from weft.controller.grpc_targets import GrpcTarget
-    from weft.controller.lab import Lab
-    from weft.controller.readers import for_each_switch
-    from weft.controller.session import SwitchSession
-    from weft.controller.switch_cli import CommandSession
-    from weft.controller.switch_cli.management import over_grpc
+    from weft.controller.switch_cli.opening import opened
 
-    async def commands(session: SwitchSession) -> int:
-        async def take_over() -> None:
-            await session.negotiate_version()
-            await session.become_primary(preempt=True)
-
-        running = CommandSession(session, _ports_of(switch), take_over, over_grpc(address, switch, device_id))
+    # P4Info is asked of the switch itself, whose program may not be the lab's first.
+    async with opened(switch, GrpcTarget(address, device_id), _ports_of(switch)) as running:
         if command:
             _say(await running.run(command))
         elif file is not None:
@@ -75,10 +53,6 @@ async def _run(switch: str, address: str, device_id: int, command: str, file: Pa
         else:
             return await _read_lines(running)
         return 0
-
-    # P4Info is asked of the switch itself, whose program may not be the lab's first.
-    (status,) = await for_each_switch(Lab({switch: GrpcTarget(address, device_id)}), [switch], commands)
-    return status
 
 
 async def _read_lines(running: CommandSession) -> int:

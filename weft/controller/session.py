@@ -53,6 +53,8 @@ class SwitchSession:
         pipeline: its P4Info encodes entities.
         timeout_s: timeout of each call; loading a program may take longer (`push_pipeline`).
         on_packet: called with every packet-in.
+        role: role for which the session bids; roles elect their primaries separately (P4Runtime, section 5.2). A named
+            role has full access, next to the primary of the role without a name.
 
     Attributes:
         written: set it to a list to record all updates that the switch accepted.
@@ -69,6 +71,7 @@ class SwitchSession:
         timeout_s: float = 60.0,
         on_packet: Callable[[P4PacketIn], None] | None = None,
         on_event: Callable[[StreamEvent], None] | None = None,
+        role: str = "",
     ) -> None:
         self.name = name
         self.device_id = device_id
@@ -78,6 +81,7 @@ class SwitchSession:
         self.pipeline = pipeline
         self._encoder = pipeline.encoder()
         self._timeout_s = timeout_s
+        self._role = role
         self._on_packet = on_packet
         self._on_event = on_event
         self._stream: Any = None
@@ -165,6 +169,7 @@ class SwitchSession:
         head = p4r.SetForwardingPipelineConfigRequest(
             device_id=self.device_id,
             election_id=U128.encode(self._election_id),
+            role=self._role,
             action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
         )
         # All switches get a program of a megabyte at the same time, so requests share its bytes.
@@ -221,7 +226,9 @@ class SwitchSession:
         for start in range(0, len(updates), BATCH_UPDATES):
             await self._wait_until_primary()
             batch = updates[start : start + BATCH_UPDATES]
-            head = p4r.WriteRequest(device_id=self.device_id, election_id=U128.encode(self._election_id))
+            head = p4r.WriteRequest(
+                device_id=self.device_id, role=self._role, election_id=U128.encode(self._election_id)
+            )
             # Concatenated from bytes: protobuf fields may come in any order, and most switches' updates are encoded
             # already.
             request = b"".join((head.SerializeToString(), *(update.field for update in batch)))
@@ -334,6 +341,8 @@ class SwitchSession:
 
     async def _send_bid(self) -> None:
         bid = p4r.MasterArbitrationUpdate(device_id=self.device_id, election_id=U128.encode(self._election_id))
+        if self._role:
+            bid.role.name = self._role
         await self._stream.write(p4r.StreamMessageRequest(arbitration=bid))
 
     async def _receive(self, stream: Any) -> None:

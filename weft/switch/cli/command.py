@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -232,6 +233,34 @@ def _refusal(error: OSError) -> str:
     place = f"{error.filename}: " if error.filename else ""
     needed = " (run it as root, or with sudo)" if isinstance(error, PermissionError) else ""
     return f"{place}{error.strerror}{needed}"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a command line says of a switch: its program, whether with P4Info, and where it is to be reached."""
+
+    program: Path | None
+    has_p4info: bool
+    address: str
+    device_id: int
+    thrift_port: int | None
+
+
+def given(arguments: list[str]) -> Given:
+    """Return what a command line says, without running the switch. Raises click.UsageError."""
+    with switch.make_context("simple_switch_grpc", list(arguments)) as context:
+        program, rest = _split(context.params["arguments"])
+        target = _target_options(rest, {name: context.params[name] for name in _TARGET_NAMES})
+        port = context.params["thrift_port"]
+        if port is not None and not (str(port).isascii() and str(port).isdecimal()):
+            raise click.UsageError(f"--thrift-port {port}: not a number", context)
+        return Given(
+            None if context.params["no_p4"] else program,
+            context.params["p4info"] is not None,
+            target["grpc_server_addr"],
+            context.params["device_id"],
+            None if port is None else int(port),
+        )
 
 
 _TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]

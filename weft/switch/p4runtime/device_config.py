@@ -41,7 +41,7 @@ def document_of(device_config: bytes) -> bytes:
     return device_config
 
 
-def _message() -> type[Message]:
+def _descriptor() -> descriptor_pb2.FileDescriptorProto:
     file = descriptor_pb2.FileDescriptorProto(name="p4config.proto", package="p4.tmp", syntax="proto3")
     message = file.message_type.add(name="P4DeviceConfig")
     extras = message.nested_type.add(name="Extras")
@@ -65,7 +65,9 @@ def _message() -> type[Message]:
         type_name=".p4.tmp.P4DeviceConfig.Extras",
     )
     message.field.add(name="device_data", number=3, type=_Field.TYPE_BYTES, label=_Field.LABEL_OPTIONAL)
-    return message_type(file, "p4.tmp.P4DeviceConfig")
+    return file
 
 
-_P4DeviceConfig = _message()
+DESCRIPTOR = _descriptor()
+"""The file that declares P4DeviceConfig."""
+_P4DeviceConfig: type[Message] = message_type(DESCRIPTOR, "p4.tmp.P4DeviceConfig")

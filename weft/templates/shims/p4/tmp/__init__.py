@@ -1,0 +1,1 @@
+"""The package of PI's p4config.proto. Written by `weft shims`."""
