@@ -50,6 +50,7 @@ LAYERS = [
     "pytest_plugin",
     "exercises",
     "doctor",
+    "p4utils",
     "shims",
     "commands",
     "torch",

@@ -130,6 +130,7 @@ _TUTORIALS = "p4lang's tutorials are not part of Weft (WEFT_TUTORIALS names a cl
 _RUNNING_SWITCH = "tests/dropin/test_running_switch.py"
 _LIVE_LAB = "tests/live/test_live_lab.py::test_congestion_a_failure_and_entries_are_seen_in_the_browser"
 _VM = "tests/packaging/test_vm.py"
+_NETWORK = "tests/p4utils/test_network_api.py::test_an_unmodified_network_and_its_controller_run"
 _MAKE_RUN = "tests/shims/test_make_run.py::test_the_tutorials_basic_exercise_runs"
 _CONFORMANCE = "tests/stf/test_conformance.py::test_v1model_cases_pass_or_are_refused_for_a_reason"
 
@@ -141,6 +142,8 @@ ELSEWHERE = {
     "jupyter lab": f"{_VM}::test_jupyter_asks_for_a_token_that_only_its_user_reads",
     'eval "$(weft shims tools)"': "tests/shims/test_writing.py::test_the_line_puts_them_first_on_the_path",
     "make run": _MAKE_RUN,
+    "tools/bin/python3 network.py": _NETWORK,
+    "weft run weft-network.json": "tests/p4utils/test_network_api.py::test_the_network_runs_in_virtual_time",
     "mininet> h0 mpirun": "tests/end_to_end/test_mpi.py::test_mpi_reduces_between_hosts",
     "mininet> py": _LIVE_LAB,
     "mpirun -n 2 weft run": "tests/weft/test_mpi.py::test_processes_of_mpirun_write_what_one_writes",

@@ -179,6 +179,30 @@ class SwitchSession:
                 self._stub.SetForwardingPipelineConfig(request, timeout=_LOADING_PATIENCE * self._timeout_s)
             )
 
+    async def reload_program(self) -> None:
+        """Load the switch's own program again; the switch discards all entries and registers.
+
+        Raises:
+            RequestRefusedError: no program is loaded. SwitchUnavailableError: the switch does not answer.
+
+        """
+        config = await self._read_config(p4r.GetForwardingPipelineConfigRequest.ALL)
+        if config is None:
+            raise RequestRefusedError("no program is loaded", place=self.name)
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self.device_id,
+            election_id=U128.encode(self._election_id),
+            role=self._role,
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=config,
+        )
+        with translated(grpc.aio.AioRpcError, explain, self.name, "SetForwardingPipelineConfig"):
+            await self._while_it_answers(
+                self._stub.SetForwardingPipelineConfig(
+                    request.SerializeToString(), timeout=_LOADING_PATIENCE * self._timeout_s
+                )
+            )
+
     async def _while_it_answers(self, call: Awaitable[Any]) -> None:
         """Wait for a call to end as long as the switch answers other calls meanwhile. Raises AioRpcError."""
         ending = asyncio.ensure_future(call)

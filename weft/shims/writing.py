@@ -27,6 +27,7 @@ _LAUNCHERS = {
     "simple_switch_grpc": "-m weft.shims.simple_switch",
     "simple_switch_CLI": "-m weft.shims.simple_switch_cli",
     "python3": "",
+    "python": "",
 }
 """What Python is started with, by the launcher's name."""
 _DEVICE_CONFIG = "p4/tmp/p4config_pb2.py"
@@ -88,12 +89,21 @@ def _files(folder: Traversable, place: str) -> Iterator[tuple[str, str]]:
 def _launcher(modules: Path, arguments: str) -> str:
     """Return a launcher: `exec` keeps the process id, which Mininet's scripts record."""
     paths = [str(modules), *([] if is_installed() else [str(ROOT)])]
-    path = shlex.quote(os.pathsep.join(paths))
     command = " ".join(filter(None, (shlex.quote(sys.executable), arguments)))
     return (
         f"#!/bin/sh\n# {MARK}.\n"
-        f'PYTHONPATH={path}"${{PYTHONPATH:+:$PYTHONPATH}}"\nexport PYTHONPATH\n'
+        # Programs that are started from here find the launchers, too, though sudo may have set another PATH.
+        f"{_put_first('PATH', str(modules.parent / PROGRAMS))}{_put_first('PYTHONPATH', os.pathsep.join(paths))}"
         f'exec {command} "$@"\n'
+    )
+
+
+def _put_first(variable: str, paths: str) -> str:
+    """Return the lines that put paths first into a variable, once however many launchers start each other."""
+    return (
+        f"first={shlex.quote(paths)}\n"
+        f'case ":${variable}:" in *":$first:"*) ;; *) {variable}="$first${{{variable}:+:${variable}}}" ;; esac\n'
+        f"export {variable}\n"
     )
 
 

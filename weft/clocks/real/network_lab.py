@@ -34,8 +34,10 @@ from weft.controller.grpc_targets import GrpcTarget
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import DaemonConfig
+from weft.system.thrift_ports import Served, announced
 from weft.topologies import Endpoint, FabricSpec, LinkEnds
 from weft.topologies.networks import Network, NetworkHost, p4_utils, p4_utils_graph
+from weft.topologies.networks.model import SwitchSetup
 
 LOWEST_ELECTION_ID = 1
 """Election id of the tutorials' controllers, so that they become primary when the lab's has left."""
@@ -112,7 +114,10 @@ class NetworkLab(MininetLab):
         folder, places = self.source.folder, self._places
         ids = {switch.name: switch.device_id for switch in self.fabric.switches}
         return [
-            *(f"{name}: P4Runtime at {address}, device id {ids[name]}" for name, address in self.addresses.items()),
+            *(
+                f"{name}: P4Runtime at {address}, device id {ids[name]}{_named_by(self.source.setups[name])}"
+                for name, address in self.addresses.items()
+            ),
             *(
                 f"{switch.name}: port {port.number} leads to a controller at {port.peer_interface}"
                 for switch in self.fabric.switches
@@ -146,6 +151,7 @@ class NetworkLab(MininetLab):
         super()._run_commands()
         # Before the user's controllers begin: two primaries would write over each other.
         self.controller.close()
+        self._announce()
         compiled = self._write_programs()
         if self.source.format == p4_utils.FORMAT:
             self._write_graph(compiled)
@@ -153,6 +159,16 @@ class NetworkLab(MininetLab):
         self._start_captures()
         self._run_host_commands()
         self._begin_scripts()
+
+    def _announce(self) -> None:
+        """Let simple_switch_CLI and p4-utils' controllers find the switches by their Thrift ports."""
+        ids = {switch.name: switch.device_id for switch in self.fabric.switches}
+        served = {
+            setup.thrift_port: Served(self.addresses[name], ids[name])
+            for name, setup in self.source.setups.items()
+            if setup.thrift_port is not None
+        }
+        self._exit.enter_context(announced(served))
 
     def _write_programs(self) -> dict[Path, tuple[Path, Path]]:
         """Write each program and its P4Info where controllers read them, and return both by source.
@@ -180,7 +196,7 @@ class NetworkLab(MininetLab):
 
     def _write_graph(self, compiled: Mapping[Path, tuple[Path, Path]]) -> None:
         """Write topology.json, which p4-utils' controllers load; a file of that name that is another one stays."""
-        path = self.source.folder / p4_utils_graph.FILE_NAME
+        path = self.source.graph_file or self.source.folder / p4_utils_graph.FILE_NAME
         of_switch = {name: compiled[program.source] for name, program in self.programs.of_switch.items()}
         if path.exists() and not p4_utils_graph.is_graph_file(path):
             self._progress(f"{path} is not p4-utils' graph of a network, and stays: controllers find no graph")
@@ -281,6 +297,10 @@ class NetworkLab(MininetLab):
             folder.mkdir()
             hand_over([folder])
         return folder
+
+
+def _named_by(setup: SwitchSetup) -> str:
+    return "" if setup.thrift_port is None else f", Thrift port {setup.thrift_port}"
 
 
 def _has_scapy(python: str | None) -> bool:

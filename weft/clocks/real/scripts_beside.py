@@ -15,7 +15,10 @@ from typing import IO, Self
 from weft.clocks.real.access import hand_over
 from weft.clocks.real.lab_files import end_of, open_new
 
-NO_THRIFT = "nothing serves Thrift here: its calls are commands of `weft switch-cli SWITCH`, over P4Runtime"
+NO_THRIFT = (
+    "nothing listens on Thrift ports: controllers find the switches with the python3 of `weft shims`, and "
+    "simple_switch_CLI's commands run with `weft switch-cli SWITCH`"
+)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,16 @@ SIMPLE_SWITCH_ROLE = "simple_switch_CLI"
 
 @contextlib.asynccontextmanager
 async def opened(
-    name: str, target: GrpcTarget, ports: Sequence[str] = (), role: str = ""
+    name: str,
+    target: GrpcTarget,
+    ports: Sequence[str] = (),
+    role: str = "",
+    kind: type[SwitchSession] = SwitchSession,
 ) -> AsyncIterator[CommandSession]:
     """Open a session; with the first command that writes, it becomes primary for `role`, in place of another client.
 
-    P4Info is the switch's. `name` is for messages, `ports` are the switch's ports in words.
+    P4Info is the switch's. `name` is for messages, `ports` are the switch's ports in words, `kind` is the class of the
+    session's P4Runtime client.
 
     Raises:
         RequestRefusedError: the switch runs no program. SwitchUnavailableError: it does not answer.
@@ -37,7 +42,7 @@ async def opened(
         config = await SwitchSession(name, target.device_id, stub, Pipeline(p4i.P4Info()), TIMEOUT_S).read_pipeline()
         if config is None:
             raise RequestRefusedError("no program is loaded", place=name)
-        session = SwitchSession(name, target.device_id, stub, Pipeline(config.p4info), TIMEOUT_S, role=role)
+        session = kind(name, target.device_id, stub, Pipeline(config.p4info), TIMEOUT_S, role=role)
 
         async def take_over() -> None:
             await session.negotiate_version()

@@ -112,11 +112,25 @@ class CommandSession:
                 said.append(output)
         return said
 
-    async def write(self, kind: p4r.Update.Type.ValueType, **entity: Any) -> None:
-        """Send one update; `entity` is a field of `p4.v1.Entity` with its message."""
+    async def take_over(self) -> None:
+        """Do what comes before the first write, unless it is done."""
         if self._before_writing is not None:
             await self._before_writing()
             self._before_writing = None
+
+    def forget(self) -> None:
+        """Forget handles, nodes and lags, because the switch has lost its entries and groups."""
+        self.handles.clear()
+        self.nodes.clear()
+        self.node_lags.clear()
+        self.associated.clear()
+        self.lags.clear()
+        self.mirrored.clear()
+        self.rates.clear()
+
+    async def write(self, kind: p4r.Update.Type.ValueType, **entity: Any) -> None:
+        """Send one update; `entity` is a field of `p4.v1.Entity` with its message."""
+        await self.take_over()
         data = p4r.Entity(**entity).SerializeToString()
         await self.switch.write([EncodedUpdate(kind, EncodedEntity(("", b""), data, 0, False))])
 

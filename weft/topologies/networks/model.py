@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 DEFAULT_RATE_BPS = 10**9
 """Rate of a link if its file gives no bandwidth."""
@@ -27,6 +28,7 @@ class NetworkHost:
         gateway: gateway of its default route; None if the file gives one only in commands, or none.
         neighbours: static ARP entries, pairs of IPv4 address and MAC.
         commands: commands to run in the host, as in the file.
+        others: fields that controllers alone read.
 
     """
 
@@ -37,6 +39,7 @@ class NetworkHost:
     gateway: str | None = None
     neighbours: tuple[tuple[str, str], ...] = ()
     commands: tuple[str, ...] = ()
+    others: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -64,12 +67,16 @@ class NetworkLink:
 
 @dataclass(frozen=True)
 class LinkFacts:
-    """Values of a link that only controllers use: a rate, a weight for path costs, addresses of the switch ports."""
+    """Values of a link that only controllers use: a rate, a weight for path costs, addresses of the switch ports.
+
+    `others` are the file's further fields.
+    """
 
     bw_mbps: float | None = None
     weight: float | None = None
     a_ip: str | None = None
     b_ip: str | None = None
+    others: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -81,6 +88,8 @@ class SwitchSetup:
         program: P4 source or compiled JSON; None for the network's program.
         runtime_json: table entries in the tutorials' schema.
         commands: a file of simple_switch_CLI commands.
+        thrift_port: number by which simple_switch_CLI and p4-utils' controllers name the switch; None if they do not.
+        others: fields that controllers alone read.
 
     """
 
@@ -88,6 +97,8 @@ class SwitchSetup:
     program: Path | None = None
     runtime_json: Path | None = None
     commands: Path | None = None
+    thrift_port: int | None = None
+    others: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,7 @@ class Network:
         notes: messages about requests in the file that Weft ignores.
         scripts: commands to run on the machine, outside the hosts, once a lab is up.
         link_facts: controllers' values of each link in p4-utils' format; empty for the tutorials' format.
+        graph_file: where p4-utils' controllers look for the network as a graph; None for topology.json in the folder.
 
     """
 
@@ -117,6 +129,7 @@ class Network:
     notes: tuple[str, ...] = field(default=())
     scripts: tuple[str, ...] = ()
     link_facts: tuple[LinkFacts, ...] = ()
+    graph_file: Path | None = None
 
 
 def natural_order(name: str) -> tuple[tuple[int, int, str], ...]:

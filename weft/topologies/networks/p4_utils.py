@@ -10,6 +10,7 @@ ports from 9559, in the order of the switches' names. Paths are relative to the 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
 from ipaddress import IPv4Interface, IPv4Network
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,17 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.networks import fields as read
 from weft.topologies.networks.fields import Fields
 from weft.topologies.networks.model import (
+    LinkFacts,
     Network,
     NetworkHost,
+    NetworkLink,
     NetworkSwitch,
     SwitchSetup,
     natural_order,
 )
 from weft.topologies.networks.p4_utils_addresses import Assigned, Attached, assign
 from weft.topologies.networks.p4_utils_links import (
+    LINK_FIELDS,
     FileLink,
     cpu_links,
     facts_of,
@@ -39,36 +43,38 @@ from weft.topologies.networks.p4_utils_links import (
 
 FORMAT = "p4_utils"
 _FIRST_GRPC_PORT = 9559
+_FIRST_THRIFT_PORT = 9090
 _MOST_SCRIPTS = 1000
+_QUEUES = 8
+_MOST_OCTET = 255
+_STRATEGIES_OF_SUBNETS = ("mixed", "l3")
+"""Strategies in which ports between switches have addresses for controllers."""
 _MOST_NEIGHBOURS = 1_000_000
-_TOP_FIELDS = ("p4_src", "program", "cli", "pcap_dump", "enable_log", "topology", "exec_scripts")
+_TOP_FIELDS = ("p4_src", "program", "cli", "pcap_dump", "enable_log", "topology", "exec_scripts", "topology_file")
 _OWN_CLASSES = "p4utils."
 _TOPOLOGY_FIELDS = ("assignment_strategy", "default", "links", "hosts", "switches", "routers")
 _HOST_FIELDS = ("defaultRoute", "commands")
-_SWITCH_FIELDS = ("p4_src", "program", "cli_input", "runtime_json", "grpc_port", "device_id", "cpu_port")
+_SWITCH_FIELDS = (
+    "p4_src",
+    "program",
+    "cli_input",
+    "runtime_json",
+    "grpc_port",
+    "thrift_port",
+    "device_id",
+    "cpu_port",
+    "priority_queues_num",
+)
 _SILENT_FIELDS = (
     "weight",
     "auto_arp_tables",
     "auto_gw_arp",
-    "thrift_port",
+    "written_by",
     "log_enabled",
     "log_dir",
     "pcap_dump",
 )
-_LINK_FIELDS = (
-    "port1",
-    "port2",
-    "addr1",
-    "addr2",
-    "params1",
-    "params2",
-    "bw",
-    "delay",
-    "loss",
-    "max_queue_size",
-    "sw_ip1",
-    "sw_ip2",
-)
+_FOR_CONTROLLERS = "means nothing here; controllers find it in the graph of the network"
 
 
 def read_p4_utils(tree: Fields, path: Path) -> Network:
@@ -82,25 +88,30 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
     names = sorted(topology.child("switches"), key=natural_order)
     device_ids = _numbered(topology.child("switches"), names, "device_id", 1, 2**31)
     for host in hosts:
-        notes += _unused(topology.child("hosts").child(host), _HOST_FIELDS)
+        notes += _unused(topology.child("hosts").child(host), _HOST_FIELDS, _FOR_CONTROLLERS)
     links = read_links(topology, hosts, dict.fromkeys(names))
     for link in links:
-        notes += _unused(link.options, _LINK_FIELDS)
+        notes += _unused(link.options, LINK_FIELDS, _FOR_CONTROLLERS)
     to_controllers = list(cpu_links(topology.child("switches"), names))
     number_ports([*links, *to_controllers])
     cpu_ports = {each.ends[0]: each.ports[0] for each in to_controllers}
     ports = _numbered(topology.child("switches"), names, "grpc_port", _FIRST_GRPC_PORT, 65535)
+    thrift_ports = _numbered(topology.child("switches"), names, "thrift_port", _FIRST_THRIFT_PORT, 65535)
     setups = {}
     for name in names:
         fields = topology.child("switches").child(name)
-        notes += _unused(fields, _SWITCH_FIELDS)
-        setups[name] = _setup(fields, ports[name], path.parent)
+        notes += _unused(fields, _SWITCH_FIELDS, _FOR_CONTROLLERS)
+        fields.whole("priority_queues_num", 1, _QUEUES)
+        setups[name] = _setup(fields, ports[name], thrift_ports[name], path.parent)
+    has_subnets = topology.text("assignment_strategy") in _STRATEGIES_OF_SUBNETS
     all_links = tuple(network_link(link, hosts, topology.child("default")) for link in links)
+    found_hosts, port_addresses = _hosts(topology, hosts, device_ids, links)
+    facts = (facts_of(link, found, topology.child("default")) for link, found in zip(links, all_links, strict=True))
     return Network(
         path=path,
         folder=path.parent,
         format=FORMAT,
-        hosts=_hosts(topology, hosts, device_ids, links),
+        hosts=found_hosts,
         switches=tuple(
             NetworkSwitch(name, device_ids[name], cpu_ports.get(name))
             for name in sorted(names, key=device_ids.__getitem__)
@@ -111,15 +122,33 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
         notes=tuple(notes),
         scripts=_scripts(tree),
         link_facts=tuple(
-            facts_of(link, found, topology.child("default")) for link, found in zip(links, all_links, strict=True)
+            _with_port_addresses(each, found, port_addresses, device_ids if has_subnets else {})
+            for each, found in zip(facts, all_links, strict=True)
         ),
+        graph_file=tree.path("topology_file", path.parent),
     )
 
 
-def _unused(fields: Fields, known: tuple[str, ...]) -> Iterator[str]:
+def _unused(fields: Fields, known: tuple[str, ...], why: str = "means nothing here") -> Iterator[str]:
     for name in fields:
         if name not in known and name not in _SILENT_FIELDS and not _is_p4_utils_own(fields.get(name)):
-            yield f"{fields.at(name)}: means nothing here"
+            yield f"{fields.at(name)}: {why}"
+
+
+def _with_port_addresses(
+    facts: LinkFacts, link: NetworkLink, of_hosts: Mapping[str, str], device_ids: Mapping[str, int]
+) -> LinkFacts:
+    """Return a link's values with the addresses that a strategy attributes to switch ports, where the file has none.
+
+    A port at a host has the host's gateway. Ports between switches of the ids i and j have 20.i.j.1 and 20.i.j.2;
+    `device_ids` is empty if the strategy gives them none.
+    """
+    if link.a in of_hosts:
+        return facts if facts.b_ip is not None else replace(facts, b_ip=of_hosts[link.a])
+    ids = device_ids.get(link.a, _MOST_OCTET + 1), device_ids.get(link.b, _MOST_OCTET + 1)
+    if facts.a_ip is not None or facts.b_ip is not None or max(ids) > _MOST_OCTET:
+        return facts
+    return replace(facts, a_ip=f"20.{ids[0]}.{ids[1]}.1/24", b_ip=f"20.{ids[0]}.{ids[1]}.2/24")
 
 
 def _is_p4_utils_own(value: Any) -> bool:
@@ -158,9 +187,19 @@ def _numbered(fields: Fields, names: list[str], key: str, first: int, highest: i
     return {name: next(free) if number is None else number for name, number in given.items()}
 
 
-def _setup(fields: Fields, grpc_port: int, folder: Path) -> SwitchSetup:
-    others = (fields.path(key, folder) for key in ("runtime_json", "cli_input"))
-    return SwitchSetup(grpc_port, _program(fields, folder), *others)
+def _setup(fields: Fields, grpc_port: int, thrift_port: int, folder: Path) -> SwitchSetup:
+    return SwitchSetup(
+        grpc_port,
+        _program(fields, folder),
+        runtime_json=fields.path("runtime_json", folder),
+        commands=fields.path("cli_input", folder),
+        thrift_port=thrift_port,
+        others=_others(fields, _SWITCH_FIELDS),
+    )
+
+
+def _others(fields: Fields, known: tuple[str, ...]) -> dict[str, Any]:
+    return {name: fields.get(name) for name in fields if name not in known}
 
 
 def _program(fields: Fields, folder: Path) -> Path | None:
@@ -169,7 +208,8 @@ def _program(fields: Fields, folder: Path) -> Path | None:
 
 def _hosts(
     topology: Fields, names: Collection[str], device_ids: Mapping[str, int], links: list[FileLink]
-) -> tuple[NetworkHost, ...]:
+) -> tuple[tuple[NetworkHost, ...], dict[str, str]]:
+    """Return the hosts, and the addresses of the switch ports at hosts for which the strategy has some."""
     at_switch = {}
     for link in links:
         for side, end in enumerate(link.ends):
@@ -214,9 +254,15 @@ def _hosts(
                 gateway,
                 tuple(neighbours),
                 fields.texts("commands"),
+                _others(fields, _HOST_FIELDS),
             )
         )
-    return tuple(found)
+    gateways_by_host = {
+        each.host: f"{gateway}/{assigned[each.host].ipv4.network.prefixlen}"
+        for each in attached
+        if (gateway := assigned[each.host].gateway) is not None
+    }
+    return tuple(found), gateways_by_host
 
 
 def _require_few_neighbours(networks: Iterable[Sized], place: str) -> None:

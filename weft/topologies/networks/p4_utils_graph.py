@@ -1,7 +1,8 @@
 """The network as p4-utils' controllers read it with `load_topo`: the node-link graph in topology.json.
 
 Nodes and fields have p4-utils' names. MACs of ports between switches, which p4-utils draws at random, are fixed and in
-the same range as switches' MACs here. `thrift_port` is omitted because nothing serves Thrift.
+the same range as switches' MACs here. Nothing listens on `thrift_port`, by which `weft.system.thrift_ports` finds the
+switch.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import Any
 
 from weft.cache.files import read_bytes
 from weft.topologies.fabric import FabricSpec, PortSpec, SwitchSpec
-from weft.topologies.networks.model import LinkFacts, Network, NetworkHost, NetworkLink
+from weft.topologies.networks.model import LinkFacts, Network, NetworkHost, NetworkLink, SwitchSetup
 
 FILE_NAME = "topology.json"
 _MAX_FILE_BYTES = 64 * 1024 * 1024
@@ -21,9 +22,11 @@ _MAX_FILE_BYTES = 64 * 1024 * 1024
 
 def graph_of(network: Network, fabric: FabricSpec, compiled: Mapping[str, tuple[Path, Path]]) -> dict[str, Any]:
     """Return the graph; `compiled` has each switch's program as JSON and its P4Info."""
-    hosts = [{"id": host.name, "isHost": True, "ip": host.ipv4, "mac": host.mac} for host in network.hosts]
+    hosts = [
+        {**host.others, "id": host.name, "isHost": True, "ip": host.ipv4, "mac": host.mac} for host in network.hosts
+    ]
     switches = [
-        _switch(fabric.switch(switch.name), network.setups[switch.name].grpc_port, compiled[switch.name])
+        _switch(fabric.switch(switch.name), network.setups[switch.name], compiled[switch.name])
         for switch in network.switches
     ]
     by_name = {host.name: host for host in network.hosts}
@@ -52,15 +55,17 @@ def is_graph_file(path: Path) -> bool:
     return isinstance(tree, dict) and tree.keys() >= {"directed", "multigraph", "nodes", "links"}
 
 
-def _switch(switch: SwitchSpec, grpc_port: int, compiled: tuple[Path, Path]) -> dict[str, Any]:
+def _switch(switch: SwitchSpec, setup: SwitchSetup, compiled: tuple[Path, Path]) -> dict[str, Any]:
     json_path, p4info_path = compiled
     node: dict[str, Any] = {
+        **setup.others,
         "id": switch.name,
         "isSwitch": True,
         "isP4Switch": True,
         "isP4RuntimeSwitch": True,
         "device_id": switch.device_id,
-        "grpc_port": grpc_port,
+        "grpc_port": setup.grpc_port,
+        "thrift_port": setup.thrift_port,
         "json_path": str(json_path),
         "p4rt_path": str(p4info_path),
         "cpu_port": False,
@@ -78,6 +83,7 @@ def _link(link: NetworkLink, facts: LinkFacts, host: NetworkHost | None, fabric:
     """Return a link; `host` is at its first end, or None if that is a switch."""
     far = fabric.switch(link.b).port(link.b_port)
     found: dict[str, Any] = {
+        **facts.others,
         "source": link.a,
         "target": link.b,
         "node1": link.a,

@@ -24,6 +24,22 @@ from weft.topologies.networks.model import (
 
 _CPU_BRIDGE = "sw-cpu"
 _MOST_WEIGHT = 10**9
+LINK_FIELDS = (
+    "port1",
+    "port2",
+    "addr1",
+    "addr2",
+    "params1",
+    "params2",
+    "bw",
+    "delay",
+    "loss",
+    "max_queue_size",
+    "sw_ip1",
+    "sw_ip2",
+    "weight",
+)
+"""Options of a link that mean something here; others are for controllers."""
 
 
 @dataclass
@@ -128,7 +144,8 @@ def facts_of(link: FileLink, found: NetworkLink, defaults: Fields) -> LinkFacts:
     if found.a != link.ends[0]:
         a_ip, b_ip = b_ip, a_ip
     has_rate = "bw" in link.options or "bw" in defaults
-    return LinkFacts(found.rate_bps / 10**6 if has_rate else None, weight, a_ip, b_ip)
+    others = {name: link.options.get(name) for name in link.options if name not in LINK_FIELDS}
+    return LinkFacts(found.rate_bps / 10**6 if has_rate else None, weight, a_ip, b_ip, others)
 
 
 def switch_address(link: FileLink, side: int) -> str | None:

@@ -147,6 +147,8 @@ def _require_sound(network: Network) -> None:
             raise TopologyError(f"hosts {addresses[address]} and {host.name} both have {address}")
         addresses[address] = host.name
     _require_different((setup.grpc_port for setup in network.setups.values()), "gRPC port")
+    thrift_ports = (setup.thrift_port for setup in network.setups.values())
+    _require_different((port for port in thrift_ports if port is not None), "Thrift port")
     _require_different((switch.device_id for switch in network.switches), "device id")
     _require_joined(network)
 

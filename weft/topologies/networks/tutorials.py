@@ -92,8 +92,12 @@ def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> mo
         raise TopologyError(f"{shown(fields.get('cpu_port'))}", place=fields.at("cpu_port"), valid=f"{CPU_PORT}")
     if "priority_queues" in fields:
         notes.append(f"{fields.at('priority_queues')}: ports have one queue for all priorities")
-    paths = (fields.path(key, folder) for key in ("program", "runtime_json", "cli_input"))
-    return model.SwitchSetup(grpc_port, *paths)
+    return model.SwitchSetup(
+        grpc_port,
+        program=fields.path("program", folder),
+        runtime_json=fields.path("runtime_json", folder),
+        commands=fields.path("cli_input", folder),
+    )
 
 
 def _links(tree: Fields, hosts: Collection[str], switches: Collection[str]) -> tuple[model.NetworkLink, ...]:

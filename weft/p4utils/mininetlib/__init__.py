@@ -1,0 +1,1 @@
+"""Networks as p4-utils' `network.py` describes them."""
