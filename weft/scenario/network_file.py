@@ -7,12 +7,14 @@ exercise's folder. Switches without a program run the Makefile's `DEFAULT_PROG`,
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from weft.cache import read_text
 from weft.errors import BadInputError, translated
+from weft.quantities.traffic_classes import CLASSES
 from weft.scenario.model import Scenario
 from weft.scenario.parsing import Change, apply_changes, load_scenario, parse_scenario
 from weft.topologies import TopologyError
@@ -104,6 +106,7 @@ def network_tree(network: Network, p4: Path | None = None) -> dict[str, Any]:
         "entries": _files(network, "runtime_json"),
         "commands": _files(network, "commands"),
         "faults": {"links": _losses(network)},
+        "buffer": _priority_queues(network),
     }
     if len(programs) < len(network.switches):
         tree["p4"] = str(p4 if p4 is not None and not same_name else _default_program(network))
@@ -132,6 +135,20 @@ def what_is_not_done(network: Network, is_virtual: bool) -> list[str]:
 
 def _files(network: Network, kind: str) -> dict[str, str]:
     return {name: str(path) for name, setup in network.setups.items() if (path := getattr(setup, kind)) is not None}
+
+
+def _priority_queues(network: Network) -> dict[str, str]:
+    """Return the memory of switches that keep priorities apart; empty if none of the network does.
+
+    Each queue has the memory of the network's largest port and cannot take another's, so that a full queue of a low
+    priority does not drop packets of a high one. All of it is reserved: ports share nothing.
+    """
+    if not any(setup.priority_queues for setup in network.setups.values()):
+        return {}
+    ports = Counter(end for link in network.links for end in (link.a, link.b))
+    queue_bytes = max(link.queue_capacity_bytes for link in network.links)
+    queues = CLASSES * (max(ports.values()) + 1)  # one more for a controller's port
+    return {"capacity": f"{queues * queue_bytes}B", "reserved": f"{queue_bytes}B"}
 
 
 def _losses(network: Network) -> list[dict[str, Any]]:

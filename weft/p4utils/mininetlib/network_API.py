@@ -221,7 +221,7 @@ class NetworkAPI:
         self._switch(name)["grpc_port"] = port
 
     def setPriorityQueueNum(self, name: str, queue_num: int) -> None:
-        """Set the number of priority queues of a switch's ports, of which there are always eight."""
+        """Have the eight queues of a switch's ports keep priorities apart, if `queue_num` is above 1."""
         self._switch(name)["priority_queues_num"] = queue_num
 
     def enableCpuPort(self, name: str) -> None:

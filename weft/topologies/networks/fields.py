@@ -39,6 +39,7 @@ _MAC = re.compile(r"\A[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}\Z")
 # Leaves room for `-eth` and three digits of a port.
 _LONGEST_NAME = MAX_INTERFACE_NAME_LENGTH - len("-eth") - 1
 _MOST_COMMANDS = 1000
+_QUEUES = 8
 
 
 class Fields:
@@ -207,6 +208,11 @@ def mac_address(value: object, place: str) -> str:
             f"{shown(value)} is not a host's MAC address", place=place, valid="such as 08:00:00:00:01:11"
         )
     return value.lower()
+
+
+def priority_queues(value: object, place: str) -> bool:
+    """Return whether a switch keeps priorities apart, given how many queues a port has. Raises TopologyError."""
+    return value is not None and whole_number(value, 1, _QUEUES, place) > 1
 
 
 def switch_port(value: object, place: str) -> int:

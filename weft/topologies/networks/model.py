@@ -89,6 +89,7 @@ class SwitchSetup:
         runtime_json: table entries in the tutorials' schema.
         commands: a file of simple_switch_CLI commands.
         thrift_port: number by which simple_switch_CLI and p4-utils' controllers name the switch; None if they do not.
+        priority_queues: whether the queue of each priority has memory of its own, as simple_switch's --priority-queues.
         others: fields that controllers alone read.
 
     """
@@ -98,6 +99,7 @@ class SwitchSetup:
     runtime_json: Path | None = None
     commands: Path | None = None
     thrift_port: int | None = None
+    priority_queues: bool = False
     others: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
 

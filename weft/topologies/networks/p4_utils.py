@@ -45,7 +45,6 @@ FORMAT = "p4_utils"
 _FIRST_GRPC_PORT = 9559
 _FIRST_THRIFT_PORT = 9090
 _MOST_SCRIPTS = 1000
-_QUEUES = 8
 _MOST_OCTET = 255
 _STRATEGIES_OF_SUBNETS = ("mixed", "l3")
 """Strategies in which ports between switches have addresses for controllers."""
@@ -101,7 +100,6 @@ def read_p4_utils(tree: Fields, path: Path) -> Network:
     for name in names:
         fields = topology.child("switches").child(name)
         notes += _unused(fields, _SWITCH_FIELDS, _FOR_CONTROLLERS)
-        fields.whole("priority_queues_num", 1, _QUEUES)
         setups[name] = _setup(fields, ports[name], thrift_ports[name], path.parent)
     has_subnets = topology.text("assignment_strategy") in _STRATEGIES_OF_SUBNETS
     all_links = tuple(network_link(link, hosts, topology.child("default")) for link in links)
@@ -194,6 +192,7 @@ def _setup(fields: Fields, grpc_port: int, thrift_port: int, folder: Path) -> Sw
         runtime_json=fields.path("runtime_json", folder),
         commands=fields.path("cli_input", folder),
         thrift_port=thrift_port,
+        priority_queues=read.priority_queues(fields.get("priority_queues_num"), fields.at("priority_queues_num")),
         others=_others(fields, _SWITCH_FIELDS),
     )
 

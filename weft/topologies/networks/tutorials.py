@@ -90,13 +90,12 @@ def _setup(fields: Fields, grpc_port: int, folder: Path, notes: list[str]) -> mo
     notes += [f"{fields.at(each)}: means nothing here" for each in fields if each not in _SWITCH_FIELDS]
     if fields.whole("cpu_port", 0, 2**31) not in (None, CPU_PORT):
         raise TopologyError(f"{shown(fields.get('cpu_port'))}", place=fields.at("cpu_port"), valid=f"{CPU_PORT}")
-    if "priority_queues" in fields:
-        notes.append(f"{fields.at('priority_queues')}: ports have one queue for all priorities")
     return model.SwitchSetup(
         grpc_port,
         program=fields.path("program", folder),
         runtime_json=fields.path("runtime_json", folder),
         commands=fields.path("cli_input", folder),
+        priority_queues=read.priority_queues(fields.get("priority_queues"), fields.at("priority_queues")),
     )
 
 
