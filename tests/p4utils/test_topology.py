@@ -99,6 +99,8 @@ def test_interfaces_seen_from_either_end(topo: NetworkGraph) -> None:
         topo.node_to_node_port_num("h1", "s2")
     with pytest.raises(NodeDoesNotExist):
         topo.get_neighbors("s9")
+    with pytest.raises(BadInputError, match="unknown type of node 'hub'"):
+        topo.isType("s1", "hub")
 
 
 def test_paths_by_weight(topo: NetworkGraph) -> None:

@@ -15,7 +15,7 @@ from weft.cli import weft
 from weft.errors import BadInputError
 from weft.shims.writing import MARK, MODULES, PROGRAMS, environment_line, write_shims
 
-LAUNCHERS = {"p4c", "p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI", "python3"}
+LAUNCHERS = {"p4c", "p4c-bm2-ss", "simple_switch_grpc", "simple_switch_CLI", "python3", "python"}
 
 
 def test_launchers_can_be_run_and_written_again(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import click
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 def shims(folder: Path) -> None:
-    """Write launchers to DIR: p4c, p4c-bm2-ss, simple_switch_grpc, simple_switch_CLI and python3, all of them Weft's.
+    """Write launchers to DIR: p4c, p4c-bm2-ss, simple_switch_grpc, simple_switch_CLI, python3, python, all Weft's.
 
     Prints the line that puts them on a shell's PATH: eval "$(weft shims DIR)". DIR/python has the Python modules that
     controllers import. Files that `weft shims` has not written are left alone.

@@ -140,6 +140,7 @@ class SimpleSwitchP4RuntimeAPI:
         byts: int | None = None,
     ) -> bool:
         """Add an entry, with rates a second and counts if its table has a meter and a counter."""
+        print(f"Adding entry to: {table_name}")
         entry = self._with_action(self._entry(table_name, match_keys, prio), table_name, action_name, action_params)
         return self._write(p4r.Update.INSERT, table_entry=self._with_resources(entry, rates, pkts, byts))
 

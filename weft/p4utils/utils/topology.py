@@ -13,6 +13,8 @@ from typing import Any
 
 import networkx as nx
 
+from weft.errors import BadInputError
+
 _HOST, _SWITCH, _P4, _P4RUNTIME, _ROUTER = "isHost", "isSwitch", "isP4Switch", "isP4RuntimeSwitch", "isRouter"
 _KINDS = {"host": _HOST, "switch": _SWITCH, "p4switch": _P4, "p4rtswitch": _P4RUNTIME, "router": _ROUTER}
 _NO_LIMIT = -1
@@ -118,9 +120,9 @@ class NetworkGraph(nx.Graph):  # type: ignore[misc]
         return bool(self._data(name).get(_ROUTER, False))
 
     def isType(self, name: str, node_type: str) -> bool:
-        """Return whether a node is a host, switch, p4switch, p4rtswitch or router. Raises ValueError."""
+        """Return whether a node is a host, switch, p4switch, p4rtswitch or router. Raises BadInputError."""
         if node_type not in _KINDS:
-            raise ValueError(f"unknown type of node {node_type!r} (valid: {', '.join(_KINDS)})")
+            raise BadInputError(f"unknown type of node {node_type!r}", valid=_KINDS)
         return bool(self._data(name).get(_KINDS[node_type], False))
 
     # Switches
