@@ -11,7 +11,7 @@ import finsy
 from finsy.proto import p4r
 
 from weft.controller.session import SwitchSession
-from weft.switch.trace.absorption import ABSORBING_SOURCES
+from weft.quantities.program_sources import ABSORBING_SOURCES
 
 PORT_RECEIVED = "port_received"
 PORT_SENT = "port_sent"

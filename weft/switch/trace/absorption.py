@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import PurePath
 
+from weft.quantities.program_sources import ABSORBING_SOURCES
 from weft.switch.bmv2json import PrimitiveCall, Program
 
-ABSORBING_SOURCES = ("aggregation.p4", "synchronisation.p4")
-"""Files of p4/include that mark a packet for dropping only when its data have gone into the switch's registers."""
 ABSORBED = "absorbed: its data are in the switch's registers, so nothing goes out"
 
 
