@@ -16,7 +16,14 @@ from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, Ran
 
 _SEPARATOR = b"\n----\n"
 """Between a case's format and files."""
-_NAMES = {"goal": "x.goal", "flow_csv": "x.csv", "hpcc_flows": "x.txt", "nccl_csv": "x.csv"}
+_NAMES = {
+    "goal": "x.goal",
+    "flow_csv": "x.csv",
+    "hpcc_flows": "x.txt",
+    "nccl_csv": "x.csv",
+    "nccl_log": "x.log",
+}
+_EXAMPLES = ROOT / "examples" / "traces"
 _PIECES = (
     b"0", b"1", b"-1", b"9" * 19, b"9" * 200, b"l0", b" requires ", b"irequires", b"send 1b to ", b"recv 1b from ",
     b"\n", b"}", b"{", b"/*", b"*/", b"//", b"calc ", b" cpu 4095", b"rank 0 {", b"num_ranks ", b",", b'"', b"\xff",
@@ -51,9 +58,10 @@ class TracesTarget:
         return [
             _SEPARATOR.join([b"chakra", groups, *ranks]),
             _SEPARATOR.join([b"goal", text]),
-            _SEPARATOR.join([b"goal", (ROOT / "examples" / "traces" / "pair.goal").read_bytes()]),
+            _SEPARATOR.join([b"goal", (_EXAMPLES / "pair.goal").read_bytes()]),
             _SEPARATOR.join([b"nccl_csv", _LOG]),
-            _SEPARATOR.join([b"flow_csv", (ROOT / "examples" / "traces" / "flows.csv").read_bytes()]),
+            _SEPARATOR.join([b"flow_csv", (_EXAMPLES / "flows.csv").read_bytes()]),
+            _SEPARATOR.join([b"nccl_log", (_EXAMPLES / "nccl.log").read_bytes()]),
             _SEPARATOR.join([b"hpcc_flows", b"2\n0 1 3 100 20000 0\n2 1 3 100 30000 0.000001\n"]),
         ]
 

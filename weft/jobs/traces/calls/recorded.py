@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.errors import InvalidValueError
 from weft.quantities.units import shown
@@ -103,3 +103,13 @@ def operation_of(text: str) -> str:
     if name in COLLECTIVES:
         return COLLECTIVES[name]
     raise InvalidValueError(f"{shown(text)}", valid=(*COLLECTIVES, SEND, RECEIVE))
+
+
+def rooted_exchange(call: RecordedCall, rank: int, ranks: int, *, to_root: bool) -> RecordedCall:
+    """Return what a rank sends and receives in a gather (`to_root`) or a scatter of `call.count` elements of each."""
+    others = tuple(call.count if each != rank else 0 for each in range(ranks))
+    alone = tuple(call.count if each == call.root and rank != call.root else 0 for each in range(ranks))
+    nothing = (0,) * ranks
+    gathered = others if rank == call.root else nothing
+    sent, received = (alone, gathered) if to_root else (gathered, alone)
+    return replace(call, operation=EXCHANGE, root=0, sent=sent, received=received)
