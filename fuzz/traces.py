@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 import tempfile
@@ -22,6 +23,8 @@ _NAMES = {
     "hpcc_flows": "x.txt",
     "nccl_csv": "x.csv",
     "nccl_log": "x.log",
+    "flight_recorder": "x0.json",
+    "kineto": "x0.json",
 }
 _EXAMPLES = ROOT / "examples" / "traces"
 _PIECES = (
@@ -36,6 +39,20 @@ _LOG = b"""rank,operation,count,datatype,communicator,root,stream,group,start
 0,Send,4,int8,w,1,b,g,3us
 1,Recv,4,int8,w,0,b,g,
 """
+_DUMP = {
+    "pg_config": {"0": {"name": "0", "ranks": "[0, 1]"}},
+    "entries": [
+        {
+            "process_group": ("0", "all"),
+            "collective_seq_id": 1,
+            "p2p_seq_id": 0,
+            "profiling_name": "nccl:all_reduce",
+            "time_created_ns": 1 << 40,
+            "input_sizes": [[8]],
+            "input_dtypes": ["Half"],
+        }
+    ],
+}
 
 
 class TracesTarget:
@@ -62,6 +79,11 @@ class TracesTarget:
             _SEPARATOR.join([b"nccl_csv", _LOG]),
             _SEPARATOR.join([b"flow_csv", (_EXAMPLES / "flows.csv").read_bytes()]),
             _SEPARATOR.join([b"nccl_log", (_EXAMPLES / "nccl.log").read_bytes()]),
+            _SEPARATOR.join(
+                [b"flight_recorder", (_EXAMPLES / "flight_recorder" / "nccl_trace_rank_0.json").read_bytes()]
+            ),
+            _SEPARATOR.join([b"flight_recorder", pickle.dumps(_DUMP, protocol=2)]),
+            _SEPARATOR.join([b"kineto", (_EXAMPLES / "kineto" / "rank0.json").read_bytes()]),
             _SEPARATOR.join([b"hpcc_flows", b"2\n0 1 3 100 20000 0\n2 1 3 100 30000 0.000001\n"]),
         ]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,3 +33,14 @@ def any_looks_like(path: Path, looks_like: Callable[[Path], bool]) -> bool:
     if not path.is_dir():
         return False
     return any(looks_like(each) for each in sorted(path.iterdir())[:MOST_TRIED] if each.is_file())
+
+
+_LAST_NUMBER = re.compile(r"([0-9]{1,9})(?:\.[A-Za-z]+)*$")
+
+
+def rank_of_name(path: Path) -> int:
+    """Return the rank that a file's name ends in, before its suffixes. Raises TraceError for other names."""
+    found = _LAST_NUMBER.search(path.name)
+    if found is None or int(found[1]) >= MAX_RANKS:
+        raise TraceError("the rank is not known", place=path, valid="a name that ends in the rank, as in NAME_0.json")
+    return int(found[1])
