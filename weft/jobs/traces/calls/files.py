@@ -38,9 +38,14 @@ def any_looks_like(path: Path, looks_like: Callable[[Path], bool]) -> bool:
 _LAST_NUMBER = re.compile(r"([0-9]{1,9})(?:\.[A-Za-z]+)*$")
 
 
-def rank_of_name(path: Path) -> int:
-    """Return the rank that a file's name ends in, before its suffixes. Raises TraceError for other names."""
+def rank_of_name(path: Path, default: int | None = None) -> int:
+    """Return the rank that a file's name ends in, before its suffixes.
+
+    Raises TraceError for other names without a default.
+    """
     found = _LAST_NUMBER.search(path.name)
+    if found is None and default is not None:
+        return default
     if found is None or int(found[1]) >= MAX_RANKS:
         raise TraceError("the rank is not known", place=path, valid="a name that ends in the rank, as in NAME_0.json")
     return int(found[1])

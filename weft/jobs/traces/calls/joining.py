@@ -20,6 +20,8 @@ from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.jobs import NO_STREAM, Group, JobError, OperationsError
 
 MOST_NAMED = 20
+MOST_FOLLOWED = 64
+"""As many operations of a group are followed by each of the next group; more are joined first."""
 _OTHER_END = {SEND: RECEIVE, RECEIVE: SEND}
 
 
@@ -94,7 +96,7 @@ class _Program:
     """A rank's operations, with the place of each.
 
     `_last` has for each stream the last group with its operations and the ones that these follow, `_ended` recorded
-    ends in order, each with its call's operations.
+    ends in order, each with its call's operations, `_of_calls` the operations of each call.
     """
 
     job: JobAssembler
@@ -103,6 +105,8 @@ class _Program:
     places: list[Place] = field(default_factory=list)
     _last: dict[str, tuple[str, list[int], list[int]]] = field(default_factory=dict)
     _ended: list[tuple[int, int, list[int]]] = field(default_factory=list)
+    _of_calls: list[list[int]] = field(default_factory=list)
+    _dependency_count: int = 0
 
     def add(self, call: RecordedCall) -> None:
         """Add the operations of a call. Raises TraceError, with the call's place."""
@@ -119,15 +123,30 @@ class _Program:
         builder = self.assembler.operations
         last_group, own, before = self._last.get(call.stream, ("", [], []))
         is_with_them = bool(call.group) and call.group == last_group
-        awaited = after = before if is_with_them else own
+        awaited = before if is_with_them else self._joined(own)
+        after = [*awaited, *chain.from_iterable(map(self._of_calls.__getitem__, call.follows))]
         if call.start_ps:
-            after = [*after, builder.timer(call.start_ps)]
+            after.append(builder.timer(call.start_ps))
         if call.ran_ps is not None:
-            after = [*after, *self._gap(call.ran_ps[0])]
+            after.extend(self._gap(call.ran_ps[0]))
+        after = list(dict.fromkeys(after))
         added = self._operations(call, after)
-        self._last[call.stream] = (call.group, [*own, *added] if is_with_them else added, awaited)
+        self._dependency_count += len(after) * len(added)
+        check_count(0, self._dependency_count, str(call.place))
+        self._of_calls.append(self._joined(added))
+        if is_with_them:
+            own.extend(added)
+        else:
+            self._last[call.stream] = (call.group, list(added), awaited)
         if call.ran_ps is not None:
-            insort(self._ended, (call.ran_ps[1], len(builder), added))
+            insort(self._ended, (call.ran_ps[1], len(builder), self._of_calls[-1]))
+
+    def _joined(self, operations: list[int]) -> list[int]:
+        """Return an operation that follows many, or a few themselves, so that dependencies do not multiply."""
+        if len(operations) <= MOST_FOLLOWED:
+            return operations
+        self._dependency_count += len(operations)
+        return [self.assembler.operations.compute(0, stream=NO_STREAM, after=operations, name="join")]
 
     def _gap(self, begin_ps: int) -> list[int]:
         """Return a computation from the recorded end of the last call that had ended to the beginning of the next."""
@@ -230,7 +249,7 @@ class _Filling:
                 ours = self._ours(recorded, call, places[call.communicator])
                 if ours is not None:
                     # Streams of different recorded ranks do not follow each other.
-                    yield replace(ours, stream=f"{recorded} {call.stream}", start_ps=0, ran_ps=None)
+                    yield replace(ours, stream=f"{recorded} {call.stream}", start_ps=0, ran_ps=None, follows=())
 
     def _ours(self, recorded: int, call: RecordedCall, place: int) -> RecordedCall | None:
         """Return the part of the communicator's rank `place` in a call of a recorded rank, None if it has none."""

@@ -62,6 +62,7 @@ class RecordedCall:
         group: consecutive calls of a stream with the same non-empty group start together.
         start_ps: earliest start, counted from the job's start.
         ran_ps: when it was recorded to begin and end on the rank's clock; None if not recorded.
+        follows: places of the rank's earlier calls that end before it starts.
         sent: of EXCHANGE, the elements for each rank of the communicator.
         received: of EXCHANGE, the elements from each rank of the communicator.
     """
@@ -76,6 +77,7 @@ class RecordedCall:
     group: str = ""
     start_ps: int = 0
     ran_ps: tuple[int, int] | None = None
+    follows: tuple[int, ...] = ()
     sent: tuple[int, ...] = ()
     received: tuple[int, ...] = ()
 
