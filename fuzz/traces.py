@@ -27,6 +27,7 @@ _NAMES = {
     "kineto": "x0.json",
     "param_comms": "x0.json",
     "pytorch_et": "x0.json",
+    "simai": "x.txt",
 }
 _EXAMPLES = ROOT / "examples" / "traces"
 _PIECES = (
@@ -88,6 +89,7 @@ class TracesTarget:
             _SEPARATOR.join([b"kineto", (_EXAMPLES / "kineto" / "rank0.json").read_bytes()]),
             _SEPARATOR.join([b"param_comms", (_EXAMPLES / "param_comms" / "0.json").read_bytes()]),
             _SEPARATOR.join([b"pytorch_et", (_EXAMPLES / "pytorch_et" / "rank0.json").read_bytes()]),
+            _SEPARATOR.join([b"simai", (_EXAMPLES / "simai.txt").read_bytes()]),
             _SEPARATOR.join([b"hpcc_flows", b"2\n0 1 3 100 20000 0\n2 1 3 100 30000 0.000001\n"]),
         ]
 
