@@ -208,7 +208,9 @@ class _Writer:
 
 
 def _read(path: Path) -> tuple[_Header, list[_Layer]]:
-    header, count, layers = None, None, []
+    header: _Header | None = None
+    count: int | None = None
+    layers: list[_Layer] = []
     for number, line in enumerate(lines_of(path), 1):
         words = line.split()
         if not words:
