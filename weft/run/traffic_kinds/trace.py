@@ -44,7 +44,7 @@ def _formats() -> tuple[str, ...]:
 
 
 class TraceTraffic(JobItem):
-    """A job from a trace: Chakra, GOAL, or NCCL calls. Packets carry lengths in place of data."""
+    """A job from a trace, such as Chakra or a record of NCCL's calls. Packets carry lengths in place of data."""
 
     kind = "trace"
     results: ClassVar[ResultKind[Any] | None] = JOB_TRACES
