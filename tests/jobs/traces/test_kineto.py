@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weft import Fabric, topologies
-from weft.jobs.traces import TraceError, read_trace
+from weft.jobs.traces import TraceError, assembling, read_trace
 from weft.jobs.traces.calls import json_files
 from weft.paths import ROOT
 from weft.traffic.jobs import CollectiveCall, Kind
@@ -166,3 +166,14 @@ def test_the_dlrm_traces_of_param_are_read():
 def test_the_kernels_of_a_public_trace_are_read():
     trace = read_trace(Path(ANALYSIS) / "tests" / "data" / "nccl_parser_config" / "nccl_data.json.gz")
     assert len(trace.job.parts[0].operations.of_kind(Kind.COLLECTIVE)) == 21
+
+
+def test_many_large_groups_are_refused_before_memory_is_full(read, monkeypatch):
+    """Each event names another group of many ranks in a few bytes."""
+    monkeypatch.setattr(assembling, "MAX_TRACE_OPERATIONS", 1_000_000)
+    groups = [
+        event("gather", Process_Group_Ranks="...", Global_rank_start=0, Global_rank_stride=1, Group_size=size)
+        for size in range(60_000, 60_010)
+    ]
+    with pytest.raises(TraceError, match="operations up to here"):
+        read(groups)

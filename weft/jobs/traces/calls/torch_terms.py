@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, replace
 
 from weft.errors import InvalidValueError, translated
+from weft.jobs.traces.calls.communicators import Communicators
 from weft.jobs.traces.calls.recorded import (
     EXCHANGE,
     MAX_COUNT,
@@ -89,7 +90,7 @@ class TorchRecord:
     out_split: tuple[int, ...] = ()
 
 
-def call_of_record(record: TorchRecord, communicator: str, place: Place) -> RecordedCall:
+def call_of_record(record: TorchRecord, communicator: str, place: Place, communicators: Communicators) -> RecordedCall:
     """Return the call, without stream and times. Raises TraceError for splits that do not fit."""
     operation, count = record.operation, record.in_elements
     if operation in ("reducescatter", RECEIVE):
@@ -100,6 +101,8 @@ def call_of_record(record: TorchRecord, communicator: str, place: Place) -> Reco
     root = record.root if operation in (SEND, RECEIVE, GATHER, SCATTER) or _has_root(operation) else 0
     if not 0 <= root < record.size:
         raise TraceError(f"rank {root} of a group of {record.size}", place=place, valid=f"0 to {record.size - 1}")
+    if operation in (GATHER, SCATTER, ALL_TO_ALL_V) or record.in_split or record.out_split:
+        communicators.count_messages(record.size, place)
     if operation in (GATHER, SCATTER):
         # Only the root of a scatter has all inputs, and only the root of a gather all outputs.
         share = record.in_elements if operation == GATHER else record.out_elements

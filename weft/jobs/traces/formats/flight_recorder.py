@@ -130,9 +130,7 @@ class _Reader:
         ranks = self._groups.get(group[0]) if group and isinstance(group[0], str) else None
         if not ranks:
             raise TraceError(f"process_group {group[:1]}", place=place, valid="one of pg_config, with its ranks")
-        if self._rank not in ranks:
-            raise TraceError(f"rank {self._rank} is not in process group {group[0]}", place=place)
-        communicator = self._communicators.name_of(group[0], ranks)
+        communicator, own = self._communicators.joined(group[0], ranks, self._rank, place)
         name = entry.text("profiling_name")
         message = _MESSAGE.fullmatch(name)
         record = record_of(
@@ -141,14 +139,14 @@ class _Reader:
             place,
             in_elements=_elements(entry, "input_sizes"),
             out_elements=_elements(entry, "output_sizes"),
-            own=ranks.index(self._rank),
+            own=own,
             size=len(ranks),
         )
         if record is None:
             return None
         if message:
             record = replace(record, root=int(message[3]))
-        call = call_of_record(record, communicator, place)
+        call = call_of_record(record, communicator, place, self._communicators)
         number = -1
         key = "p2p_seq_id" if message else "collective_seq_id"
         sequence = entry.integer(key, 0, _MOST_NS)

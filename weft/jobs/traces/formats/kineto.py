@@ -11,7 +11,7 @@ from typing import Any
 from weft.cache import collector_paused
 from weft.errors import translated
 from weft.jobs.traces.assembling import MAX_RANKS
-from weft.jobs.traces.calls.communicators import Communicators
+from weft.jobs.traces.calls.communicators import Communicators, strided
 from weft.jobs.traces.calls.files import any_looks_like, files_of, rank_of_name
 from weft.jobs.traces.calls.joining import MOST_NAMED, trace_of_calls
 from weft.jobs.traces.calls.json_files import Fields, head_of, read_json, whole_numbers
@@ -86,6 +86,7 @@ class _Reader:
         self._communicators = communicators
         self._base_ps = held.integer("baseTimeNanoseconds", 0, _MOST_NS, 0) * PS_PER_NS
         self._groups: dict[str, tuple[int, ...]] = {}
+        self._listed: dict[str, tuple[int, ...]] = {}
         self.events: list[_Event] = []
         self.is_measured = False
         self.unknown_kernels = 0
@@ -134,7 +135,7 @@ class _Reader:
         if found is None:
             return None
         record, communicator = found
-        call = call_of_record(record, communicator, place)
+        call = call_of_record(record, communicator, place, self._communicators)
         if call.operation not in (SEND, RECEIVE, EXCHANGE):
             self.rootless += COLLECTIVE_KINDS[call.operation].has_root and _PLACE not in arguments
         self.unsplit += call.operation == "alltoall" and not is_full
@@ -155,13 +156,12 @@ class _Reader:
             return None
         group = arguments.text("Process Group Name", "")
         ranks = self._ranks(arguments, group, size, place)
-        if self._rank not in ranks:
-            raise TraceError(f"rank {self._rank} is not in process group {group!r}", place=place)
+        communicator, own = self._communicators.joined(group, ranks, self._rank, place)
         record = replace(
             probe,
             in_elements=arguments.integer("In msg nelems", 0, MAX_COUNT, 0),
             out_elements=arguments.integer("Out msg nelems", 0, MAX_COUNT, 0),
-            own=ranks.index(self._rank),
+            own=own,
             in_split=arguments.numbers("In split size", MAX_COUNT, []),
             out_split=arguments.numbers("Out split size", MAX_COUNT, []),
         )
@@ -170,7 +170,7 @@ class _Reader:
         else:
             # Of a collective without a root it is the rank's own place.
             record = replace(record, root=arguments.integer(_PLACE, -1, MAX_RANKS - 1, 0))
-        return record, self._communicators.name_of(group, ranks)
+        return record, communicator
 
     def _peer(self, arguments: Fields, record: TorchRecord, ranks: tuple[int, ...]) -> int:
         """Return a message's other end as a place in the group."""
@@ -195,22 +195,23 @@ class _Reader:
 
     def _candidates(self, arguments: Fields, group: str, size: int, place: Place) -> Iterator[tuple[int, ...]]:
         listed = arguments.held.get("Process Group Ranks")
-        if listed is not None and "..." not in str(listed):
-            yield whole_numbers(listed, MAX_RANKS - 1, place, "Process Group Ranks")
+        if isinstance(listed, str) and "..." not in listed:
+            if listed not in self._listed:
+                self._listed[listed] = whole_numbers(listed, MAX_RANKS - 1, place, "Process Group Ranks")
+            yield self._listed[listed]
         yield self._groups.get(group, ())
         if "Global rank stride" in arguments and "Global rank start" in arguments:
             start = arguments.integer("Global rank start", -1, MAX_RANKS - 1)
             stride = arguments.integer("Global rank stride", -MAX_RANKS, MAX_RANKS)
             if start >= 0 and stride > 0 and start + stride * size <= MAX_RANKS + stride:
-                yield tuple(range(start, start + stride * size, stride))
+                yield strided(start, stride, size)
         if self._info.integer("world_size", 1, MAX_RANKS, 1) == size:
-            yield tuple(range(size))
+            yield strided(0, 1, size)
 
     def _annotated(self, event: Fields, arguments: Fields, place: Place) -> tuple[TorchRecord, str] | None:
         """Return the record of an annotation, which has the input alone; its group is of all ranks."""
-        ranks = tuple(range(self._info.integer("world_size", 1, MAX_RANKS)))
-        if self._rank not in ranks:
-            raise TraceError(f"rank {self._rank} of {len(ranks)}", place=self._info.place)
+        ranks = strided(0, 1, self._info.integer("world_size", 1, MAX_RANKS))
+        communicator, own = self._communicators.joined("", ranks, self._rank, self._info.place)
         count = 0
         for shape in arguments.items("Input Dims"):
             count += prod(whole_numbers(shape, MAX_COUNT, place, "Input Dims")[:64])
@@ -223,12 +224,12 @@ class _Reader:
             place,
             in_elements=count,
             out_elements=-(-count // len(ranks)),
-            own=ranks.index(self._rank),
+            own=own,
             size=len(ranks),
         )
         if record is not None and record.operation in (SEND, RECEIVE):
             raise TraceError("a message without its other end", place=place, valid="records of a newer PyTorch")
-        return None if record is None else (record, self._communicators.name_of("", ranks))
+        return None if record is None else (record, communicator)
 
 
 def _timed(readers: dict[int, _Reader]) -> dict[int, list[RecordedCall]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from weft.cache import collector_paused
 from weft.errors import translated
-from weft.jobs.traces.assembling import MAX_RANKS, MAX_TRACE_OPERATIONS
+from weft.jobs.traces.assembling import MAX_RANKS, MAX_TRACE_OPERATIONS, check_count
 from weft.jobs.traces.calls.files import any_looks_like, files_of
 from weft.jobs.traces.calls.joining import trace_of_calls
 from weft.jobs.traces.calls.recorded import (
@@ -95,6 +95,7 @@ class _Reader:
         self._unnamed: Counter[tuple[_Process, int]] = Counter()
         self._calls: dict[_Process, list[_Line]] = {}
         self._count = 0
+        self._message_count = 0
 
     def read(self, file: Path) -> None:
         """Read a file's lines. Raises TraceError, with the line."""
@@ -167,6 +168,8 @@ class _Reader:
                 f"{name} {sequence}",
             )
         if rooted is not None:
+            self._message_count += ranks
+            check_count(self._message_count, 0, str(place))
             call = rooted_exchange(call, rank, ranks, to_root=rooted)
         self._count += 1
         if self._count > MAX_TRACE_OPERATIONS:

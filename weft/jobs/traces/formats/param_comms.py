@@ -9,7 +9,7 @@ from pathlib import Path
 from weft.cache import collector_paused
 from weft.errors import translated
 from weft.jobs.traces.assembling import MAX_RANKS
-from weft.jobs.traces.calls.communicators import Communicators
+from weft.jobs.traces.calls.communicators import Communicators, strided
 from weft.jobs.traces.calls.files import any_looks_like, files_of, rank_of_name
 from weft.jobs.traces.calls.joining import trace_of_calls
 from weft.jobs.traces.calls.json_files import Fields, head_of, read_json
@@ -103,15 +103,14 @@ class _Reader:
 
     def _call(self, entry: Fields, name: str, place: Place) -> RecordedCall | None:
         ranks = self._ranks_of(entry)
-        if self._rank not in ranks:
-            raise TraceError(f"rank {self._rank} is not in the process group", place=place, valid=f"{ranks[:20]}")
+        communicator, own = self._communicators.joined(str(entry.held.get("pg_id") or 0), ranks, self._rank, place)
         record = record_of(
             name.removesuffix("_any_source"),
             entry.text("dtype", ""),
             place,
             in_elements=entry.integer("in_msg_size", 0, MAX_COUNT, 0),
             out_elements=entry.integer("out_msg_size", 0, MAX_COUNT, 0),
-            own=ranks.index(self._rank),
+            own=own,
             size=len(ranks),
         )
         if record is None:
@@ -120,16 +119,15 @@ class _Reader:
         if record.operation.startswith("alltoall"):
             shares = {side: entry.numbers(side, MAX_COUNT, []) for side in ("in_split", "out_split")}
             record = replace(record, in_split=shares["in_split"], out_split=shares["out_split"])
-        communicator = self._communicators.name_of(str(entry.held.get("pg_id") or 0), ranks)
         self.is_timed = self.is_timed and "startTime_ns" in entry
-        call = call_of_record(record, communicator, place)
+        call = call_of_record(record, communicator, place, self._communicators)
         return replace(call, start_ps=entry.integer("startTime_ns", 0, _MOST_NS, 0) * PS_PER_NS)
 
     def _ranks_of(self, entry: Fields) -> tuple[int, ...]:
         known = self._groups.get(entry.integer("pg_id", 0, _MOST_NS, 0))
         size = entry.integer("world_size", 1, MAX_RANKS, len(known) if known else 1)
         if known is None and "world_size" in entry:
-            return tuple(range(size))
+            return strided(0, 1, size)
         if known is None or len(known) != size:
             raise TraceError(
                 f"the ranks of process group {entry.held.get('pg_id')} are not known",

@@ -12,7 +12,7 @@ from typing import Any
 from weft.cache import collector_paused
 from weft.errors import translated
 from weft.jobs.traces.assembling import MAX_RANKS
-from weft.jobs.traces.calls.communicators import Communicators
+from weft.jobs.traces.calls.communicators import Communicators, strided
 from weft.jobs.traces.calls.files import any_looks_like, files_of, rank_of_name
 from weft.jobs.traces.calls.joining import trace_of_calls
 from weft.jobs.traces.calls.json_files import Fields, head_of, read_json, whole_number, whole_numbers
@@ -115,22 +115,21 @@ class _Reader:
 
     def _add_call(self, node: _Node, order: WaitOrder, is_waited: bool) -> None:
         ranks = self._ranks_of(node)
-        if self._rank not in ranks:
-            raise TraceError(f"rank {self._rank} is not in process group {node.group!r}", place=node.place)
+        communicator, own = self._communicators.joined(node.group, ranks, self._rank, node.place)
         record = record_of(
             node.collective,
             node.datatype,
             node.place,
             in_elements=node.elements("in"),
             out_elements=node.elements("out"),
-            own=ranks.index(self._rank),
+            own=own,
             size=len(ranks),
         )
         if record is None:
             return
         record = replace(record, root=node.root, in_split=node.split("in"), out_split=node.split("out"))
-        communicator = self._communicators.name_of(node.group, ranks)
-        order.issue(call_of_record(record, communicator, node.place), node.request, is_waited=is_waited)
+        call = call_of_record(record, communicator, node.place, self._communicators)
+        order.issue(call, node.request, is_waited=is_waited)
 
     def _ranks_of(self, node: _Node) -> tuple[int, ...]:
         """Return the ranks of a node's group: as recorded, by start and stride, else all."""
@@ -151,9 +150,9 @@ class _Reader:
         yield self._groups.get(node.group, ())
         start, stride = node.attribute("global_rank_start", 0), node.attribute("global_rank_stride", 0)
         if size == 1:
-            yield (self._rank,)
+            yield strided(self._rank, 1, 1)
         elif stride and start + stride * (size - 1) < MAX_RANKS:
-            yield tuple(range(start, start + stride * size, stride))
+            yield strided(start, stride, size)
 
 
 class _Node:
