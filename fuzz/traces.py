@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import random
 import re
 import tempfile
@@ -16,7 +17,19 @@ from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, Ran
 
 _SEPARATOR = b"\n----\n"
 """Between a case's format and files."""
-_NAMES = {"goal": "x.goal", "flow_csv": "x.csv", "hpcc_flows": "x.txt", "nccl_csv": "x.csv"}
+_NAMES = {
+    "goal": "x.goal",
+    "flow_csv": "x.csv",
+    "hpcc_flows": "x.txt",
+    "nccl_csv": "x.csv",
+    "nccl_log": "x.log",
+    "flight_recorder": "x0.json",
+    "kineto": "x0.json",
+    "param_comms": "x0.json",
+    "pytorch_et": "x0.json",
+    "simai": "x.txt",
+}
+_EXAMPLES = ROOT / "examples" / "traces"
 _PIECES = (
     b"0", b"1", b"-1", b"9" * 19, b"9" * 200, b"l0", b" requires ", b"irequires", b"send 1b to ", b"recv 1b from ",
     b"\n", b"}", b"{", b"/*", b"*/", b"//", b"calc ", b" cpu 4095", b"rank 0 {", b"num_ranks ", b",", b'"', b"\xff",
@@ -29,6 +42,20 @@ _LOG = b"""rank,operation,count,datatype,communicator,root,stream,group,start
 0,Send,4,int8,w,1,b,g,3us
 1,Recv,4,int8,w,0,b,g,
 """
+_DUMP = {
+    "pg_config": {"0": {"name": "0", "ranks": "[0, 1]"}},
+    "entries": [
+        {
+            "process_group": ("0", "all"),
+            "collective_seq_id": 1,
+            "p2p_seq_id": 0,
+            "profiling_name": "nccl:all_reduce",
+            "time_created_ns": 1 << 40,
+            "input_sizes": [[8]],
+            "input_dtypes": ["Half"],
+        }
+    ],
+}
 
 
 class TracesTarget:
@@ -51,9 +78,18 @@ class TracesTarget:
         return [
             _SEPARATOR.join([b"chakra", groups, *ranks]),
             _SEPARATOR.join([b"goal", text]),
-            _SEPARATOR.join([b"goal", (ROOT / "examples" / "traces" / "pair.goal").read_bytes()]),
+            _SEPARATOR.join([b"goal", (_EXAMPLES / "pair.goal").read_bytes()]),
             _SEPARATOR.join([b"nccl_csv", _LOG]),
-            _SEPARATOR.join([b"flow_csv", (ROOT / "examples" / "traces" / "flows.csv").read_bytes()]),
+            _SEPARATOR.join([b"flow_csv", (_EXAMPLES / "flows.csv").read_bytes()]),
+            _SEPARATOR.join([b"nccl_log", (_EXAMPLES / "nccl.log").read_bytes()]),
+            _SEPARATOR.join(
+                [b"flight_recorder", (_EXAMPLES / "flight_recorder" / "nccl_trace_rank_0.json").read_bytes()]
+            ),
+            _SEPARATOR.join([b"flight_recorder", pickle.dumps(_DUMP, protocol=2)]),
+            _SEPARATOR.join([b"kineto", (_EXAMPLES / "kineto" / "rank0.json").read_bytes()]),
+            _SEPARATOR.join([b"param_comms", (_EXAMPLES / "param_comms" / "0.json").read_bytes()]),
+            _SEPARATOR.join([b"pytorch_et", (_EXAMPLES / "pytorch_et" / "rank0.json").read_bytes()]),
+            _SEPARATOR.join([b"simai", (_EXAMPLES / "simai.txt").read_bytes()]),
             _SEPARATOR.join([b"hpcc_flows", b"2\n0 1 3 100 20000 0\n2 1 3 100 30000 0.000001\n"]),
         ]
 

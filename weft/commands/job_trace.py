@@ -69,7 +69,7 @@ def _reading(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.group("job-trace")
 def job_trace() -> None:
-    """Show and convert traces: Chakra, GOAL, logs of NCCL's calls, lists of flows."""
+    """Show and convert traces: Chakra, GOAL, records of NCCL and PyTorch, workloads of SimAI, lists of flows."""
 
 
 @job_trace.command()

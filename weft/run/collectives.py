@@ -74,7 +74,7 @@ class CollectiveRequest:
 
     Args:
         collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
-            path/to/file.py:Class, a `weft.Collective` of yours.
+            path/to/file.py:Class, a `weft.Collective` of yours, or path/to/file.xml:COLLECTIVE, an algorithm of MSCCL.
         inputs: every rank's input, all of one shape and of one of the types in `weft.traffic.data_types`, of which
             uint16 holds bfloat16; they are not changed. A reduce-scatter's and an all-to-all's are cut into a chunk
             for each host (`CollectiveSpec.chunk`). Or nccl-tests' size in bytes: packets then carry lengths in place of

@@ -5,13 +5,18 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-CLASS_REFERENCE = r"^[^:]+\.py:[A-Za-z_][A-Za-z_0-9]*$"
-"""path/to/file.py:Class"""
+CLASS_REFERENCE = r"^[^:]+\.(py|xml):[A-Za-z_][A-Za-z_0-9]*$"
+"""path/to/file.py:Class; of collectives also path/to/file.xml:COLLECTIVE, an algorithm of MSCCL"""
 
 
 def is_class_reference(text: str) -> bool:
     """Return whether a text names a user's class rather than one of Weft's."""
     return re.match(CLASS_REFERENCE, text) is not None
+
+
+def is_msccl_reference(text: str) -> bool:
+    """Return whether a reference names an algorithm of MSCCL."""
+    return is_class_reference(text) and text.rpartition(":")[0].endswith(".xml")
 
 
 def absolute_reference(reference: str, folder: Path) -> str:

@@ -7,17 +7,26 @@ from click.testing import CliRunner
 
 from weft.cli import weft
 from weft.jobs.traces import TRACE_FORMATS, read_trace
+from weft.jobs.traces.registry import format_of
 from weft.paths import ROOT
 
 PAGE = (ROOT / "docs" / "traces.md").read_text(encoding="utf-8")
 
 
-def test_the_example_prints_what_the_page_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+EXAMPLES = re.findall(r"```\n\$ weft (.*)\n((?:.+\n)+)```", PAGE)
+
+
+@pytest.mark.parametrize(("command", "shown"), EXAMPLES, ids=[command for command, _ in EXAMPLES])
+def test_the_example_prints_what_the_page_shows(monkeypatch: pytest.MonkeyPatch, command: str, shown: str) -> None:
     monkeypatch.chdir(ROOT)
-    found = re.findall(r"```\n\$ weft (.*)\n((?:.+\n)+)```", PAGE)
-    assert len(found) == 2
-    for command, shown in found:
-        assert CliRunner().invoke(weft, command.split()).output == shown
+    assert CliRunner().invoke(weft, command.split()).output == shown
+
+
+def test_every_format_of_recorded_calls_has_an_example() -> None:
+    shown = {format_of(ROOT / command.split()[-1]).name for command, _ in EXAMPLES}
+    rows = re.findall(r"^\| `(\w+)` \|.*\| .*\| [^|]+ \|$", PAGE.split("## Records of jobs that ran")[1], re.MULTILINE)
+    assert rows
+    assert set(rows) <= shown
 
 
 def test_the_page_has_every_format() -> None:

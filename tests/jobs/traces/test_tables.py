@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.refusals import refused
-from weft.jobs.traces import TraceError, read_trace, write_trace
+from weft.jobs.traces import TRACE_FORMATS, TraceError, read_trace, write_trace
 from weft.traffic.jobs import CollectiveCall, Group, Job, Kind
 from weft.traffic.patterns import Flow
 
@@ -148,14 +148,11 @@ def test_ranks_that_call_different_collectives_are_refused_by_line(table):
 
 
 def test_what_is_no_trace_is_refused(table, tmp_path):
-    valid = "(valid: a path of chakra, flow_csv, goal, hpcc_flows, htsim_flows, htsim, nccl_csv, or the format's name)"
+    valid = f"(valid: a path of {', '.join(TRACE_FORMATS)}, or the format's name)"
     for path in (table("a,b\n"), table("")):
         assert refusal(path).endswith(f"no trace, or one of an unknown format {valid}")
     assert "there is no such file" in refusal(tmp_path / "missing")
-    assert (
-        refusal(table(""), "pcap")
-        == "unknown format 'pcap' (valid: chakra, flow_csv, goal, hpcc_flows, htsim_flows, htsim, nccl_csv)"
-    )
+    assert refusal(table(""), "pcap") == f"unknown format 'pcap' (valid: {', '.join(TRACE_FORMATS)})"
 
 
 def test_lists_of_flows_are_not_written(tmp_path):

@@ -43,7 +43,7 @@ def read_trace(path: Path, format_name: str = "", options: ReadOptions | None = 
         raise TraceError(f"{shown(str(path))} is too long a path", valid=f"{_MOST_PATH} characters")
     options = options or ReadOptions()
     try:
-        chosen = _format_of(path, format_name)
+        chosen = format_of(path, format_name)
         _check_options(path, chosen, options)
         trace = chosen.read(path, options)
     except OSError as error:
@@ -82,7 +82,8 @@ def _refuse_reads(job: Job, title: str) -> None:
             )
 
 
-def _format_of(path: Path, name: str) -> TraceFormat:
+def format_of(path: Path, name: str = "") -> TraceFormat:
+    """Return the format of this name, or without a name the one that a path looks like. Raises TraceError."""
     if name:
         return TRACE_FORMATS.named(name)
     for each in TRACE_FORMATS.values():

@@ -68,7 +68,8 @@ class CollectiveTraffic(JoinableItem):
     results = COLLECTIVES
 
     collective: CollectiveName
-    """One of Weft's collectives, or path/to/file.py:Class, your own `weft.Collective`."""
+    """One of Weft's collectives, or path/to/file.py:Class, your own `weft.Collective`, or path/to/file.xml:COLLECTIVE,
+    an algorithm of MSCCL."""
     algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
     """Algorithms; by default all that suit the collective and the fabric. `auto`: the one predicted to be fastest."""
     dtype: DataTypeName = "float32"

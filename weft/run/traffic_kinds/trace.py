@@ -45,7 +45,8 @@ def _formats() -> tuple[str, ...]:
 
 
 class TraceTraffic(JobItem):
-    """A job from a trace: Chakra, GOAL, NCCL calls, htsim's matrices. Packets carry lengths in place of data."""
+    """A job from a trace: Chakra, GOAL, records of NCCL's calls, htsim's matrices. Packets carry lengths in place of
+    data."""
 
     kind = "trace"
     results: ClassVar[ResultKind[Any] | None] = JOB_TRACES

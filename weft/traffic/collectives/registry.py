@@ -9,7 +9,7 @@ from types import ModuleType
 from weft.engine import ExtensionError
 from weft.errors import InvalidValueError
 from weft.registry import Registry, classes_of
-from weft.traffic.class_reference import is_class_reference
+from weft.traffic.class_reference import is_class_reference, is_msccl_reference
 from weft.traffic.collectives.definition import Collective
 from weft.traffic.extensions.loading import ClassSpec, make
 
@@ -40,6 +40,10 @@ def collective_named(name: str) -> Collective:
     Raises:
         ValueError: there is none of that name. ExtensionError: the user's class cannot be used; says why.
     """
+    if is_msccl_reference(name):
+        from weft.traffic.msccl import msccl_collective
+
+        return _named(msccl_collective(name, dict(COLLECTIVE_KINDS)), name)
     if is_class_reference(name):
         return _named(make(ClassSpec(name), Collective), name)  # type: ignore[type-abstract]
     return COLLECTIVE_KINDS.named(name)
