@@ -228,7 +228,6 @@ def test_flow_control_begins_anew_with_a_link() -> None:
         ([DOWN | {"state": "broken"}], "valid: 'down', 'up', 'flapping'"),
         ([DOWN | {"lnk": 1}], "unknown key 'events.*did you mean 'link'"),
         ([{"state": "down"}], "link"),
-        ([DOWN | {"link": "p0l0->p0s1"}], "fails in both"),
         ([DOWN | {"link": "p0l0"}], "is not a link"),
     ],
 )

@@ -88,7 +88,7 @@ def test_errors_of_the_file_keep_their_line(scenario: Path, tmp_path: Path, caps
 
 
 def test_a_link_down_is_named_as_in_a_file(scenario: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for link in ("h0-p0l9", "h0->p0l0", "h0"):
+    for link in ("h0-p0l9", "h0->p0l9", "h0"):
         assert weft_run("run", scenario, "--link-down", link, "--out", tmp_path / "out") == 3
         assert f"--link-down {link}: events[0].link: " in capsys.readouterr().err
 

@@ -190,7 +190,7 @@ class FlowItem(TrafficItem):
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the fabric has at least two ranks."""
         if fabric.rank_count < 2:
-            raise KeyProblem(key, f"flows need 2 ranks or more, the fabric has {fabric.rank_count}")
+            raise KeyProblem(key, f"flows need 2 hosts with ranks, the fabric has {fabric.rank_count}")
 
 
 class FlowsBesideOthers(FlowItem, JoinableItem):
