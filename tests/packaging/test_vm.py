@@ -9,6 +9,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,118 @@ def test_the_vm_opens_no_port_but_over_ssh() -> None:
     assert not re.search(r"forwarded_port|public_network|private_network", vagrantfile)
 
 
-def test_parts_can_be_left_out_of_the_set_up() -> None:
-    parts = "for part in browser mpi prometheus shell valgrind; do wanted $part && echo $part; done; true"
-    assert provisioned(parts).stdout.split() == ["browser", "mpi", "prometheus", "shell", "valgrind"]
-    assert provisioned(parts, WEFT_WITHOUT="browser prometheus shell valgrind").stdout.split() == ["mpi"]
-    assert provisioned("echo $extras").stdout.strip() == "demo,sweep,test,dev"
-    assert provisioned("echo $extras", WEFT_NOTEBOOKS="yes").stdout.strip().endswith(",notebook")
+def chosen(arguments: str, what: str, **environment: str) -> list[str]:
+    """What provision.sh sets up with these arguments: `parts`, `packages` of apt or `extras` of setup.cfg."""
+    done = provisioned(f'choose {arguments}; echo "${{{what}[@]}}"', **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_what_only_tests_need_is_not_set_up_without_them() -> None:
+    assert chosen("", "parts") == []
+    assert chosen("", "extras") == ["demo", "report"]
+    assert not {"tshark", "shellcheck", "chromium", "prometheus", "valgrind"} & set(chosen("", "packages"))
+    assert {"mininet", "g++", "python3-venv"} <= set(chosen("", "packages"))
+    assert set(chosen("tests", "parts")) == {"tests", "browser", "mpi", "prometheus", "shell", "valgrind"}
+    assert set(chosen("tests", "extras")) == {"demo", "report", "dev", "sweep", "test"}
+    assert {"tshark", "shellcheck"} <= set(chosen("tests", "packages"))
+
+
+def test_single_parts_are_set_up_and_left_out() -> None:
+    assert chosen("mpi notebooks", "parts") == ["mpi", "notebooks"]
+    assert chosen("mpi notebooks", "extras") == ["demo", "report", "notebook"]
+    without = {"WEFT_WITHOUT": "browser prometheus shell valgrind"}
+    assert chosen("tests", "parts", **without) == ["tests", "mpi"]
+    assert chosen("prometheus tests", "parts", **without) == ["prometheus", "tests", "mpi"]
+    done = provisioned("choose promtheus")
+    valid = "(valid: mpi notebooks prometheus references shell tests)"
+    assert (done.returncode, done.stderr) == (2, f"provision: there is no part 'promtheus' {valid}\n")
+
+
+def test_extras_stay_when_a_smaller_set_up_follows(tmp_path: Path) -> None:
+    # Like a checkout: what it declares, and a .venv that says what is installed.
+    for name in ("setup.cfg", "setup.py", "pyproject.toml", "vagrant"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / ".venv").mkdir()
+    state = tmp_path / ".venv" / "weft-installed"
+    asked = f'cd {tmp_path}; if lacks_packages; then echo "lacks ${{extras[*]}}"; else echo nothing; fi'
+    sum_of_files = provisioned("sum_of_declarations").stdout.strip()
+    for written, arguments, expected in (
+        (None, "", "lacks demo report"),
+        ("", "", "lacks demo report"),
+        (f"{sum_of_files}\ndemo report\n", "", "nothing"),
+        (f"{sum_of_files}\ndemo report\n", "notebooks", "lacks demo report notebook"),
+        (f"{sum_of_files}\ndemo report dev sweep test\n", "", "nothing"),
+        (f"{sum_of_files}\ndemo report dev sweep test\n", "tests", "nothing"),
+        ("0123\ndemo report dev sweep test\n", "", "lacks demo report dev sweep test"),
+    ):
+        if written is not None:
+            state.write_text(written)
+        assert provisioned(f"choose {arguments}; {asked}").stdout.strip() == expected, (written, arguments)
+
+
+@pytest.mark.parametrize(
+    ("built", "arguments", "environment", "mode"),
+    [
+        (None, "", {}, "fast"),
+        (None, "tests", {}, "optimised"),
+        (None, "", {"WEFT_LTO": "1"}, "optimised"),
+        (None, "tests", {"WEFT_LTO": "0"}, "fast"),
+        ("fast", "", {}, None),
+        ("fast", "tests", {}, "optimised"),
+        ("optimised", "", {}, None),
+        ("optimised", "tests", {}, None),
+        ("optimised", "", {"WEFT_LTO": "0"}, "fast"),
+        ("", "tests", {}, None),  # before there were two
+    ],
+)
+def test_the_engine_is_optimised_for_tests_and_stays_so(
+    tmp_path: Path, built: str | None, arguments: str, environment: dict[str, str], mode: str | None
+) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "setup.py").touch()
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/bash\necho "$WEFT_LTO $*" >{tmp_path}/built\n')
+    python.chmod(0o755)
+    if built is not None:
+        (tmp_path / ".venv" / "weft-built").write_text(built)
+    commands = f"choose {arguments}; cd {tmp_path}; start_engine; finish_engine"
+    done = provisioned(commands, **environment)
+    assert done.returncode == 0, done.stderr
+    made = tmp_path / "built"
+    assert made.exists() == (mode is not None)
+    if mode is not None:
+        assert made.read_text().split()[0] == {"fast": "0", "optimised": "1"}[mode]
+        assert (tmp_path / ".venv" / "weft-built").read_text().strip() == mode
+    # Again, without a change: nothing to do. A changed source: the same build.
+    made.unlink(missing_ok=True)
+    assert provisioned(commands, **environment).returncode == 0
+    assert not made.exists()
+    (tmp_path / "engine" / "new.cpp").touch()
+    assert provisioned(commands, **environment).returncode == 0
+    assert made.exists()
+
+
+def test_an_engine_that_does_not_build_is_built_again_the_next_time(tmp_path: Path) -> None:
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "setup.py").touch()
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text("#!/bin/bash\nexit 1\n")
+    python.chmod(0o755)
+    for _ in range(2):
+        done = provisioned(f"cd {tmp_path}; start_engine; finish_engine")
+        assert (done.returncode, "the engine could not be built" in done.stderr) == (1, True)
+    done = provisioned(f"cd {tmp_path}; start_engine", WEFT_LTO="yes")
+    assert (done.returncode, "WEFT_LTO is 'yes' (valid: 0, 1)" in done.stderr) == (2, True)
+
+
+def test_requirements_are_those_of_setup_cfg() -> None:
+    done = provisioned(f'cd {ROOT}; .venv/bin/python() {{ {sys.executable} "$@"; }}; requirements demo')
+    asked = set(done.stdout.split())
+    assert {"click>=8.4", "scikit-learn>=1.4", "plotly>=5.20"} <= asked, done.stderr
+    assert not any(each.startswith(("pytest", "sphinx")) for each in asked)
 
 
 def test_without_apt_the_set_up_says_what_is_missing(tmp_path: Path) -> None:
@@ -69,7 +176,8 @@ def test_without_apt_the_set_up_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "dpkg-query").chmod(0o755)
     done = provisioned("install_packages", PATH=str(tmp_path))
     assert done.returncode == 4
-    assert re.search(r"needs apt \(Debian 12 or Ubuntu 24\.04\); missing: .*mininet", done.stderr)
+    systems = r"Debian 12 and 13, Ubuntu 24\.04 and 26\.04"
+    assert re.search(rf"needs apt \({systems}\); missing: .*mininet", done.stderr)
 
 
 @pytest.mark.parametrize("apt", ["true", "false"])
@@ -158,14 +266,21 @@ def test_the_container_has_a_fixed_base_and_no_root_by_default() -> None:
     assert "rm -rf /var/lib/apt/lists/*" in run
 
 
-def test_the_containers_commands_are_those_of_the_set_up() -> None:
+def test_the_containers_commands_are_those_of_the_set_up(tmp_path: Path) -> None:
     (run,) = of_container("RUN")
     checked = subprocess.run(["sh", "-n", "-c", run], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
-    without = re.search(r'WEFT_WITHOUT="([^"]*)"', run)
-    assert without is not None
-    asked = "for part in browser mpi prometheus shell valgrind; do wanted $part && echo $part; done; true"
-    assert provisioned(asked, WEFT_WITHOUT=without[1]).stdout.split() == ["mpi", "prometheus"]
+    for notebooks, parts in (("no", "mpi prometheus"), ("yes", "mpi prometheus notebooks")):
+        folder = tmp_path / notebooks
+        (folder / "vagrant").mkdir(parents=True)
+        (folder / "vagrant" / "provision.sh").write_text('#!/bin/sh\necho "$WEFT_LTO $*"\nexit 7\n')
+        (folder / "vagrant" / "provision.sh").chmod(0o755)
+        environment = os.environ | {"WEFT_NOTEBOOKS": notebooks}
+        done = subprocess.run(
+            ["sh", "-c", run], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (7, f"1 {parts}\n")
+        assert provisioned(f"choose {parts}").returncode == 0
     for line in (ROOT / ".dockerignore").read_text().splitlines():
         assert not (ROOT / "vagrant" / "provision.sh").match(line)
 
