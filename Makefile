@@ -98,5 +98,11 @@ generated: setup-tests stubs
 stubs:
 	$(PYTHON) engine/python/make_stub.py
 
+# In build/dist. Wheels for other Pythons and other systems: .github/workflows/wheels.yml.
+wheel: setup
+	$(PYTHON) -m pip wheel --quiet --no-deps --wheel-dir build/dist .
+sdist: setup
+	$(PYTHON) setup.py --quiet sdist --dist-dir build/dist
+
 clean:
 	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis weft/engine/*.so

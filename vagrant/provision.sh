@@ -133,7 +133,7 @@ sum_of_declarations() {
 # lacks_packages: whether pip has something to do. Extras that are there stay, in `extras`, because another stage uses them.
 lacks_packages() {
   local sum="" installed="" extra
-  { read -r sum && read -r installed; } <.venv/weft-installed 2>/dev/null || true
+  { read -r sum && read -r installed; } 2>/dev/null <.venv/weft-installed || true
   for extra in $installed; do
     [[ " ${extras[*]} " == *" $extra "* ]] || extras+=("$extra")
   done
