@@ -215,11 +215,12 @@ def test_the_fixture_of_an_installed_weft(python: Path, folder: Path) -> None:
 def test_the_workflow_for_users_tests_a_new_project(wheel: Path, python: Path, tmp_path: Path) -> None:
     """Each of its commands, in order; packages come from the environment of the tests instead of the Internet."""
     run(python.parent / "weft", "new", tmp_path / "mine")
+    (tmp_path / "mine" / "test_mine.py").write_text(PLUGIN_TEST, encoding="utf-8")
     workflow = YAML(typ="safe").load((ROOT / "examples" / "ci" / "github.yml").read_text(encoding="utf-8"))
     commands = [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step]
     assert commands[0].startswith("python -m pip install")
     settings = {"WEFT": wheel, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PATH": f"{python.parent}:{os.environ['PATH']}"}
     exports = "".join(f"export {name}='{value}'; " for name, value in settings.items())
     outputs = [run("bash", "-euc", f"{exports}{command}", cwd=tmp_path / "mine") for command in commands]
-    assert "passed" in outputs[-1]
+    assert "2 passed" in outputs[-1]
     assert list((tmp_path / "mine" / "coverage").iterdir())

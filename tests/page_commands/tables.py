@@ -195,7 +195,6 @@ NO_TEST = {
     "cd vagrant": "it needs a hypervisor",
     "git clone": "it needs the Internet",
     "make demo": "it installs packages of the machine",
-    "make setup": "it installs packages of the machine",
     "make test": "it installs packages of the machine and runs the tests",
     "mkdir -p build pcaps logs": _TUTORIALS,
     "mpirun --hostfile machines": "it needs two machines",
