@@ -10,8 +10,6 @@
 #   shell         .venv-shell with p4runtime-shell, for `weft shell`, and PTF
 #   tests         what the project's own tests need: browser, mpi, prometheus, shell, valgrind, linters, all tests' packages
 # WEFT_WITHOUT: parts of `tests` to leave out, as in "browser shell".
-# WEFT_LTO: 1 to build the engine with link-time optimisation, as `tests` does; 0 without it, as all others do. Runs take
-# longer without it, the build less than half (docs/testing.md).
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -184,29 +182,17 @@ install_weft() {
   mv .venv/weft-installed.part .venv/weft-installed
 }
 
-# The engine's build runs while apt and pip wait for the network. .venv/weft-built says how it was built: `optimised` with
-# link-time optimisation, or `fast`. What was built optimised stays so.
+# The engine's build runs while apt and pip wait for the network.
 engine_pid=
 
 start_engine() {
-  local built mode lto newest
-  built=$(cat .venv/weft-built 2>/dev/null || echo none)
-  [[ -n $built ]] || built=optimised # before there were two
-  case ${WEFT_LTO:-$built} in
-    0 | none | fast) mode=fast lto=0 ;;
-    1 | optimised) mode=optimised lto=1 ;;
-    *)
-      echo "provision: WEFT_LTO is '$WEFT_LTO' (valid: 0, 1)" >&2
-      exit 2
-      ;;
-  esac
-  [[ -n ${WEFT_LTO:-} ]] || ! wanted tests || mode=optimised lto=1
+  local newest
   newest=$(find engine setup.py -newer .venv/weft-built -print -quit 2>/dev/null || true)
-  [[ $built != "$mode" || -n $newest ]] || return 0
+  [[ ! -e .venv/weft-built || -n $newest ]] || return 0
   echo "provision: building the engine, for some minutes"
-  echo "$mode" >.venv/weft-building # as old as what is built
+  touch .venv/weft-building # as old as what is built
   # A session of its own, so that its compilers end with it; Ctrl-C reaches only what is in the foreground.
-  WEFT_LTO=$lto setsid .venv/bin/python setup.py --quiet build_ext --inplace --force &
+  setsid .venv/bin/python setup.py --quiet build_ext --inplace --force &
   engine_pid=$!
   trap 'kill -TERM -- "-$engine_pid" 2>/dev/null' EXIT
   trap 'exit 130' INT
