@@ -118,6 +118,8 @@ class BuildEngine(build_ext):
 
     def run(self) -> None:
         for_checkout = self.inplace or self.editable_mode
+        if self.editable_mode and self.is_current():
+            return  # pip has a build folder of its own each time, and would compile everything
         if not LTO:  # object files of both kinds last next to each other
             self.build_temp += "-without-lto"
         if for_checkout:  # not where a wheel's is: it has no symbols
@@ -128,6 +130,12 @@ class BuildEngine(build_ext):
             return
         for path in self.get_outputs():
             self.spawn([strip, "--strip-all", path])
+
+    def is_current(self) -> bool:
+        """Return whether the checkout's engine is newer than its sources and this file."""
+        engines = [Path(self.get_ext_filename(extension.name)) for extension in self.extensions]
+        newest = max(os.stat(path).st_mtime for path in ["setup.py", *SOURCES, *HEADERS])
+        return all(engine.exists() and engine.stat().st_mtime > newest for engine in engines)
 
     def build_extensions(self) -> None:
         self.require_compiler()
