@@ -80,4 +80,5 @@ def _drawn(stroke: NDArray[np.float64], count: int, generator: np.random.Generat
         off_x, off_y = to_x - share * along_x, to_y - share * along_y
         nearest = np.minimum(nearest, np.sqrt(off_x * off_x + off_y * off_y))
     ink = np.clip(pen + 0.5 - nearest, 0.0, 1.0)
-    return np.rint(GREYS * ink)
+    image: NDArray[np.float64] = np.rint(GREYS * ink)
+    return image
