@@ -120,10 +120,23 @@ def test_the_vagrantfile_is_valid():
 
 
 def test_make_runs_the_provisioning_script():
-    for target in ("demo", "test", "test-all", "test-changed", "sanitize"):
+    tests = (
+        "test",
+        "test-all",
+        "test-changed",
+        "test-lint",
+        "sanitize",
+        "lint",
+        "site",
+        "fuzz",
+        "performance",
+        "generated",
+    )
+    for target in ("setup", "demo", *tests):
         done = subprocess.run(["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"make -n {target}: {done.stdout}{done.stderr}"
-        assert "vagrant/provision.sh" in done.stdout
+        called = set(re.findall(r"^vagrant/provision\.sh *(.*?) *$", done.stdout, re.MULTILINE))
+        assert called == {"tests" if target in tests else ""}, target
 
 
 @pytest.mark.parametrize("habit", plain_english.HABITS, ids=lambda habit: habit.name)

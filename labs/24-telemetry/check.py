@@ -27,7 +27,7 @@ def promtool(*arguments: str) -> tuple[bool, str]:
     command = shutil.which("promtool")
     if command is None:
         raise EnvironmentLacksError(
-            "promtool is not installed, which tests rules (apt-get install prometheus, or make demo)"
+            "promtool is not installed, which tests rules (apt-get install prometheus, or make setup PARTS=prometheus)"
         )
     done = subprocess.run(
         [command, *arguments], capture_output=True, text=True, check=False, timeout=60, errors="replace"

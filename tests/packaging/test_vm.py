@@ -9,6 +9,7 @@ import re
 import shutil
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -54,12 +55,107 @@ def test_the_vm_opens_no_port_but_over_ssh() -> None:
     assert not re.search(r"forwarded_port|public_network|private_network", vagrantfile)
 
 
-def test_parts_can_be_left_out_of_the_set_up() -> None:
-    parts = "for part in browser mpi prometheus shell valgrind; do wanted $part && echo $part; done; true"
-    assert provisioned(parts).stdout.split() == ["browser", "mpi", "prometheus", "shell", "valgrind"]
-    assert provisioned(parts, WEFT_WITHOUT="browser prometheus shell valgrind").stdout.split() == ["mpi"]
-    assert provisioned("echo $extras").stdout.strip() == "demo,sweep,test,dev"
-    assert provisioned("echo $extras", WEFT_NOTEBOOKS="yes").stdout.strip().endswith(",notebook")
+def chosen(arguments: str, what: str, **environment: str) -> list[str]:
+    """What provision.sh sets up with these arguments: `parts`, `packages` of apt or `extras` of setup.cfg."""
+    done = provisioned(f'choose {arguments}; echo "${{{what}[@]}}"', **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_what_only_tests_need_is_not_set_up_without_them() -> None:
+    assert chosen("", "parts") == []
+    assert chosen("", "extras") == ["demo", "report"]
+    assert not {"tshark", "shellcheck", "chromium", "prometheus", "valgrind"} & set(chosen("", "packages"))
+    assert {"mininet", "g++", "python3-venv"} <= set(chosen("", "packages"))
+    assert set(chosen("tests", "parts")) == {"tests", "browser", "mpi", "prometheus", "shell", "valgrind"}
+    assert set(chosen("tests", "extras")) == {"demo", "report", "dev", "sweep", "test"}
+    assert {"tshark", "shellcheck"} <= set(chosen("tests", "packages"))
+
+
+def test_single_parts_are_set_up_and_left_out() -> None:
+    assert chosen("mpi notebooks", "parts") == ["mpi", "notebooks"]
+    assert chosen("mpi notebooks", "extras") == ["demo", "report", "notebook"]
+    without = {"WEFT_WITHOUT": "browser prometheus shell valgrind"}
+    assert chosen("tests", "parts", **without) == ["tests", "mpi"]
+    assert chosen("prometheus tests", "parts", **without) == ["prometheus", "tests", "mpi"]
+    done = provisioned("choose promtheus")
+    valid = "(valid: mpi notebooks prometheus references shell tests)"
+    assert (done.returncode, done.stderr) == (2, f"provision: there is no part 'promtheus' {valid}\n")
+
+
+def test_extras_stay_when_a_smaller_set_up_follows(tmp_path: Path) -> None:
+    # Like a checkout: what it declares, and a .venv that says what is installed.
+    for name in ("setup.cfg", "setup.py", "pyproject.toml", "vagrant"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    (tmp_path / ".venv").mkdir()
+    state = tmp_path / ".venv" / "weft-installed"
+    asked = f'cd {tmp_path}; if lacks_packages; then echo "lacks ${{extras[*]}}"; else echo nothing; fi'
+    sum_of_files = provisioned("sum_of_declarations").stdout.strip()
+    for written, arguments, expected in (
+        (None, "", "lacks demo report"),
+        ("", "", "lacks demo report"),
+        (f"{sum_of_files}\ndemo report\n", "", "nothing"),
+        (f"{sum_of_files}\ndemo report\n", "notebooks", "lacks demo report notebook"),
+        (f"{sum_of_files}\ndemo report dev sweep test\n", "", "nothing"),
+        (f"{sum_of_files}\ndemo report dev sweep test\n", "tests", "nothing"),
+        ("0123\ndemo report dev sweep test\n", "", "lacks demo report dev sweep test"),
+    ):
+        if written is not None:
+            state.write_text(written)
+        assert provisioned(f"choose {arguments}; {asked}").stdout.strip() == expected, (written, arguments)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A folder with an engine to build, and an interpreter that notes its arguments in `built`."""
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / "engine").mkdir()
+    (tmp_path / "setup.py").touch()
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.write_text(f'#!/bin/bash\necho "$*" >>{tmp_path}/built\n[[ ! -e {tmp_path}/fails ]]\n')
+    python.chmod(0o755)
+    return tmp_path
+
+
+def test_the_engine_is_built_where_its_sources_are_newer(checkout: Path) -> None:
+    commands = f"cd {checkout}; start_engine; finish_engine"
+    for builds in (1, 1):
+        assert provisioned(commands).returncode == 0
+        assert (checkout / "built").read_text().count("build_ext --inplace") == builds
+    (checkout / "engine" / "new.cpp").touch()
+    assert provisioned(commands).returncode == 0
+    assert (checkout / "built").read_text().count("\n") == 2
+
+
+def test_an_engine_that_was_not_built_to_its_end_is_built_again(checkout: Path) -> None:
+    (checkout / "fails").touch()
+    for builds in (1, 2):
+        done = provisioned(f"cd {checkout}; start_engine; finish_engine")
+        assert (done.returncode, "the engine could not be built" in done.stderr) == (1, True)
+        assert (checkout / "built").read_text().count("\n") == builds
+
+
+def test_the_build_ends_with_the_set_up(checkout: Path) -> None:
+    python = checkout / ".venv" / "bin" / "python"
+    python.write_text(f"#!/bin/bash\necho $$ >{checkout}/pid\nexec sleep 1000\n")
+    waits = f"until [[ -s {checkout}/pid ]]; do read -rt 0.01 <> <(:) || true; done"
+    done = provisioned(f"cd {checkout}; start_engine; {waits}; exit 4")
+    assert done.returncode == 4
+    pid = int((checkout / "pid").read_text())
+    # Ended, or about to: the signal has been sent, and a zombie is no process that runs.
+    state = Path(f"/proc/{pid}/stat")
+    for _ in range(1000):
+        if not state.exists() or state.read_text().split(")")[1].split()[0] == "Z":
+            return
+        subprocess.run(["true"], check=True)
+    pytest.fail(f"process {pid} runs")
+
+
+def test_requirements_are_those_of_setup_cfg() -> None:
+    done = provisioned(f'cd {ROOT}; .venv/bin/python() {{ {sys.executable} "$@"; }}; requirements demo')
+    asked = set(done.stdout.split())
+    assert {"click>=8.4", "scikit-learn>=1.4", "plotly>=5.20"} <= asked, done.stderr
+    assert not any(each.startswith(("pytest", "sphinx")) for each in asked)
 
 
 def test_without_apt_the_set_up_says_what_is_missing(tmp_path: Path) -> None:
@@ -69,7 +165,8 @@ def test_without_apt_the_set_up_says_what_is_missing(tmp_path: Path) -> None:
     (tmp_path / "dpkg-query").chmod(0o755)
     done = provisioned("install_packages", PATH=str(tmp_path))
     assert done.returncode == 4
-    assert re.search(r"needs apt \(Debian 12 or Ubuntu 24\.04\); missing: .*mininet", done.stderr)
+    systems = r"Debian 12 and 13, Ubuntu 24\.04 and 26\.04"
+    assert re.search(rf"needs apt \({systems}\); missing: .*mininet", done.stderr)
 
 
 @pytest.mark.parametrize("apt", ["true", "false"])
@@ -158,14 +255,21 @@ def test_the_container_has_a_fixed_base_and_no_root_by_default() -> None:
     assert "rm -rf /var/lib/apt/lists/*" in run
 
 
-def test_the_containers_commands_are_those_of_the_set_up() -> None:
+def test_the_containers_commands_are_those_of_the_set_up(tmp_path: Path) -> None:
     (run,) = of_container("RUN")
     checked = subprocess.run(["sh", "-n", "-c", run], capture_output=True, text=True, check=False)
     assert checked.returncode == 0, checked.stderr
-    without = re.search(r'WEFT_WITHOUT="([^"]*)"', run)
-    assert without is not None
-    asked = "for part in browser mpi prometheus shell valgrind; do wanted $part && echo $part; done; true"
-    assert provisioned(asked, WEFT_WITHOUT=without[1]).stdout.split() == ["mpi", "prometheus"]
+    for notebooks, parts in (("no", "mpi prometheus"), ("yes", "mpi prometheus notebooks")):
+        folder = tmp_path / notebooks
+        (folder / "vagrant").mkdir(parents=True)
+        (folder / "vagrant" / "provision.sh").write_text('#!/bin/sh\necho "$*"\nexit 7\n')
+        (folder / "vagrant" / "provision.sh").chmod(0o755)
+        environment = os.environ | {"WEFT_NOTEBOOKS": notebooks}
+        done = subprocess.run(
+            ["sh", "-c", run], cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout) == (7, f"{parts}\n")
+        assert provisioned(f"choose {parts}").returncode == 0
     for line in (ROOT / ".dockerignore").read_text().splitlines():
         assert not (ROOT / "vagrant" / "provision.sh").match(line)
 

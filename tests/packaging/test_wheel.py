@@ -1,16 +1,19 @@
 """An installed Weft, away from its checkout, among files with the names of its packages."""
 
 import os
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 
 from weft.engine import _core
 
@@ -100,6 +103,73 @@ def test_a_wheel_holds_one_package(wheel: Path) -> None:
     assert sorted(set(tracked) - set(names)) == []
 
 
+def test_a_wheels_engine_has_no_symbols(wheel: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (engine,) = [name for name in archive.namelist() if name.endswith(".so")]
+        archive.extract(engine, tmp_path)
+    sections = subprocess.run(
+        ["readelf", "--section-headers", "--wide", tmp_path / engine], capture_output=True, text=True, check=True
+    ).stdout
+    assert ".dynsym" in sections
+    assert not re.search(r"\.symtab|\.debug", sections)
+
+
+def test_metadata_says_who_and_for_which_pythons(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+        metadata = archive.read(name).decode()
+    assert "\nAuthor: The Weft developers\n" in metadata
+    assert "\nRequires-Python: >=3.11\n" in metadata
+    required = re.findall(r"^Requires-Dist: ([\w.-]+)(?![^\n]*extra ==)", metadata, re.MULTILINE)
+    assert "click" in required
+    assert "scikit-learn" not in required
+
+
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sdist")
+    run(sys.executable, "setup.py", "--quiet", "egg_info", "--egg-base", folder, "sdist", "-d", folder, cwd=ROOT)
+    (made,) = folder.glob("weft_fabric-*.tar.gz")
+    return made
+
+
+def test_a_source_distribution_has_what_a_build_needs_and_nothing_built(sdist: Path) -> None:
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    folders = ["engine", "weft", "labs", "p4", "examples", "setup.py", "pyproject.toml", "LICENSE"]
+    tracked = subprocess.run(
+        ["git", "ls-files", *folders], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout.split()
+    assert sorted(set(tracked) - names) == []
+    assert not [name for name in names if name.endswith((".so", ".pyc")) or "/runs/" in name]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "cause"),
+    [
+        ("/nowhere/g++", "/nowhere/g++ does not compile C++20"),
+        ("g++ -nostdinc++", "g++ does not compile C++20"),
+        ("g++ -DPy_PYTHON_H -include nowhere/Python.h", "there is no Python.h"),
+    ],
+)
+def test_without_a_compiler_a_build_says_so_in_one_line(sdist: Path, tmp_path: Path, compiler: str, cause: str) -> None:
+    run("tar", "--extract", "--file", sdist, "--directory", tmp_path)
+    (source,) = tmp_path.iterdir()
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--quiet", "build_ext"],
+        cwd=source,
+        env=os.environ | {"CC": compiler.replace("++", "cc", 1), "CXX": compiler},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        f"error: weft-fabric needs a C++20 compiler, such as g++ 12, and Python's headers; {cause}. "
+        "Debian, Ubuntu: apt install g++ python3-dev; Fedora: dnf install gcc-c++ python3-devel\n"
+    )
+
+
 @pytest.mark.slow
 def test_an_installed_weft_runs_from_any_folder(python: Path, folder: Path) -> None:
     weft = python.parent / "weft"
@@ -139,3 +209,18 @@ def test_an_installed_switch_serves_a_program(python: Path, folder: Path) -> Non
 def test_the_fixture_of_an_installed_weft(python: Path, folder: Path) -> None:
     (folder / "test_mine.py").write_text(PLUGIN_TEST, encoding="utf-8")
     assert "1 passed" in run(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=folder)
+
+
+@pytest.mark.slow
+def test_the_workflow_for_users_tests_a_new_project(wheel: Path, python: Path, tmp_path: Path) -> None:
+    """Each of its commands, in order; packages come from the environment of the tests instead of the Internet."""
+    run(python.parent / "weft", "new", tmp_path / "mine")
+    (tmp_path / "mine" / "test_mine.py").write_text(PLUGIN_TEST, encoding="utf-8")
+    workflow = YAML(typ="safe").load((ROOT / "examples" / "ci" / "github.yml").read_text(encoding="utf-8"))
+    commands = [step["run"] for step in workflow["jobs"]["test"]["steps"] if "run" in step]
+    assert commands[0].startswith("python -m pip install")
+    settings = {"WEFT": wheel, "PIP_NO_INDEX": "1", "PIP_NO_DEPS": "1", "PATH": f"{python.parent}:{os.environ['PATH']}"}
+    exports = "".join(f"export {name}='{value}'; " for name, value in settings.items())
+    outputs = [run("bash", "-euc", f"{exports}{command}", cwd=tmp_path / "mine") for command in commands]
+    assert "2 passed" in outputs[-1]
+    assert list((tmp_path / "mine" / "coverage").iterdir())

@@ -20,7 +20,7 @@ SESSION = Path(__file__).parent / "shell_session.py"
 PYTHON = Path(os.environ.get("WEFT_SHELL_PYTHON", SHELL_PYTHON))
 
 pytestmark = pytest.mark.skipif(
-    not PYTHON.exists(), reason="p4runtime-shell is not installed (vagrant/provision.sh makes .venv-shell)"
+    not PYTHON.exists(), reason="p4runtime-shell is not installed (make setup PARTS=shell makes .venv-shell)"
 )
 
 

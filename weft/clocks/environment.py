@@ -59,7 +59,7 @@ def require_mininet_installed() -> None:
     if importlib.util.find_spec("mininet") is None:
         raise EnvironmentLacksError(
             "Mininet cannot be imported: install the package mininet, and make .venv from /usr/bin/python3 "
-            "with --system-site-packages (vagrant/provision.sh does both)"
+            "with --system-site-packages (`make setup` does both)"
         )
 
 

@@ -24,12 +24,12 @@ def shell(switch: str, primary: bool, device_id: int) -> None:
     """Open p4runtime-shell on SWITCH, to read its tables and counters.
 
     SWITCH is a switch of the running lab, or HOST:PORT or unix:PATH of any that serves P4Runtime (without TLS).
-    p4runtime-shell runs from an environment of its own (.venv-shell), which the project's set-up makes.
+    p4runtime-shell runs from an environment of its own (.venv-shell), which `make setup PARTS=shell` makes.
     """
     address, device_id, _ = find_running_switch(switch, device_id)
     if not SHELL_PYTHON.exists():
         raise EnvironmentLacksError(
-            f"{SHELL_PYTHON} is missing: make it with vagrant/provision.sh in a checkout, or with\n"
+            f"{SHELL_PYTHON} is missing: make it with `make setup PARTS=shell` in a checkout, or with\n"
             f"  python3 -m venv {SHELL_PYTHON.parents[1]}\n"
             f"  {SHELL_PYTHON} -m pip install p4runtime-shell==0.0.6 'protobuf<3.21' setuptools"
         )

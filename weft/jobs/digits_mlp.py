@@ -1,7 +1,8 @@
-"""A small model that Weft really trains: a two-layer perceptron in NumPy on scikit-learn's handwritten digits.
+"""A small model that Weft really trains: a two-layer perceptron in NumPy on images of digits.
 
-Each worker has a shard of the 1,797 images. The loss is the mean cross-entropy. Weights, gradients and losses are
-bit-identical on every processor (`weft.quantities.portable_math`).
+They are scikit-learn's 1,797 handwritten ones, or others of that size. Each worker has a shard of them. The loss is the
+mean cross-entropy. Weights, gradients and losses are bit-identical on every processor
+(`weft.quantities.portable_math`).
 """
 
 from __future__ import annotations
@@ -22,6 +23,9 @@ IMAGES = 1797
 _PIXELS = 64
 _CLASSES = 10
 
+Images = tuple[NDArray[np.float64], NDArray[np.int64]]
+"""Images, one row of 64 pixels from 0 to 16 for each, and the digits that they show."""
+
 Weights = NDArray[np.float32]
 """All parameters in one vector: weights and biases of the first layer, then of the second."""
 
@@ -34,13 +38,27 @@ def parameter_count(hidden_units: int) -> int:
 class DigitsMlp:
     """The model with seeded weights, and the images in seeded order, one shard per worker.
 
+    Args:
+        workers: with a shard each.
+        seed: of weights, order and batches.
+        hidden_units: of the first layer.
+        batch: images of a gradient.
+        digits: what to train on; by default scikit-learn's images.
+
     Raises:
-        EnvironmentLacksError: scikit-learn, which ships the images, is not installed.
+        EnvironmentLacksError: scikit-learn, which ships its images, is not installed.
         BadInputError: there are more workers than images.
     """
 
-    def __init__(self, workers: int, seed: int, hidden_units: int = HIDDEN_UNITS, batch: int = IMAGES) -> None:
-        images, labels = _digits()
+    def __init__(
+        self,
+        workers: int,
+        seed: int,
+        hidden_units: int = HIDDEN_UNITS,
+        batch: int = IMAGES,
+        digits: Images | None = None,
+    ) -> None:
+        images, labels = _handwritten() if digits is None else digits
         if workers > len(labels):
             raise BadInputError(f"{len(labels)} images make no shards for {workers} workers")
         generator = np.random.default_rng(seed)
@@ -128,7 +146,7 @@ class DigitsMlp:
         return np.concatenate([part.ravel() for part in parts]).astype(np.float32)
 
 
-def _digits() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _handwritten() -> Images:
     """Return scikit-learn's images, 64 pixels a row, and their labels.
 
     Read directly from the file that `load_digits` reads: importing scikit-learn takes longer than most runs.

@@ -10,7 +10,7 @@ from weft.scenario.values import Section
 
 
 class DigitsSection(Section):
-    """The two-layer perceptron on scikit-learn's handwritten digits of lab 1."""
+    """The two-layer perceptron on scikit-learn's handwritten digits."""
 
     hidden: Annotated[int, whole(1, 16_384)] = HIDDEN_UNITS
     """Units of the hidden layer, H; the model has 75 · H + 10 parameters."""

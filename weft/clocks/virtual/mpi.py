@@ -23,7 +23,7 @@ _LEAVING_S = 10.0
 _MOST_PIECE_BYTES = 1 << 30  # MPI counts the bytes of a message in 31 bits
 _INSTALL = (
     "install the packages python3-mpi4py and openmpi-bin, and make .venv from /usr/bin/python3 with "
-    "--system-site-packages (vagrant/provision.sh does both)"
+    "--system-site-packages (`make setup PARTS=mpi` does both)"
 )
 
 

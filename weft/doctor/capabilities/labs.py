@@ -100,7 +100,7 @@ CAPABILITIES = [
         purpose="weft shell",
         look=_shell,
         cost="no weft shell; weft controller and weft switch-cli work",
-        install="vagrant/provision.sh in a checkout makes .venv-shell",
+        install="make setup PARTS=shell, in a checkout",
     ),
     Capability(
         name="RDMA device",

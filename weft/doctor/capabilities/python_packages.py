@@ -13,7 +13,7 @@ def _extra(extra: str, imported: str, purpose: str, cost: str) -> Capability:
 
 
 CAPABILITIES = [
-    _extra("demo", "sklearn", "digits on which some labs train", "those labs do not run"),
+    _extra("demo", "sklearn", "handwritten digits on which labs 15 and 18 train", "those labs do not run"),
     _extra("notebook", "jupyterlab", "weft labs notebooks", "no notebooks; labs run on the command line"),
     _extra("parquet", "pyarrow", "tables of runs as Parquet", "tables are CSV"),
     _extra("png", "cairosvg", "drawings as PNG", "drawings are SVG or HTML"),

@@ -13,6 +13,7 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.errors import translated
 from weft.jobs.digits_mlp import HIDDEN_UNITS, DigitsMlp
+from weft.jobs.drawn_digits import IMAGES, drawn_digits
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import MessageSize, whole
 from weft.quantities.example import Example
@@ -47,12 +48,12 @@ def mlp_gradients(ranks: int, seed: int, hidden_units: int = HIDDEN_UNITS) -> li
     """Return one flat float32 gradient vector per rank (64·H + H + H·10 + 10 elements each).
 
     Each is the gradient of the mean loss of the rank's shard at the same seeded weights, as in data-parallel training.
+    The images are Weft's own: with scikit-learn's, no plain installation could run the first lab.
 
     Raises:
-        EnvironmentLacksError: scikit-learn, which ships the images, is not installed.
         BadInputError: there are more ranks than images.
     """
-    model = DigitsMlp(ranks, seed, hidden_units)
+    model = DigitsMlp(ranks, seed, hidden_units, batch=IMAGES, digits=drawn_digits())
     return [model.gradient(model.initial, rank, 0) for rank in range(ranks)]
 
 
