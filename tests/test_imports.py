@@ -46,6 +46,7 @@ LAYERS = [
     "sweeps",
     "report",
     "live",
+    "workbench",
     "labs",
     "pytest_plugin",
     "exercises",

@@ -44,6 +44,7 @@ SECTIONS = {
     "Run": {
         "run": Entry("weft.commands.run", "run", "Run a scenario and check its results"),
         "sweep": Entry("weft.commands.sweep", "sweep", "Run a scenario with every combination of values"),
+        "workbench": Entry("weft.commands.workbench", "workbench", "Write, run and compare scenarios in a browser"),
         "collective": Entry("weft.commands.collective", "collective", "Time a collective over a range of sizes"),
         "lab": Entry("weft.commands.lab", "lab", "Keep a scenario's fabric up for other terminals"),
         "exec": Entry("weft.commands.exec", "exec_command", "Run a command in a host of the running lab"),

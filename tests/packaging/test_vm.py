@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from weft.paths import ROOT
+from weft.workbench import DEFAULT_PORT
 
 VAGRANT = ROOT / "vagrant"
 CONTAINERFILE = (VAGRANT / "Containerfile").read_text(encoding="utf-8").replace("\\\n", " ")
@@ -52,6 +53,7 @@ def test_the_vagrantfile_is_ruby() -> None:
 def test_the_vm_opens_no_port_but_over_ssh() -> None:
     vagrantfile = (VAGRANT / "Vagrantfile").read_text(encoding="utf-8")
     assert '"-L", "127.0.0.1:#{jupyter_port}:127.0.0.1:8888"' in vagrantfile
+    assert f'"-L", "127.0.0.1:#{{workbench_port}}:127.0.0.1:{DEFAULT_PORT}"' in vagrantfile
     assert not re.search(r"forwarded_port|public_network|private_network", vagrantfile)
 
 

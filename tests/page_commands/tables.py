@@ -176,6 +176,7 @@ ELSEWHERE = {
     "weft run labs/02-congestion-control/scenario.yaml --clock virtual --set transport.congestion_control=halving": (
         "tests/transport/test_congestion_registry.py::test_the_guides_control_is_one_file"
     ),
+    "weft workbench": "tests/workbench/test_jobs.py::test_a_workbench_that_ends_leaves_no_run",
     "weft schema --markdown > docs/scenario.md": (
         "tests/weft/test_scenario_reference.py::test_the_committed_reference_is_current"
     ),

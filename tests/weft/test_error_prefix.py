@@ -21,6 +21,7 @@ FAILING = {
         ("run lab:no-such-lab", 2),
         ("run bad.yaml", 3),
         ("sweep lab:01-allreduce --out sweep --grid no-such-key=1", 3),
+        ("workbench no-such-folder --no-browser", 3),
         ("collective allreduce --sizes never", 2),
         ("lab lab:01-allreduce --clock virtual", 4),
         ("exec h0 true", 4),

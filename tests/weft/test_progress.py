@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import threading
 from typing import Any
 
@@ -10,7 +11,7 @@ from rich.console import Console
 
 from weft import topologies
 from weft.clocks.watching import Sample, watched
-from weft.commands.progress import BarProgress, LineProgress, progress_text
+from weft.commands.progress import BarProgress, JsonProgress, LineProgress, progress_text
 from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
@@ -129,3 +130,17 @@ def test_a_bar_comes_and_goes_on_a_terminal() -> None:
     shown = screen.getvalue()
     assert "· permutation" in shown
     assert "50 %, 1 µs emulated" in shown
+
+
+def test_programs_get_an_object_a_line() -> None:
+    lines: list[str] = []
+    progress = JsonProgress(lines.append, now=lambda: 0.0)
+    progress("building")
+    progress.see(Sample(10**6, 1, 4, 500))
+    progress.see(Sample(10**6, 0, 0, None))
+    progress.ended()
+    assert [json.loads(line) for line in lines] == [
+        {"progress": {"stage": "building"}},
+        {"progress": {"share": 0.25, "text": "25 %, 1 µs emulated, about 0 s left"}},
+        {"progress": {"share": None, "text": "1 µs emulated"}},
+    ]

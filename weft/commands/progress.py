@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +17,8 @@ from weft.quantities.readable import format_time
 _FIRST_LINE_S = 10.0
 _LINES_S = 30.0
 _BAR_INTERVAL_S = 0.5
+PROGRESS_VARIABLE = "WEFT_PROGRESS"
+"""Environment variable with which programs ask for progress as JSON; its value is then `json`."""
 
 
 def progress_text(sample: Sample, elapsed_s: float) -> str:
@@ -127,8 +131,35 @@ class BarProgress:
         self._bar.start()
 
 
-def make_progress() -> LineProgress | BarProgress:
-    """Return what suits stderr: a bar on a terminal, else lines."""
+class JsonProgress:
+    """An object of JSON a line, for programs: `stage`, or `share` (0 to 1, null if unknown) and `text` of a run."""
+
+    interval_s = _BAR_INTERVAL_S
+
+    def __init__(self, say: Callable[[str], None], now: Callable[[], float] = time.monotonic) -> None:
+        self._say = say
+        self._now = now
+        self._began_s = now()
+
+    def __call__(self, text: str) -> None:
+        """Say what is being done."""
+        self._began_s = self._now()
+        self._say(json.dumps({"progress": {"stage": text}}))
+
+    def see(self, sample: Sample) -> None:
+        """See Watcher."""
+        text = progress_text(sample, self._now() - self._began_s)
+        self._say(json.dumps({"progress": {"share": sample.share, "text": text}}))
+
+    def ended(self) -> None:
+        """See Watcher."""
+        self._began_s = self._now()
+
+
+def make_progress() -> LineProgress | BarProgress | JsonProgress:
+    """Return what suits stderr: a bar on a terminal, else lines; JSON if the environment asks for it."""
+    if os.environ.get(PROGRESS_VARIABLE) == "json":
+        return JsonProgress(lambda text: click.echo(text, err=True))
     if not sys.stderr.isatty():
         return LineProgress(lambda text: click.echo(text, err=True))
     from rich.console import Console

@@ -1,4 +1,4 @@
-"""A small HTTP server for a running lab, with limits on connections, time and request size."""
+"""A small HTTP server, for instance for a running lab, with limits on connections, time and request size."""
 
 from __future__ import annotations
 
@@ -31,10 +31,12 @@ _HOST = re.compile(r"(\[(?P<bracketed>[^][]+)\]|(?P<plain>[^][:]+))(:[0-9]*)?")
 
 @dataclass(frozen=True)
 class Request:
-    """A GET request: the raw path with its query, and the headers by lower-case name."""
+    """A request: the raw path with its query, the headers by lower-case name, and the body of a POST request."""
 
     target: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    method: str = "GET"
+    body: bytes = b""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Answer:
 
 
 class LabServer:
-    """Answers only GET. Use as a context manager within the lab's lifetime.
+    """Answers GET, and POST if it takes bodies. Use as a context manager, within the lifetime of a lab that it serves.
 
     Args:
         place: address and port to listen on; port 0 means any free port.
@@ -57,6 +59,8 @@ class LabServer:
         most_connections: connections served at a time. Others wait in the kernel's queue, which is also bounded: users
             of the machine cannot start more threads in the lab.
         deadline_s: limit for receiving a request, and for sending the answer.
+        most_body_bytes: largest body of a POST request; 0 refuses POST.
+        sending_s: limit for sending the answer, if it is not `deadline_s`.
 
     Raises:
         EnvironmentLacksError: the port is taken, or the address is not one of this machine's.
@@ -69,9 +73,12 @@ class LabServer:
         answer: Callable[[Request], Answer],
         most_connections: int = 1,
         deadline_s: float = _DEADLINE_S,
+        most_body_bytes: int = 0,
+        sending_s: float | None = None,
     ) -> None:
+        handler = _handler_of(answer, deadline_s, most_body_bytes, deadline_s if sending_s is None else sending_s)
         try:
-            self._server = _Server(place, _handler_of(answer, deadline_s), most_connections)
+            self._server = _Server(place, handler, most_connections)
         except OSError as error:
             host, port = place
             raise EnvironmentLacksError(f"{option} {port}: {host}:{port}: {error.strerror}") from None
@@ -202,7 +209,9 @@ def hang_up(connection: socket.socket) -> None:
         connection.shutdown(socket.SHUT_RDWR)
 
 
-def _handler_of(answer: Callable[[Request], Answer], deadline_s: float) -> type[BaseHTTPRequestHandler]:
+def _handler_of(
+    answer: Callable[[Request], Answer], deadline_s: float, most_body_bytes: int, sending_s: float
+) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = deadline_s  # also limits the whole answer, because sendall counts its total time
 
@@ -217,10 +226,14 @@ def _handler_of(answer: Callable[[Request], Answer], deadline_s: float) -> type[
             super().finish()
 
         def do_GET(self) -> None:
+            self._answer(b"")
+
+        def _answer(self, body: bytes) -> None:
             self._deadline.cancel()  # reading the lab may take longer
+            self.connection.settimeout(sending_s)
             headers = {name.lower(): value for name, value in self.headers.items()}
             try:
-                self._send(answer(Request(self.path, headers)))
+                self._send(answer(Request(self.path, headers, self.command, body)))
             except UNREADABLE as error:
                 self._send(Answer(f"{error}\n", status=HTTPStatus.SERVICE_UNAVAILABLE))
 
@@ -235,6 +248,19 @@ def _handler_of(answer: Callable[[Request], Answer], deadline_s: float) -> type[
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: object) -> None:
-            """Do not log to the lab's terminal, which belongs to its user."""
+            """Do not log to the terminal, which belongs to the command's user."""
 
-    return Handler
+    class WithBodies(Handler):
+        def do_POST(self) -> None:
+            length = self.headers.get("Content-Length", "")
+            if "Transfer-Encoding" in self.headers or not (length.isascii() and length.isdigit()):
+                self._send(Answer("the request has no length\n", status=HTTPStatus.LENGTH_REQUIRED))
+            elif len(length) > 12 or int(length) > most_body_bytes:
+                text = f"the request is too large (valid: up to {most_body_bytes:,} B)\n"
+                self._send(Answer(text, status=HTTPStatus.REQUEST_ENTITY_TOO_LARGE))
+            else:
+                body = self.rfile.read(int(length))
+                if len(body) == int(length):  # otherwise the client has gone, or was too slow
+                    self._answer(body)
+
+    return WithBodies if most_body_bytes else Handler
