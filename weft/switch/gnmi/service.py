@@ -184,6 +184,9 @@ class _Call:
         _refuse_models(asked.use_models)
         check_encoding(asked.encoding)
         self._asked = asked
+        # On the wire JSON is the same as no encoding. finsy, whose Switch subscribes to ports, gives none, and takes
+        # only scalars, which Stratum sends; other clients take a leaf either way.
+        self._encoding = gnmi.PROTO if asked.encoding == gnmi.JSON else asked.encoding
         self._chosen = targets(self._switches.values(), asked.prefix.target)
         is_stream = asked.mode == gnmi.SubscriptionList.STREAM
         plan = schedules(asked.subscription, asked.prefix, is_stream)
@@ -230,7 +233,7 @@ class _Call:
 
     def _send(self, wired: WiredSwitch, reads: list[tuple[Selection, Any, Any]]) -> Iterator[gnmi.SubscribeResponse]:
         label = _label(self._asked.prefix, wired)
-        for notification in notifications(reads, self._asked.encoding, label):
+        for notification in notifications(reads, self._encoding, label):
             yield gnmi.SubscribeResponse(update=notification)
 
 
