@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import shutil
+import subprocess
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import finsy as fy
@@ -396,3 +400,27 @@ def test_finsy_runs_without_ports_where_a_server_has_several_switches(daemon: Da
             return len(switch.ports)
 
     assert asyncio.run(ports()) == 0
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "gnmi.md").read_text(encoding="utf-8")
+
+
+def test_the_page_lists_every_leaf_at_its_path() -> None:
+    listed = dict(re.findall(r"^\| `(?:weft:)?(/[^`]+)` \| (.*) \|$", PAGE, re.MULTILINE))
+    for leaf in LEAVES:
+        container, _, name = str(leaf).rpartition("/")
+        assert f"`{name}`" in listed[container], leaf
+
+
+def test_gnmic_runs_the_pages_commands(daemon: Daemon) -> None:
+    if shutil.which("gnmic") is None:
+        pytest.skip("gnmic is not on PATH")
+    commands = re.findall("^gnmic .*", PAGE, re.MULTILINE)
+    assert len(commands) == 2
+    for command in commands:
+        words = command.replace("127.0.0.1:9559", daemon.server.address).replace("p0l0", "s1").split()
+        done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=TIMEOUT_S)
+        assert done.returncode == 0, done.stderr
+        (answer,) = json.loads(done.stdout)
+        assert answer["target"] == "s1"
+        assert answer["updates"]

@@ -170,9 +170,7 @@ def test_subscriptions_are_bounded() -> None:
     with refused(GnmiError, problem="no subscriptions"):
         schedules([], nowhere, is_stream=True)
     many = [_one(gnmi.ON_CHANGE)] * (MAX_SUBSCRIPTIONS + 1)
-    with refused(
-        GnmiError, valid=f"at most {MAX_SUBSCRIPTIONS}; wildcards name many leaves at once", problem="1025"
-    ):
+    with refused(GnmiError, valid=f"at most {MAX_SUBSCRIPTIONS}; wildcards name many leaves at once", problem="1025"):
         schedules(many, nowhere, is_stream=True)
     assert len(schedules(many[1:], nowhere, is_stream=True)) == 1
     intervals = [_one(gnmi.SAMPLE, sample_interval=MIN_INTERVAL_NS + n) for n in range(MAX_SCHEDULES + 1)]
