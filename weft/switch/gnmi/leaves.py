@@ -1,8 +1,8 @@
 """The leaves that gNMI serves: their paths, declared here only, and how each is read.
 
 OpenConfig's leaves have the names, units and meanings of the public models (github.com/openconfig/public):
-openconfig-interfaces, openconfig-if-ethernet, openconfig-p4rt and openconfig-qos. No public model has leaves for ECN
-marks, pauses of priority flow control or the depth of queues now; they are in an own tree with the origin `weft`.
+openconfig-interfaces, openconfig-if-ethernet, openconfig-p4rt and openconfig-qos. These have no leaves for ECN marks,
+pauses of priority flow control or the present depth of queues, so Weft has a tree for them, with the origin `weft`.
 """
 
 from __future__ import annotations

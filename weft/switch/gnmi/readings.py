@@ -1,4 +1,4 @@
-"""What gNMI's leaves read of a switch and its ports: each counter once for a reading, and only if a leaf needs it."""
+"""Readings of a switch and its ports for gNMI: a reading fetches each counter once, and only if a leaf needs it."""
 
 from __future__ import annotations
 
