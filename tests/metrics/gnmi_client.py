@@ -1,7 +1,7 @@
 """Reads a lab's switch with finsy in a process of its own, as users do: `python gnmi_client.py ADDRESS TARGET`.
 
-Prints JSON: the leaves of all interfaces by name (one Get), the sampled counters that came after the first ones, and
-what a change of a port's state would be compared with.
+Prints JSON: the state leaves of all interfaces and Weft's own of all ports, by name; the names and leaves that a
+subscription starts with; and the bytes sent that it reports next.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ async def read(address: str, target: str) -> dict[str, Any]:
         leaves: dict[str, dict[str, Any]] = {}
         for each in await client.get(GNMIPath("interfaces/interface/state"), prefix=prefix):
             leaves.setdefault(each.path["name"], {})[each.path.last] = each.value
+        for each in await client.get(GNMIPath("ports/port/state", origin="weft"), prefix=prefix):
+            leaves[each.path["name"]][each.path.last] = each.value
         sent = GNMIPath("interfaces/interface/state/counters/out-octets")
         samples = client.subscribe(prefix=prefix)
         samples.sample(sent, sample_interval=INTERVAL_NS)

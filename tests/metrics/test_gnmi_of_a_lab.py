@@ -20,6 +20,7 @@ SCENARIO = {
     "clock": "real",
     "dilation": 1000.0,
     "fabric": {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2},
+    "ecn": {"kmin": "1B", "kmax": "2B", "pmax": 1.0},
     "traffic": [{"incast": "h0", "bytes_per_sender": BYTES}],
 }
 
@@ -57,5 +58,7 @@ def test_finsy_reads_a_lab(grpc: str) -> None:
     assert to_h1["in-octets"] > BYTES
     assert to_spine["in-octets"] > 2 * BYTES
     assert {(port["in-errors"], port["out-errors"], port["in-discards"]) for port in ports} == {(0, 0, 0)}
+    assert to_h0["ecn-marked-pkts"] > 0  # the senders meet there
+    assert to_h0["max-queue-depth-octets"] > 0
     assert sum(port["out-octets"] for port in before["leaves"].values()) < BYTES
     assert len(after["first"]) == 2 * len(ports)
