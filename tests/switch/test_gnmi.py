@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -394,6 +395,53 @@ def test_finsy_runs_without_ports_where_a_server_has_several_switches(daemon: Da
             return len(switch.ports)
 
     assert asyncio.run(ports()) == 0
+
+
+@pytest.fixture
+def veth() -> Iterator[tuple[str, str]]:
+    if os.geteuid() != 0 or shutil.which("ip") is None:
+        pytest.skip("needs root and iproute2")
+    ends = ("wgnmi0", "wgnmi1")
+    subprocess.run(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]], check=True)
+    for end in ends:
+        subprocess.run(["ip", "link", "set", end, "up"], check=True)
+    yield ends
+    subprocess.run(["ip", "link", "del", ends[0]], check=False, capture_output=True)
+
+
+@pytest.mark.mininet
+def test_an_interface_has_a_state_as_in_linux(veth: tuple[str, str]) -> None:
+    own, far = veth
+    switch = {"device_id": 1, "name": "s1", "ports": [{"port": 7, "interface": own}]}
+    daemon = Daemon(parse_config(json.dumps({"grpc_address": "127.0.0.1:0", "switches": [switch]})))
+    daemon.serve()
+    state = {"oper-status": "", "admin-status": ""}
+
+    async def follow(client: GNMIClient) -> None:
+        changes = client.subscribe()
+        changes.on_change(*(GNMIPath(f"interfaces/interface[name={own}]/state/{leaf}") for leaf in state))
+
+        async def until(oper: str, admin: str) -> None:
+            updates = changes.updates()
+            while state != {"oper-status": oper, "admin-status": admin}:
+                update = await anext(updates)
+                state[update.path.last] = update.value
+
+        async for update in changes.synchronize():
+            state[update.path.last] = update.value
+        await until("UP", "UP")
+        for end, command, oper, admin in (
+            (far, "down", "DOWN", "UP"),
+            (own, "down", "DOWN", "DOWN"),  # no carrier changes here: seen by looking again
+            (own, "up", "DOWN", "UP"),
+            (far, "up", "UP", "UP"),
+        ):
+            subprocess.run(["ip", "link", "set", end, command], check=True)
+            await until(oper, admin)
+        changes.cancel()
+
+    asked(daemon, follow)
+    daemon.close()
 
 
 PAGE = (Path(__file__).parents[2] / "docs" / "gnmi.md").read_text(encoding="utf-8")
