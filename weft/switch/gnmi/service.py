@@ -220,7 +220,8 @@ class _Call:
             wait_ns = min(each.next_ns for each in plan) - time.monotonic_ns()
             self._wake.wait(max(0, wait_ns) / NS_PER_S)
             self._wake.clear()
-            has_news, self._news = self._news, False
+            if has_news := self._news:
+                self._news = False  # before the reading: a change that comes now is read, too
             now_ns = time.monotonic_ns()
             for each in [each for each in plan if each.is_due(now_ns, has_news)]:
                 is_beat = each.starts_beat(now_ns)
