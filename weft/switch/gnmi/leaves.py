@@ -81,13 +81,15 @@ def _ports(reading: SwitchReading, wanted: Filters) -> Iterator[tuple[KeyValues,
 
 
 _CLASS_NAMES = tuple(map(str, range(CLASSES)))
+_NUMBERS = {name: (number,) for number, name in enumerate(_CLASS_NAMES)}
 
 
 def _classes(reading: SwitchReading, wanted: Filters) -> Iterator[tuple[KeyValues, tuple[PortReading, int]]]:
-    for (name,), port in _ports(reading, wanted[:1]):
-        for number, text in enumerate(_CLASS_NAMES):
-            if wanted[1] in (None, text):
-                yield (name, text), (port, number)
+    numbers = range(CLASSES) if wanted[1] is None else _NUMBERS.get(wanted[1], ())
+    if numbers:  # a client may name many queues that are not there
+        for (name,), port in _ports(reading, wanted[:1]):
+            for number in numbers:
+                yield (name, _CLASS_NAMES[number]), (port, number)
 
 
 _STEP = re.compile(r"([^\[\]]+)(?:\[([^\[\]]+)\])?")
