@@ -23,7 +23,7 @@ _PROMPT = re.compile(r"^\s*(?:\$ |(?=mininet> ))")
 _PROGRAM = re.compile(
     r"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:[\w./-]*/)?"
     r"(?:weft(?:-switch)?|python3?|pip|pytest|make|cmake|ninja|cd|cp|mv|mkdir|cat|grep|sed|git|tcpdump|tshark|curl|"
-    r"wget|prometheus|promtool|podman|docker|vagrant|ssh|scp|mpirun|srun|torchrun|jupyter|ip|tc|apt|apt-get|bash|sh|"
+    r"wget|gnmic|prometheus|promtool|podman|docker|vagrant|ssh|scp|mpirun|srun|torchrun|jupyter|ip|tc|apt|apt-get|bash|sh|"
     r"p4c[\w-]*|simple_switch\w*|mn|ping|iperf3|for|eval|export|source|\w+\.sh)(?=\s|$)"
 )
 """A block without a language lists commands if it begins with one of these programs."""

@@ -139,6 +139,7 @@ ELSEWHERE = {
         "tests/weft/test_completion.py::test_a_script_is_installed_where_the_shell_looks"
     ),
     "curl -s http://127.0.0.1:9464/metrics": "tests/metrics/test_metrics_of_a_lab.py::test_a_run_is_scraped",
+    "gnmic": "tests/switch/test_gnmi.py::test_gnmic_runs_the_pages_commands",
     "jupyter lab": f"{_VM}::test_jupyter_asks_for_a_token_that_only_its_user_reads",
     'eval "$(weft shims tools)"': "tests/shims/test_writing.py::test_the_line_puts_them_first_on_the_path",
     "make run": _MAKE_RUN,

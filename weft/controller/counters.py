@@ -11,11 +11,11 @@ import finsy
 from finsy.proto import p4r
 
 from weft.controller.session import SwitchSession
+from weft.quantities.counter_names import ECN_MARKED
 from weft.quantities.program_sources import ABSORBING_SOURCES
 
 PORT_RECEIVED = "port_received"
 PORT_SENT = "port_sent"
-ECN_MARKED = "ecn_marked"
 ALL_OF_PORTS = (PORT_RECEIVED, PORT_SENT, ECN_MARKED)
 AGGREGATION_OUTCOMES = "aggregation_outcomes"
 SERVICE_OUTCOMES = "service_outcomes"

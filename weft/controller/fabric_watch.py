@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from weft.controller.counters import ECN_MARKED, PORT_RECEIVED, PORT_SENT, PortCounters
+from weft.controller.counters import PORT_RECEIVED, PORT_SENT, PortCounters
 from weft.controller.event_log import EventKind
 from weft.controller.link_watch import DirectionWatch, Loss, Reading, Slowness
 from weft.controller.operations import Operations
+from weft.quantities.counter_names import ECN_MARKED
 from weft.topologies import Endpoint, FabricLink
 
 _GBPS = 10**9

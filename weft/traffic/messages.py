@@ -127,7 +127,8 @@ def _reader(kind: Any) -> _Reader:
     if kind in (Any, object):
         return lambda value, _place: value
     if origin is Annotated:
-        return partial(_checked, _reader(arguments[0]), arguments[1:])
+        # Other annotations, such as a key's example in the scenario reference, check nothing.
+        return partial(_checked, _reader(arguments[0]), tuple(filter(callable, arguments[1:])))
     if origin in (Union, UnionType):
         (inner,) = (each for each in arguments if each is not NoneType)
         return partial(_optional, _reader(inner))

@@ -13,6 +13,7 @@ from weft.switch.daemon import code_service, manage_service, port_service, trace
 from weft.switch.daemon.config import DaemonConfig
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
 from weft.switch.daemon.wiring import Wiring
+from weft.switch.gnmi import service as gnmi_service
 from weft.switch.p4runtime.service import Server
 
 
@@ -36,6 +37,7 @@ class Daemon:
                 port_service.handler(self.wiring.board),
                 manage_service.handler(self.wiring.switches),
                 code_service.handler(self.wiring.switches),
+                gnmi_service.handler(self.wiring.switches, self.wiring.board),
             ]
             self.server = Server(
                 self.devices,

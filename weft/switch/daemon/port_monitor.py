@@ -86,11 +86,20 @@ def changes(data: bytes) -> bool:
 
 def has_carrier(interface: str) -> bool:
     """Return whether the interface exists, is up and has a carrier (netdevice(7), SIOCGIFFLAGS)."""
+    flags = _flags(interface)
+    return bool(flags & _IFF_UP and flags & _IFF_RUNNING)
+
+
+def is_enabled(interface: str) -> bool:
+    """Return whether the interface exists and is set up, with or without a carrier."""
+    return bool(_flags(interface) & _IFF_UP)
+
+
+def _flags(interface: str) -> int:
     request = _REQUEST.pack(interface.encode(), 0)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         try:
             answer = fcntl.ioctl(any_socket, _SIOCGIFFLAGS, request)
         except OSError:
-            return False  # gone
-    flags = _REQUEST.unpack(answer)[1]
-    return bool(flags & _IFF_UP and flags & _IFF_RUNNING)
+            return 0  # gone
+    return int(_REQUEST.unpack(answer)[1])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
 import grpc
@@ -31,7 +31,24 @@ class PortBoard:
     def __init__(self) -> None:
         self._up: dict[PortKey, bool] = {}
         self._watchers: list[SimpleQueue[bytes | None]] = []
+        self._listeners: list[Callable[[], None]] = []
         self._lock = threading.Lock()
+
+    def states(self) -> dict[PortKey, bool]:
+        """Return the last known states."""
+        with self._lock:
+            return dict(self._up)
+
+    def listen(self, notice: Callable[[], None]) -> None:
+        """Call `notice` after each change from now on, until `unlisten`; it must return at once."""
+        with self._lock:
+            self._listeners.append(notice)
+
+    def unlisten(self, notice: Callable[[], None]) -> None:
+        """Stop the calls of `notice`."""
+        with self._lock:
+            if notice in self._listeners:
+                self._listeners.remove(notice)
 
     def set_up(self, device_id: int, port: int, up: bool) -> None:
         """Record a port's state, and notify the watchers if it has changed."""
@@ -41,6 +58,8 @@ class PortBoard:
             self._up[device_id, port] = up
             for watcher in self._watchers:
                 watcher.put(_message({(device_id, port): up}))
+            for notice in self._listeners:
+                notice()
 
     def watch(self) -> SimpleQueue[bytes | None]:
         """Return a queue of messages. Raises TooManyError if there are too many watchers."""
