@@ -111,7 +111,7 @@ class RunDirectory:
 
     @cached_property
     def limits(self) -> list[Limit]:
-        """What limited the run, the first to look at first."""
+        """Limits of the run, the first to look at first."""
         return limits_of(self.evidence)
 
     @cached_property

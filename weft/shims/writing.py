@@ -29,7 +29,7 @@ _LAUNCHERS = {
     "python3": "",
     "python": "",
 }
-"""What Python is started with, by the launcher's name."""
+"""Python's arguments, by the launcher's name."""
 _DEVICE_CONFIG = "p4/tmp/p4config_pb2.py"
 _DESCRIPTOR_PLACE = 'SERIALISED = b""'
 

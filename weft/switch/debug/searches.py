@@ -72,7 +72,7 @@ class Test:
 
 @dataclass(frozen=True)
 class Search:
-    """What a native switch needs to look for packets that match `condition`.
+    """The tests by which a native switch looks for packets that match `condition`.
 
     `needs_steps`: the switch has to run instrumented code. `is_certain`: no packet holds only perhaps.
     """

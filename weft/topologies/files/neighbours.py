@@ -22,7 +22,7 @@ _Port = tuple[str, str]
 
 @dataclass(frozen=True)
 class Neighbour:
-    """What a port says of its other end.
+    """A port's report of its other end.
 
     Attributes:
         name: the neighbour.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class HostShape:
-    """What a fabric needs to know of its hosts; all hosts are alike.
+    """Accelerators, NICs and links of a host; all hosts of a fabric are alike.
 
     Attributes:
         ranks: accelerators, each a rank.

@@ -65,7 +65,7 @@ def torch_datatype(name: str) -> str:
 
 @dataclass(frozen=True)
 class TorchRecord:
-    """What PyTorch records of an operation.
+    """An operation as PyTorch records it.
 
     Attributes:
         operation: a result of `torch_operation`.

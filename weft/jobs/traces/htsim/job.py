@@ -22,7 +22,7 @@ _MOST_LISTED = 10
 
 @dataclass
 class _Links:
-    """Of a trigger: its activations, as ranks and operations, with their connections; and the connections it starts."""
+    """A trigger's activations, as ranks and operations, with their connections; and the connections it starts."""
 
     activations: list[tuple[int, int]] = field(default_factory=list)
     activators: list[int] = field(default_factory=list)

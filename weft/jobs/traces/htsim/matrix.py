@@ -24,7 +24,7 @@ _COUNTS = ("Nodes", "Connections", "Triggers", "Failures")
 _VALID = "Nodes, Connections, Triggers, Failures, SRC->DST, trigger, failure, or # for a comment"
 _PICOSECONDS = re.compile(r"[0-9]{1,19}(\.[0-9]{1,12})?", re.ASCII)
 _MOST_NUMBER = (1 << 31) - 1
-"""Of identifiers and counts, which htsim reads as 32-bit integers."""
+"""Largest identifier and count: htsim reads them as 32-bit integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class _Reader:
         self._counts: dict[str, int] = {}
         self._place = ""
         self._messages: dict[int, bool] = {}
-        """Of each identifier, whether it was given with `msg`."""
+        """Whether an identifier was given with `msg`."""
 
     def read(self, lines: Iterable[str]) -> Matrix:
         for line, text in enumerate(lines, 1):
