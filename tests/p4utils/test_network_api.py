@@ -26,6 +26,7 @@ from weft.topologies.networks import Network, read_network
 from weft.topologies.networks.p4_utils_graph import graph_of
 
 COURSE = Path(__file__).parent / "course"
+TASK = "NODE START DURATION COMMAND, times in seconds up to 1000000"
 
 
 def two_routers() -> NetworkAPI:
@@ -230,9 +231,9 @@ def test_tasks_are_read_from_a_file(here: Path) -> None:
         Task("h1", "ping -c 1 10.0.0.2", 0.5, 10.0),
         Task("h2", "iperf -s -u", 1.0, 0.0),
     ]
-    for text in ("h1 soon 1 ls", "h1 1 2", 'h1 1 2 "'):
+    for text in ("h1 soon 1 ls", "h1 1 2", 'h1 1 2 "', "h1 inf 1 ls", "h1 0 nan ls", "h1 1e12 0 ls"):
         path.write_text(text, encoding="utf-8")
-        with refused(BadInputError, place="tasks.txt, line 1", valid="NODE START DURATION COMMAND, times in seconds"):
+        with refused(BadInputError, place="tasks.txt, line 1", problem="is not a task", valid=TASK):
             list(read_tasks(path))
 
 

@@ -110,7 +110,10 @@ def test_paths_by_weight(topo: NetworkGraph) -> None:
     assert set(topo.keep_only_p4switches().nodes) == {"s1", "s2", "s3"}
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"nodes": 1, "links": []}', "[" * 5000])
+OTHER_GRAPH = json.dumps({"nodes": [{"id": 1}, {"id": 2}], "links": [{"source": 1, "target": 2}]})
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"nodes": 1, "links": []}', "[" * 5000, OTHER_GRAPH])
 def test_other_files_are_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "t.json").write_text(text, encoding="utf-8")
     with pytest.raises(BadInputError, match="is not p4-utils' graph of a network"):

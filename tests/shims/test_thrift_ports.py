@@ -57,3 +57,18 @@ def test_another_users_file_is_not_believed() -> None:
     with announced({9090: Served("127.0.0.1:50051", 0)}):
         os.chown(folder() / "9090.json", 65534, 65534)
         assert running_ports() == []
+
+
+def test_links_and_pipes_are_no_switches(tmp_path: Path) -> None:
+    folder().mkdir()
+    os.mkfifo(folder() / "9090.json")
+    (tmp_path / "other").write_text("{}", encoding="utf-8")
+    (folder() / "9091.json").symlink_to(tmp_path / "other")
+    assert running_ports() == []
+
+
+def test_a_folder_that_others_may_write_is_not_used() -> None:
+    folder().mkdir()
+    folder().chmod(0o777)
+    with pytest.raises(EnvironmentLacksError, match="only they may write"), announced({9090: Served("x", 0)}):
+        pass

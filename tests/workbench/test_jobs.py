@@ -198,6 +198,8 @@ def test_leaving_the_workbench_ends_its_commands(folder: Path) -> None:
         ("print('\\x1b[31mred')", ["\ufffd[31mred"]),
         ("print('{\"progress\": 1}'); print('{\"progress\"')", ['{"progress": 1}', '{"progress"']),
         ('print(\'{"progress": {"share": "x", "text": 5}}\'); print(\'a\')', ["a"]),
+        ("print('{\"progress\": {\"share\": NaN}}'); print('a')", ["a"]),
+        ("print('{\"progress\": {\"share\": 1' + 400 * \"0\" + '}}'); print('a')", ["a"]),
         ("[print(n) for n in range(1000)]", [str(number) for number in range(600, 1000)]),
     ],
 )

@@ -6,15 +6,17 @@ Nothing listens on these ports. A file per port in a folder of root's says where
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.system.processes import ProcessId
-from weft.system.writing import written_whole
+from weft.system.writing import write_errors_named, written_whole
 
 DEFAULT_FOLDER = Path("/run/weft/thrift")
 _MOST_PORT = 65535
@@ -47,7 +49,9 @@ def announced(switches: Mapping[int, Served]) -> Iterator[None]:
     files = {port: folder() / f"{port}.json" for port in switches}
     try:
         if files:
-            folder().mkdir(parents=True, exist_ok=True)
+            with write_errors_named(folder()):
+                folder().mkdir(mode=0o755, parents=True, exist_ok=True)
+                _require_own(folder())
         for port, served in switches.items():
             with written_whole(files[port]) as partial:
                 partial.write_text(json.dumps({"owner": asdict(owner), **asdict(served)}), encoding="utf-8")
@@ -56,6 +60,13 @@ def announced(switches: Mapping[int, Served]) -> Iterator[None]:
         for file in files.values():
             if _owner(file) == owner:  # another process may have announced the port since
                 file.unlink(missing_ok=True)
+
+
+def _require_own(path: Path) -> None:
+    """Raise OSError if others may put files or links into a folder. Links of theirs would lead writes elsewhere."""
+    found = path.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (0, os.geteuid()) or found.st_mode & 0o022:
+        raise PermissionError(errno.EPERM, "it is no folder of this user's or root's that only they may write")
 
 
 def find(port: int) -> Served:
@@ -98,8 +109,10 @@ def _owner_of(tree: Mapping[str, object]) -> ProcessId | None:
 def _read(file: Path) -> dict[str, object]:
     """Return a file's object; empty if it is missing, unreadable, or neither root's nor this user's."""
     try:
-        with file.open("rb") as opened:
-            if os.fstat(opened.fileno()).st_uid not in (0, os.geteuid()):
+        # Not to wait for the other end of a named pipe.
+        with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
+            found = os.fstat(opened.fileno())
+            if found.st_uid not in (0, os.geteuid()) or not stat.S_ISREG(found.st_mode):
                 return {}
             tree = json.loads(opened.read(_MOST_BYTES))
     except (OSError, ValueError, RecursionError):

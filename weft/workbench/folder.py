@@ -64,11 +64,15 @@ class Folder:
 
     def names(self) -> list[str]:
         """Return the names of the scenarios in order, at most `MOST_SCENARIOS`."""
-        found = []
-        with os.scandir(self._descriptor) as entries:
-            for entry in entries:
-                if _NAME.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
-                    found.append(entry.name)
+        # Duplicates of a descriptor have one place in the directory together, and several threads may look.
+        own = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self._descriptor)
+        try:
+            with os.scandir(own) as entries:
+                found = [
+                    each.name for each in entries if _NAME.fullmatch(each.name) and each.is_file(follow_symlinks=False)
+                ]
+        finally:
+            os.close(own)
         return sorted(found)[:MOST_SCENARIOS]
 
     def read(self, file: str) -> Scenario:
@@ -99,7 +103,8 @@ class Folder:
                     # An editor may have left a link of that name.
                     with contextlib.suppress(FileNotFoundError):
                         os.unlink(partial, dir_fd=self._descriptor)
-                    self._write_new(partial, content)
+                    mode = stat.S_IMODE(os.stat(file, dir_fd=self._descriptor, follow_symlinks=False).st_mode)
+                    self._write_new(partial, content, mode)
                     os.replace(partial, file, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
                 except BaseException:
                     with contextlib.suppress(OSError):
@@ -107,11 +112,17 @@ class Folder:
                     raise
         return Scenario(file, text)
 
-    def create(self, file: str, text: str) -> Scenario:
-        """Write a new scenario. Raises as `write`; BadInputError if there is such a file."""
+    def create(self, file: str, text: str, *, instead_of: str = "") -> Scenario:
+        """Write a new scenario, which may have the runs of one that it replaces.
+
+        Raises as `write`; BadInputError if there is such a file, or another one that its runs are named after.
+        """
         _require_name(file)
         content = _encoded(file, text)
         with self.lock, _written(file):
+            # Runs have the name without the suffix.
+            if same := [each for each in self.names() if _stem(each) == _stem(file) and each not in (file, instead_of)]:
+                raise BadInputError(f"would share its runs with {same[0]}; choose another name", place=file)
             try:
                 self._write_new(file, content)
             except FileExistsError:
@@ -123,7 +134,7 @@ class Folder:
         _require_name(to)
         with self.lock:
             scenario = self.read(file)
-            self.create(to, scenario.text)
+            self.create(to, scenario.text, instead_of=file)
             with _written(file):
                 os.replace(file, to, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
                 for run in sorted(self._numbered(file), key=_number):
@@ -198,10 +209,12 @@ class Folder:
         if self.read(file).version != version:
             raise ConflictError("has changed on disk since the page read it", place=file)
 
-    def _write_new(self, name: str, content: bytes) -> None:
+    def _write_new(self, name: str, content: bytes, mode: int | None = None) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
         descriptor = os.open(name, flags, 0o666, dir_fd=self._descriptor)
         with os.fdopen(descriptor, "wb") as stream:
+            if mode is not None:
+                os.fchmod(descriptor, mode)
             stream.write(content)
 
     @contextlib.contextmanager

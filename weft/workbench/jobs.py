@@ -169,27 +169,33 @@ class Jobs:
 
     def _follow(self, job: Job, ended: Callable[[Job, int], None]) -> None:
         """Keep a command's output until its end."""
-        assert job.process.stdout is not None
-        pending = b""
-        with job.process.stdout as stream:
-            while chunk := os.read(stream.fileno(), _READ_BYTES):
-                *lines, pending = (pending + chunk).split(b"\n")
-                for line in lines:
-                    _note(job, line)
-                if len(pending) > _READ_BYTES:  # a line without end is no line of ours
-                    _note(job, pending)
-                    pending = b""
-        if pending:
-            _note(job, pending)
-        code = job.process.wait()
-        with contextlib.suppress(OSError, WeftError):
-            ended(job, code)
-        with self._lock:
-            _close(job)
-            job.ended_s = time.monotonic()
-            job.state = "done" if code == 0 else "cancelled" if job.state == "cancelling" else "failed"
-            job.code = code
-        job.has_ended.set()
+        try:
+            _keep_output(job)
+        finally:
+            code = job.process.wait()
+            with contextlib.suppress(OSError, WeftError):
+                ended(job, code)
+            with self._lock:
+                _close(job)
+                job.ended_s = time.monotonic()
+                job.state = "done" if code == 0 else "cancelled" if job.state == "cancelling" else "failed"
+                job.code = code
+            job.has_ended.set()
+
+
+def _keep_output(job: Job) -> None:
+    assert job.process.stdout is not None
+    pending = b""
+    with job.process.stdout as stream:
+        while chunk := os.read(stream.fileno(), _READ_BYTES):
+            *lines, pending = (pending + chunk).split(b"\n")
+            for line in lines:
+                _note(job, line)
+            if len(pending) > _READ_BYTES:  # a line without end is no line of ours
+                _note(job, pending)
+                pending = b""
+    if pending:
+        _note(job, pending)
 
 
 def _interrupt(job: Job) -> None:
@@ -214,7 +220,8 @@ def _note(job: Job, line: bytes) -> None:
         job.lines.append(f"· {_printable(job.stage)}")
     else:
         share, progress = said.get("share"), said.get("text")
-        job.share = float(share) if isinstance(share, int | float) else None
+        # False also for no number, and for integers that no float holds.
+        job.share = float(share) if isinstance(share, int | float) and 0 <= share <= 1 else None
         job.progress = progress if isinstance(progress, str) else ""
 
 

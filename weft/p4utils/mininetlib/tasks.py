@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 _MOST_BYTES = 1024 * 1024
 _LOOK_S = 0.1
+_MOST_TIME_S = 10.0**6
 _COMMENTS = ("#", "//")
-_SYNTAX = "NODE START DURATION COMMAND, times in seconds"
+_SYNTAX = "NODE START DURATION COMMAND, times in seconds up to 1000000"
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,8 @@ def read_tasks(path: Path) -> Iterator[Task]:
         try:
             node, start, duration, *command = shlex.split(line)
             times = float(start), float(duration)
+            if not all(abs(each) <= _MOST_TIME_S for each in times):
+                raise ValueError
         except ValueError:
             command, times = [], (0.0, 0.0)
         if not command:

@@ -21,8 +21,8 @@ def load_topo(json_path: str | os.PathLike[str]) -> NetworkGraph:
         tree: Any = json.loads(read_bytes(os.fspath(json_path), _MOST_BYTES))
         # Versions of networkx differ in the name of the key.
         graph = nx.node_link_graph({name: value for name, value in tree.items() if name != "edges"}, edges="links")
+        return NetworkGraph(graph)
     except OSError as error:
         raise BadInputError(f"{json_path} cannot be read: {error.strerror}; a running lab writes it") from None
     except (UnreadableFileError, ValueError, KeyError, TypeError, AttributeError, RecursionError, nx.NetworkXError):
         raise BadInputError(f"{json_path} is not p4-utils' graph of a network") from None
-    return NetworkGraph(graph)
