@@ -239,7 +239,7 @@ def test_a_contribution_that_a_switch_adds_up_is_absorbed_not_dropped(tmp_path: 
     assert packet["steps"][-1]["text"].endswith("so nothing goes out")
     (fold,) = [step["fold"] for step in packet["steps"] if "fold" in step and step["fold"]["text"] in folded]
     assert 256 * 2 < fold["steps"] < len(packet["steps"])
-    with refused(CheckFailedError, problem="no packet fulfils --when"):
+    with refused(CheckFailedError, problem="no packet matches --when"):
         weft_trace(scenario, "--switch", "all", "--when", "drop")
 
 

@@ -55,7 +55,7 @@ SCENARIO_SUFFIXES = (".yaml", ".yml")
 @click.option(
     "--when",
     metavar="CONDITION",
-    help="Only packets that fulfil it, such as 'ipv4.dst_addr == 10.0.0.2 and drop' (docs/debugging.md).",
+    help="Only packets that match, such as 'ipv4.dst_addr == 10.0.0.2 and drop' (docs/debugging.md).",
 )
 @click.option(
     "--switch",

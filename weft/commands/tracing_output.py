@@ -66,7 +66,7 @@ class TraceOutput:
             )
         if self._shown == 0:
             if unseen.others:
-                nothing = f"no packet fulfils --when; {counted(unseen.others, 'packet')} did not"
+                nothing = f"no packet matches --when; {counted(unseen.others, 'packet')} did not match"
             raise CheckFailedError(nothing)
         self.write_page()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import BadInputError
+from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_US
 from weft.report.html import flat
 from weft.report.run_directory import RunDirectory
@@ -77,7 +78,7 @@ def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
     for number, path in enumerate(paths):
         found += _expanded(path, [*paths[:number], *paths[number + 1 :]])
     if not 2 <= len(found) <= MOST_RUNS:
-        raise BadInputError(f"{len(found)} runs to compare", valid=f"2 to {MOST_RUNS}")
+        raise BadInputError(f"{counted(len(found), 'run')} to compare", valid=f"2 to {MOST_RUNS}")
     names = [name for name, _ in found]
     if len(set(names)) < len(names):
         names = list(_letters(len(names)))

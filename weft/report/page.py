@@ -127,8 +127,10 @@ def checks_passed(*runs: Results) -> str:
     checked, there = (sum(getattr(each, name) for each in runs) for name in ("checked_count", "result_count"))
     if not checked:
         return "<span>nothing was checked</span>"
-    whole = "all checks passed" if checked == there else f"{checked} of {there} results were checked, and passed"
-    return f'<span class="good">{whole}{" in both" if len(runs) > 1 else ""}</span>'
+    unchecked = f"; {there - checked} {'has' if there - checked == 1 else 'have'} nothing to check against"
+    whole = "all checks passed" if checked == there else f"all {checked} checked results passed{unchecked}"
+    among = "" if len(runs) == 1 else " in both runs" if len(runs) == 2 else " in all runs"
+    return f'<span class="good">{whole}{among}</span>'
 
 
 def _is_valid(results: Results) -> bool:

@@ -6,9 +6,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+_MOST_WORD = 24
 
 
 @dataclass(frozen=True)
@@ -33,22 +36,38 @@ def print_table(
 ) -> None:
     """Print a title, unless it is empty, and below it a table; nothing without rows.
 
-    A column is its heading, and whether it is aligned left. The title may have markup; cells have none.
+    A column is its heading, and whether it is aligned left. The title may have markup; cells have none. Figures are
+    always whole: where a terminal is too narrow for them, it breaks the lines.
     """
     table = Table(box=None, pad_edge=False, collapse_padding=layout.is_narrow)
-    for heading, is_name in columns:
+    cells = [list(map(escape, row)) for row in rows]
+    for place, (heading, is_name) in enumerate(columns):
         table.add_column(
             heading,
             justify="left" if is_name else "right",
             vertical=layout.headings,
             no_wrap=layout.whole and "\n" not in heading,
+            overflow="fold" if is_name else "ellipsis",
+            min_width=_least_width(heading, [row[place] for row in cells], is_name),
         )
-    for row in rows:
-        table.add_row(*map(escape, row))
-    if table.row_count:
-        if title:
-            console.print(f"\n{title}")
-        console.print(table)
+    for row in cells:
+        table.add_row(*row)
+    if not table.row_count:
+        return
+    if title:
+        console.print(f"\n{title}")
+    gaps = (1 if layout.is_narrow else 2) * (len(table.columns) - 1)
+    needed = sum(column.min_width or 0 for column in table.columns) + gaps
+    if needed > console.width:
+        table.width = needed
+    console.print(table, crop=False, soft_wrap=needed > console.width)
+
+
+def _least_width(heading: str, cells: Sequence[str], is_name: bool) -> int:
+    """Return the width in which no figure and no word of a name or heading is broken, up to a limit for words."""
+    words = [word for text in (heading, *(cells if is_name else ())) for word in text.split()]
+    longest = min(max(map(cell_len, words), default=0), _MOST_WORD)
+    return max(longest, 0 if is_name else max(map(cell_len, cells), default=0))
 
 
 def print_figures(

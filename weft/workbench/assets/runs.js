@@ -188,6 +188,7 @@ export class Runs {
   // Run a scenario's file; returns the name of the run. Throws if it has left no results.
   async run(file) {
     const { job } = await ask("run", { file });
+    at("running").scrollIntoView({ block: "nearest" });
     const ended = await this.jobs.finished(job);
     this.output = ended;
     if (file === this.file) await this.load(file);
@@ -259,6 +260,7 @@ export class Runs {
     this.say("");
     const frame = at("frame");
     frame.hidden = false;
+    at("results").scrollIntoView({ block: "nearest" });
     if (frame.getAttribute("src") === address) return;
     // A new frame, since a change of the address would be a step in the browser's history.
     const fresh = frame.cloneNode(false);
@@ -287,7 +289,7 @@ export class Runs {
 
   showOutput() {
     if (this.output === null) {
-      this.say("The output of the last run of this session stands here.");
+      this.say("No output yet.");
       return;
     }
     this.say("");
@@ -299,7 +301,7 @@ export class Runs {
   async showReport(tab) {
     const run = this.runs.find((each) => each.run === this.chosen);
     if (!run) {
-      this.say("No run yet. Run makes one.");
+      this.say("No run yet: choose Run.");
       return;
     }
     if (tab === "timeline" && !run.problem && !run.has_timeline) {

@@ -250,7 +250,9 @@ async function draw() {
 }
 
 function drawing(svg) {
-  const parsed = new DOMParser().parseFromString(svg, "image/svg+xml").documentElement;
+  // The page's policy forbids styles in the drawing; workbench.css has them.
+  const plain = svg.replace(/<style>.*?<\/style>/s, "");
+  const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
   const made = document.importNode(parsed, true);
   made.querySelector("rect[width='100%']")?.setAttribute("fill", "none");
   const names = [...made.querySelectorAll("title")].map((title) => /^(\S+) device [0-9]+ /.exec(title.textContent)?.[1]);
@@ -272,6 +274,7 @@ async function recordTimelines() {
   await runs.runAndShow();
 }
 
+const asFile = (name) => (/\.ya?ml$/.test(name) ? name : `${name}.yaml`);
 const withSuffix = (file, suffix) => file.replace(/(\.ya?ml)$/, `${suffix}$1`);
 
 function freeName(wanted) {
@@ -288,8 +291,8 @@ at("new").addEventListener("click", () => openDialog({
   ],
   ok: "Create",
   done: async ({ file, template }) => {
-    await ask("new", { file, template });
-    await open(file);
+    await ask("new", { file: asFile(file), template });
+    await open(asFile(file));
   },
 }));
 
@@ -299,8 +302,8 @@ at("copy").addEventListener("click", () => openDialog({
   ok: "Copy",
   done: async ({ to }) => {
     await flushText();
-    await inTurn(() => ask("copy", { file: state.scenario.file, to }));
-    await open(to);
+    await inTurn(() => ask("copy", { file: state.scenario.file, to: asFile(to) }));
+    await open(asFile(to));
   },
 }));
 
@@ -311,8 +314,8 @@ at("rename").addEventListener("click", () => openDialog({
   ok: "Rename",
   done: async ({ to }) => {
     await flushText();
-    await inTurn(() => ask("rename", { file: state.scenario.file, to }));
-    await open(to);
+    await inTurn(() => ask("rename", { file: state.scenario.file, to: asFile(to) }));
+    await open(asFile(to));
   },
 }));
 
@@ -348,7 +351,8 @@ function proposeName(event) {
   fields.to.value = freeName(withSuffix(state.scenario.file, `-${words.replace(/-$/, "")}`));
 }
 
-async function vary({ key, value, to }) {
+async function vary({ key, value, to: name }) {
+  const to = asFile(name);
   await flushText();
   const { file } = state.scenario;
   if (value === flow(valueAt(state.scenario.tree, pathOf(key)) ?? null)) throw new Error(`${key} is ${value} already`);
