@@ -18,8 +18,10 @@ def register() -> None:
     """Register the backend with PyTorch, if that has `torch.distributed`."""
     import torch.distributed as dist
 
+    from weft.torch.tensors import DEVICES
+
     if dist.is_available() and not hasattr(dist.Backend, NAME.upper()):
-        dist.Backend.register_backend(NAME, _created, extended_api=True, devices=["cpu"])
+        dist.Backend.register_backend(NAME, _created, extended_api=True, devices=list(DEVICES))
 
 
 def _created(options: Any, settings: Any) -> Any:
