@@ -100,6 +100,17 @@ def test_unmodified_scripts_train_as_over_gloo(script: str, arguments: tuple[str
         assert re.findall("weft: .*", again) == re.findall("weft: .*", errors)
 
 
+@pytest.mark.slow
+def test_an_example_runs_on_the_default_fabric() -> None:
+    code, printed, errors = torchrun(ROOT / "examples" / "torch_ddp.py", "--epochs", "1", WEFT_SCENARIO="")
+    assert code == 0, errors
+    assert len(losses(printed)) == 1
+    page = (ROOT / "docs" / "torch.md").read_text(encoding="utf-8")
+    shown = re.findall("^weft: WEFT_SCENARIO .*", page, re.MULTILINE)
+    assert len(shown) == 1
+    assert shown[0] in errors.splitlines()
+
+
 DYING = """
 import os, sys
 import torch, torch.distributed as dist
