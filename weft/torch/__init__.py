@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.torch.settings import Settings
+from weft.torch.settings import DEVICES, Settings
 
 __all__ = ["Settings", "register"]
 
@@ -17,8 +17,6 @@ NAME = "weft"
 def register() -> None:
     """Register the backend with PyTorch, if that has `torch.distributed`."""
     import torch.distributed as dist
-
-    from weft.torch.tensors import DEVICES
 
     if dist.is_available() and not hasattr(dist.Backend, NAME.upper()):
         dist.Backend.register_backend(NAME, _created, extended_api=True, devices=list(DEVICES))

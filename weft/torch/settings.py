@@ -9,6 +9,8 @@ from pathlib import Path
 
 from weft.errors import InvalidValueError
 
+DEVICES = ("cpu", "cuda")
+"""Where tensors may be. The fabric carries host memory: tensors of a GPU are copied to it, and results back."""
 COMPUTE = ("none", "measured")
 _PREFIXES = {"": 1.0, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 

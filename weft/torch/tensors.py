@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from weft.errors import InvalidValueError
+from weft.torch.settings import DEVICES
 from weft.traffic.data_types import DataType
 
 REDUCED_BY_FABRIC: dict[torch.dtype, DataType] = {getattr(torch, each): each for each in DataType}
@@ -25,8 +26,6 @@ _COMBINE = {
     "xor": torch.bitwise_xor,
 }
 _WORD_BYTES = 4
-DEVICES = ("cpu", "cuda")
-"""Where tensors may be. The fabric carries host memory: tensors of a GPU are copied to it, and results back."""
 
 
 def check(tensor: Any, what: str) -> None:
