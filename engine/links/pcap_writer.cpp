@@ -9,6 +9,10 @@
 #include <system_error>
 #include <vector>
 
+#include "links/mac_control.hpp"
+#include "packets/frame_shims.hpp"
+#include "packets/roce_formats.hpp"
+
 namespace weft {
 
 namespace {
@@ -46,8 +50,12 @@ std::FILE* open_without_link(const std::string& path) {
 }  // namespace
 
 PcapWriter::PcapWriter(const std::string& path, uint32_t snap_length, int64_t origin_ns,
-                       const CaptureInterface& interface)
-    : path_(path), snap_length_(snap_length), origin_ns_(origin_ns), is_pcapng_(path.ends_with(".pcapng")) {
+                       const CaptureInterface& interface, CaptureShims shims)
+    : path_(path),
+      snap_length_(snap_length),
+      origin_ns_(origin_ns),
+      is_pcapng_(path.ends_with(".pcapng")),
+      shims_(shims) {
   file_ = open_without_link(path);
   FileHeader header;
   header.snap_length = snap_length;
@@ -76,21 +84,45 @@ void PcapWriter::write(TimePs time_ps, std::span<const uint8_t> frame, CaptureDi
 bool PcapWriter::write_record(int64_t nanoseconds, std::span<const uint8_t> frame, CaptureDirection direction,
                               size_t zero_bytes) {
   if (file_ == nullptr || error_ != 0) return false;
-  const size_t frame_bytes = std::min<size_t>(frame.size(), snap_length_);
+  const Pieces pieces = pieces_of(frame);
+  size_t all_bytes = 0;
+  for (const auto& piece : pieces) all_bytes += piece.size();
+  const size_t frame_bytes = std::min<size_t>(all_bytes, snap_length_);
   const size_t zeros_written = std::min<size_t>(zero_bytes, snap_length_ - frame_bytes);
   const auto captured_bytes = static_cast<uint32_t>(frame_bytes + zeros_written);
-  const auto original_bytes = static_cast<uint32_t>(frame.size() + zero_bytes);
+  const auto original_bytes = static_cast<uint32_t>(all_bytes + zero_bytes);
   if (is_pcapng_) {
     const pcapng::PacketBlock block =
         pcapng::packet_block(static_cast<uint64_t>(nanoseconds), captured_bytes, original_bytes, direction);
-    return put(block.before.data(), block.before.size()) && put(frame.data(), frame_bytes) &&
+    return put(block.before.data(), block.before.size()) && put_pieces(pieces, frame_bytes) &&
            put_zeros(zeros_written) && put(block.after.data(), block.after.size());
   }
   const RecordHeader header{.seconds = static_cast<uint32_t>(nanoseconds / 1'000'000'000),
                             .nanoseconds = static_cast<uint32_t>(nanoseconds % 1'000'000'000),
                             .captured_bytes = captured_bytes,
                             .original_bytes = original_bytes};
-  return put(&header, sizeof header) && put(frame.data(), frame_bytes) && put_zeros(zeros_written);
+  return put(&header, sizeof header) && put_pieces(pieces, frame_bytes) && put_zeros(zeros_written);
+}
+
+PcapWriter::Pieces PcapWriter::pieces_of(std::span<const uint8_t> frame) const {
+  // An update of credits has a shim's EtherType, and any number where a shim says what follows it.
+  if (shims_ == CaptureShims::kKept || mac_control::is_credit_update(frame)) return {frame};
+  const std::optional<BehindShims> place = behind_shims(frame);
+  const bool is_ip =
+      place && (place->ethertype == roce::kEtherTypeIpv4 || place->ethertype == roce::kEtherTypeIpv6);
+  if (!is_ip) return {frame};
+  constexpr size_t kAddressBytes = 2 * sizeof(roce::MacAddress);
+  return {frame.first(kAddressBytes), frame.subspan(place->ethertype_at, sizeof place->ethertype),
+          frame.subspan(place->rest_at)};
+}
+
+bool PcapWriter::put_pieces(const Pieces& pieces, size_t limit) {
+  for (const auto& piece : pieces) {
+    const size_t size = std::min(piece.size(), limit);
+    if (size > 0 && !put(piece.data(), size)) return false;
+    limit -= size;
+  }
+  return true;
 }
 
 bool PcapWriter::put_zeros(size_t count) {

@@ -3,6 +3,7 @@
 // then.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
@@ -15,18 +16,22 @@
 
 namespace weft {
 
+enum class CaptureShims : uint8_t { kKept, kRemoved };
+
 // One writer may serve several ports, also of several engines: it locks itself.
 class PcapWriter {
  public:
   // Creates or truncates the file. Throws std::system_error if it can't be written.
   // pcap has no room for what the interface is.
   explicit PcapWriter(const std::string& path, uint32_t snap_length = 262'144, int64_t origin_ns = 0,
-                      const CaptureInterface& interface = {});
+                      const CaptureInterface& interface = {}, CaptureShims shims = CaptureShims::kKept);
   ~PcapWriter();
   PcapWriter(const PcapWriter&) = delete;
   PcapWriter& operator=(const PcapWriter&) = delete;
 
-  // Writes a frame, followed by so many zeros.
+  // Writes a frame, followed by so many zeros. Where shims are removed, an IP frame is written as if it had
+  // been sent without them: no length or checksum of IP, UDP and RoCEv2 covers them. Others are written as
+  // they are.
   void write(TimePs time_ps, std::span<const uint8_t> frame,
              CaptureDirection direction = CaptureDirection::kUnknown, size_t zero_bytes = 0);
   // Virtual bytes are restored as zeros.
@@ -47,8 +52,13 @@ class PcapWriter {
   int error() const;
 
  private:
+  // What is written of a frame, one piece behind the other.
+  using Pieces = std::array<std::span<const uint8_t>, 3>;
+
+  Pieces pieces_of(std::span<const uint8_t> frame) const;
   bool write_record(int64_t nanoseconds, std::span<const uint8_t> frame, CaptureDirection direction,
                     size_t zero_bytes);
+  bool put_pieces(const Pieces& pieces, size_t limit);
   bool put(const void* bytes, size_t size) { return std::fwrite(bytes, 1, size, file_) == size; }
   void close_file();
   void note_failure();
@@ -60,6 +70,7 @@ class PcapWriter {
   uint32_t snap_length_;
   int64_t origin_ns_;
   bool is_pcapng_;
+  CaptureShims shims_;
   int error_ = 0;
   uint64_t packets_written_ = 0;
   uint64_t packets_failed_ = 0;

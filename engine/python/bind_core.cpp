@@ -280,14 +280,17 @@ void bind_nodes(py::module_& m) {
       R"doc(A capture file with nanosecond stamps of emulated time. Raises OSError if it can't be written.
 
 pcapng where `path` ends so, else pcap, which has no room for directions and for what the interface is. Frames of
-time 0 are dated `origin_ns`.)doc")
+time 0 are dated `origin_ns`. With `without_shims` IP frames are written as if they had been sent without Weft's
+shims (docs/spec/frames.md).)doc")
       .def(py::init([](const std::string& path, uint32_t snap_length, int64_t origin_ns,
-                       const std::string& interface, const std::string& description, uint64_t rate_bps) {
-             return std::make_shared<PcapWriter>(path, snap_length, origin_ns,
-                                                 CaptureInterface{interface, description, rate_bps});
+                       const std::string& interface, const std::string& description, uint64_t rate_bps,
+                       bool without_shims) {
+             return std::make_shared<PcapWriter>(
+                 path, snap_length, origin_ns, CaptureInterface{interface, description, rate_bps},
+                 without_shims ? CaptureShims::kRemoved : CaptureShims::kKept);
            }),
            "path"_a, "snap_length"_a = 262'144, "origin_ns"_a = 0, py::kw_only(), "interface"_a = "",
-           "description"_a = "", "rate_bps"_a = 0)
+           "description"_a = "", "rate_bps"_a = 0, "without_shims"_a = false)
       .def_property_readonly("path", &PcapWriter::path)
       .def_property_readonly("packets_written", &PcapWriter::packets_written)
       .def_property_readonly("packets_failed", &PcapWriter::packets_failed)

@@ -20,7 +20,9 @@ from weft.recording.tables import Names, row_count
 from weft.run.runner import run_scenario
 from weft.scenario import FaultsSection, ObserveSection, TransportSection, parse_scenario
 from weft.topologies import serialisation_ps
+from weft.traffic.layers.icrc import icrc_is_valid
 from weft.traffic.patterns import Flow
+from weft.wire.headers.int_shim import INT_SHIM
 
 EVERYTHING = {
     "interval": "2us",
@@ -405,6 +407,34 @@ def test_scapy_and_tshark_read_captures(run):
         capture_output=True, text=True, check=True,
     ).stdout.splitlines()  # fmt: skip
     assert {line.strip() for line in lines} == {"p0l1:2"}
+
+
+def test_captures_without_shims_are_all_plain_to_tshark(run, tmp_path):
+    """tshark without Weft's dissector names every frame's protocols, and finds no bad checksum."""
+    _, with_shims = run
+    without = tmp_path / "run"
+    run_into(without, observe=EVERYTHING | {"capture_shims": "remove"})
+    assert (without / "flows.csv").read_bytes() == (with_shims / "flows.csv").read_bytes()
+    assert (without / "int.csv").read_bytes() == (with_shims / "int.csv").read_bytes()
+    for name in ("p0l0-1.pcapng", "h0-0.pcapng"):
+        before, after = (list(RawPcapNgReader(str(place / name))) for place in (with_shims, without))
+        times = [[(meta.tshigh, meta.tslow, meta.direction) for _, meta in frames] for frames in (before, after)]
+        assert times[0] == times[1]
+        shim_bytes = [len(old) - len(new) for (old, _), (new, _) in zip(before, after, strict=True)]
+        assert set(shim_bytes) == {0, INT_SHIM.size_bytes}
+        assert all(icrc_is_valid(data) for data, _ in after)
+
+    def protocols(place):
+        command = ["tshark", "-r", place / "p0l0-1.pcapng", "-o", "ip.check_checksum:TRUE"]
+        command += ["-T", "fields", "-e", "frame.protocols", "-e", "ip.checksum.status", "-e", "_ws.malformed"]
+        lines = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        return [line.split("\t") for line in lines]
+
+    opaque = [line for line in protocols(with_shims) if "ip" not in line[0].split(":")]
+    assert opaque
+    for names, checksum, malformed in protocols(without):
+        assert {"ip", "udp", "infiniband"} <= set(names.split(":"))
+        assert (checksum, malformed) == ("1", "")
 
 
 # --- impossible requests

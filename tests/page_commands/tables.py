@@ -188,6 +188,9 @@ ELSEWHERE = {
     ),
     "weft trace 127.0.0.1:50051": (f"{_RUNNING_SWITCH}::test_a_running_switch_is_traced_without_losing_its_state"),
     "weft-switch": f"{_RUNNING_SWITCH}::test_a_launch_line_of_the_tutorials_works",
+    "torchrun --nproc-per-node 4 examples/torch_ddp.py": (
+        "tests/pytorch/test_backend.py::test_an_example_runs_on_the_default_fabric"
+    ),
     "WEFT_SCENARIO=examples/torch_fabric.yaml": (
         "tests/pytorch/test_backend.py::test_unmodified_scripts_train_as_over_gloo"
     ),

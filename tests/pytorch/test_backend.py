@@ -17,6 +17,9 @@ import pytest
 from weft.paths import ROOT
 
 pytest.importorskip("torch.distributed", reason="PyTorch is not installed (the extra `torch`)")
+import torch
+
+from weft.torch import tensors
 from weft.torch.settings import Settings
 
 RANKS = 4
@@ -24,9 +27,12 @@ HERE = Path(__file__).parent
 pytestmark = pytest.mark.timeout(600)
 
 
-def torchrun(script: Path, *arguments: str, ranks: int = RANKS, **environment: str) -> tuple[int, str, str]:
+def torchrun(
+    script: Path, *arguments: str, ranks: int = RANKS, options: tuple[str, ...] = (), **environment: str
+) -> tuple[int, str, str]:
     """Run a script by torchrun; return its exit code and what it printed."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks), str(script)]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node", str(ranks)]
+    command += [*options, str(script)]
     own = {"OMP_NUM_THREADS": "1", "WEFT_SCENARIO": str(ROOT / "examples" / "torch_fabric.yaml")}
     # Registered as an installed Weft is, by the entry point, or, beside one of another tree, by this path.
     done = subprocess.run(
@@ -86,12 +92,23 @@ def test_unmodified_scripts_train_as_over_gloo(script: str, arguments: tuple[str
     planes = json.loads((tmp_path / "out" / "results.json").read_text())["planes"]
     assert planes[0]["packets_aggregated"] > 0
     if script == "torch_ddp.py":
-        shown = re.findall("^weft: .*", (ROOT / "docs" / "torch.md").read_text(encoding="utf-8"), re.MULTILINE)
+        shown = re.findall("^weft: step .*", (ROOT / "docs" / "torch.md").read_text(encoding="utf-8"), re.MULTILINE)
         assert shown
         assert set(shown) <= set(errors.splitlines())
         # Emulated time repeats.
         again = torchrun(path, *arguments, **settings)[2]
         assert re.findall("weft: .*", again) == re.findall("weft: .*", errors)
+
+
+@pytest.mark.slow
+def test_an_example_runs_on_the_default_fabric() -> None:
+    code, printed, errors = torchrun(ROOT / "examples" / "torch_ddp.py", "--epochs", "1", WEFT_SCENARIO="")
+    assert code == 0, errors
+    assert len(losses(printed)) == 1
+    page = (ROOT / "docs" / "torch.md").read_text(encoding="utf-8")
+    shown = re.findall("^weft: WEFT_SCENARIO .*", page, re.MULTILINE)
+    assert len(shown) == 1
+    assert shown[0] in errors.splitlines()
 
 
 DYING = """
@@ -117,6 +134,94 @@ def test_a_rank_that_dies_is_an_error_of_the_others(tmp_path: Path) -> None:
     assert printed.count("ERROR rank 1 has ended without leaving the group") == RANKS - 1
 
 
+RESTARTING = """
+import os, sys
+import torch, torch.distributed as dist
+
+def carry(title):
+    dist.init_process_group("weft")
+    total = torch.full((3,), dist.get_rank() + 1.0)
+    dist.all_reduce(total)
+    if title == "first" and attempt == 0 and dist.get_rank() == 0:
+        os._exit(3)  # with it goes who started the fabric's process
+    dist.all_reduce(total)
+    sys.stdout.write(f"{title} {dist.get_rank()} {attempt} {total.tolist()}\\n")
+    dist.destroy_process_group()
+
+attempt = int(os.environ["TORCHELASTIC_RESTART_COUNT"])
+carry("first")
+carry("second")
+"""
+
+
+@pytest.mark.slow
+def test_a_script_without_settings_runs_and_restarts(tmp_path: Path) -> None:
+    """On a default fabric, after a rank's death on a new one, and a second group on another one."""
+    script = tmp_path / "restarting.py"
+    script.write_text(RESTARTING, encoding="utf-8")
+    code, printed, errors = torchrun(script, ranks=3, options=("--max-restarts", "1"), WEFT_SCENARIO="")
+    assert code == 0, errors
+    lines = [f"{title} {rank} 1 [18.0, 18.0, 18.0]" for title in ("first", "second") for rank in range(3)]
+    assert sorted(printed.splitlines()) == lines
+    said = (
+        "weft: WEFT_SCENARIO is not set: the default fabric has 3 hosts at 400Gb/s, 1 below each of 3 leaves, 2 spines"
+    )
+    assert errors.splitlines().count(said) == 3
+
+
+STAGED = """
+import sys
+import torch, torch.distributed as dist
+from tests.pytorch.other_device import DEVICE, DeviceTensor
+from weft.torch import tensors
+
+tensors.DEVICES += (DEVICE,)
+dist.init_process_group("weft")
+rank = dist.get_rank()
+own = DeviceTensor(torch.full((2, 2), rank + 1.0))
+try:
+    own.numpy()
+    raise SystemExit("the stand-in's elements can be reached")
+except (RuntimeError, TypeError):
+    pass
+dist.all_reduce(own)
+counted = DeviceTensor(torch.full((3,), rank + 1, dtype=torch.int64))
+dist.all_reduce(counted)
+gathered = DeviceTensor(torch.zeros(4))
+dist.all_gather_into_tensor(gathered, DeviceTensor(torch.tensor([rank, rank + 0.5])))
+parts = [DeviceTensor(torch.zeros(2)) for _ in range(2)]
+dist.all_gather(parts, DeviceTensor(torch.tensor([rank, rank + 0.5])))
+part = DeviceTensor(torch.zeros(1))
+dist.reduce_scatter_tensor(part, DeviceTensor(torch.tensor([1.0, 2.0])))
+sent = DeviceTensor(torch.tensor([float(rank)]))
+dist.broadcast(sent, 1)
+swapped = DeviceTensor(torch.zeros(2))
+dist.all_to_all_single(swapped, DeviceTensor(torch.tensor([10.0 * rank, 10.0 * rank + 1])))
+results = [each.kept.tolist() for each in (own, counted, gathered, *parts, part, sent, swapped)]
+sys.stdout.write(f"{rank} {results}\\n")
+dist.destroy_process_group()
+"""
+
+
+@pytest.mark.slow
+def test_tensors_of_another_device_go_through_host_memory(tmp_path: Path) -> None:
+    script = tmp_path / "staged.py"
+    script.write_text(STAGED, encoding="utf-8")
+    code, printed, errors = torchrun(script, ranks=2, WEFT_SCENARIO="")
+    assert code == 0, errors
+    alike = "[[3.0, 3.0], [3.0, 3.0]], [3, 3, 3], [0.0, 0.5, 1.0, 1.5], [0.0, 0.5], [1.0, 1.5]"
+    assert sorted(printed.splitlines()) == [
+        f"0 [{alike}, [2.0], [1.0], [0.0, 10.0]]",
+        f"1 [{alike}, [4.0], [1.0], [1.0, 11.0]]",
+    ]
+
+
+def test_tensors_elsewhere_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"on meta, torch.strided \(valid: on cpu or cuda, torch.strided\)"):
+        tensors.check(torch.ones(2, device="meta"), "all_reduce")
+    assert tensors.devices_of([[torch.ones(1)], torch.ones(2)]) == []
+
+
 @pytest.mark.slow
 def test_a_fabric_of_another_size_is_an_error_of_all(tmp_path: Path) -> None:
     script = tmp_path / "calling.py"
@@ -137,8 +242,8 @@ def test_settings_of_the_environment() -> None:
     assert settings == Settings(Path("a.yaml"), "in-network", "2.5T", Path("out"))
     assert settings.flops == 2.5e12
     assert Settings(Path("a.yaml")).flops is None
-    with pytest.raises(ValueError, match="WEFT_SCENARIO is not set"):
-        Settings.of_environment({})
+    assert Settings.of_environment({}) == Settings()
+    assert Settings().scenario is None
 
 
 @pytest.mark.parametrize("compute", ["", "T", "-1", "0", "nan", "1e30", "10 TF", "fast"])

@@ -22,8 +22,10 @@ from weft.ranks.calls import Call
 from weft.ranks.carrying import Carrier
 from weft.ranks.client import CoordinatorProcess, RankClient
 from weft.ranks.coordinator import Coordinator
+from weft.ranks.default_fabric import default_scenario, description
 from weft.ranks.errors import RanksError
 from weft.results.link_events import LinkEventResult
+from weft.run.spec import run_spec
 from weft.system.scratch import is_scratch
 from weft.traffic.data_types import FLOAT_FORMATS, DataType, elements_of, numbers
 
@@ -362,6 +364,17 @@ call = Call("main", (0, 1), "allreduce", "float32", 3)
 print(client.call(call, np.full(3, client.rank + 1, np.float32)).wait(60).tolist())
 client.leave()
 """
+
+
+@pytest.mark.parametrize(
+    ("ranks", "leaves", "below"), [(1, 1, 1), (2, 2, 1), (4, 2, 2), (7, 7, 1), (8, 2, 4), (18, 6, 3), (64, 16, 4)]
+)
+def test_the_default_fabric_has_as_many_hosts_as_ranks(ranks: int, leaves: int, below: int) -> None:
+    spec = run_spec(default_scenario(ranks))
+    assert spec.fabric.rank_count == ranks
+    assert not spec.traffic
+    assert {each.link.rate_bps for each in spec.fabric.links if each.a.node.startswith("h")} == {400 * 10**9}
+    assert f"{below} below each of {leaves} lea" in description(ranks)
 
 
 def test_processes_are_ranks(tmp_path: Path) -> None:

@@ -136,6 +136,8 @@ def test_bad_commands_are_answered_and_survived(daemon: DaemonProcess) -> None:
     assert daemon.ask(json.dumps(pcap))["error"] == "unknown port 9 (valid: 1)"
     pcap.update(port=1, path="/nowhere/at/all.pcap")
     assert "/nowhere/at/all.pcap" in daemon.ask(json.dumps(pcap))["error"]
+    pcap.update(without_shims="no")
+    assert daemon.ask(json.dumps(pcap))["error"] == "without_shims is 'no', neither true nor false"
     assert "switches" in daemon.ask('{"command": "stats"}')
     daemon.process.send_signal(signal.SIGTERM)
     assert daemon.process.wait(PATIENCE_S) == 0

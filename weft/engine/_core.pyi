@@ -800,7 +800,8 @@ class PcapWriter:
     """A capture file with nanosecond stamps of emulated time. Raises OSError if it can't be written.
 
     pcapng where `path` ends so, else pcap, which has no room for directions and for what the interface is. Frames of
-    time 0 are dated `origin_ns`.
+    time 0 are dated `origin_ns`. With `without_shims` IP frames are written as if they had been sent without Weft's
+    shims (docs/spec/frames.md).
     """
     def __init__(
         self,
@@ -811,6 +812,7 @@ class PcapWriter:
         interface: str = "",
         description: str = "",
         rate_bps: int = 0,
+        without_shims: bool = False,
     ) -> None: ...
     def close(self) -> None:
         """Raises OSError, once, if what was written is not all in the file."""

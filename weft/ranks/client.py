@@ -176,19 +176,23 @@ class CoordinatorProcess:
     """The coordinator as a child of this process. It ends by itself when all ranks have left or gone.
 
     Args:
-        scenario: the process holds this scenario's fabric.
+        scenario: the process holds this scenario's fabric; None for the default one (`default_fabric`).
         algorithm: used by the collectives that have it.
         timeout_s: how long ranks have to meet.
         out: where results.json of the fabric goes.
+        rank_count: hosts of the default fabric.
 
     Raises RanksError if there is no such fabric; the message says why.
     """
 
-    def __init__(self, scenario: Path, algorithm: str, timeout_s: float, out: Path | None = None) -> None:
+    def __init__(
+        self, scenario: Path | None, algorithm: str, timeout_s: float, out: Path | None = None, rank_count: int = 1
+    ) -> None:
         # Of this user alone; the socket in it, too. `weft clean` finds it where this process is killed.
         self._directory = contextlib.ExitStack()
         self.place = self._directory.enter_context(scratch_directory()) / SOCKET
-        command = [sys.executable, "-m", "weft.ranks.coordinator", str(scenario), str(self.place)]
+        command = [sys.executable, "-m", "weft.ranks.coordinator", str(self.place)]
+        command += ["--ranks", str(rank_count)] if scenario is None else ["--scenario", str(scenario)]
         command += ["--algorithm", algorithm, "--timeout", str(timeout_s)]
         command += ["--out", str(out)] if out is not None else []
         # A session of its own: an interruption ends the ranks, and their ends end it.

@@ -1,4 +1,4 @@
-"""The process that holds the fabric of ranks: `python -m weft.ranks.coordinator SCENARIO SOCKET …`.
+"""The process that holds the fabric of ranks: `python -m weft.ranks.coordinator SOCKET --scenario FILE …`.
 
 It ends when the last rank has left, or when one has gone without leaving.
 """
@@ -22,8 +22,10 @@ from weft.errors import BadInputError, WeftError
 from weft.ranks import frames
 from weft.ranks.calls import Call
 from weft.ranks.carrying import Carrier
+from weft.ranks.default_fabric import default_scenario
 from weft.ranks.errors import RanksError
 from weft.ranks.meeting import Meeting, Met
+from weft.scenario import Scenario
 
 READY = "ready"
 """The process prints this on its standard output when ranks may connect."""
@@ -202,16 +204,15 @@ def _send(connection: socket.socket, header: dict[str, Any], result: Any = None)
     return True
 
 
-def hold(scenario: Path, place: Path, algorithm: str, timeout_s: float, out: Path | None) -> str:
+def hold(scenario: Scenario, place: Path, algorithm: str, timeout_s: float, out: Path | None) -> str:
     """Build a scenario's fabric and serve its ranks at a socket; return what went wrong, "" if nothing did.
 
     Raises WeftError for a fabric that cannot be built.
     """
     from weft.run.fabric import Fabric
     from weft.run.spec import run_spec
-    from weft.scenario import load_scenario
 
-    spec = run_spec(load_scenario(scenario))
+    spec = run_spec(scenario)
     known = sorted(_algorithms())
     if algorithm not in known:
         raise BadInputError(f"unknown algorithm '{algorithm}'", valid=known)
@@ -233,15 +234,19 @@ def _algorithms() -> set[str]:
 
 
 @click.command()
-@click.argument("scenario", type=click.Path(path_type=Path))
 @click.argument("place", type=click.Path(path_type=Path))
+@click.option("--scenario", type=click.Path(path_type=Path), help="Without one: the default fabric.")
+@click.option("--ranks", type=click.IntRange(1), default=1, help="Hosts of the default fabric.")
 @click.option("--algorithm", default="ring")
 @click.option("--timeout", "timeout_s", type=float, default=300.0)
 @click.option("--out", type=click.Path(path_type=Path))
-def main(scenario: Path, place: Path, algorithm: str, timeout_s: float, out: Path | None) -> None:
-    """Hold SCENARIO's fabric for ranks that connect to the socket PLACE."""
+def main(place: Path, scenario: Path | None, ranks: int, algorithm: str, timeout_s: float, out: Path | None) -> None:
+    """Hold a fabric for ranks that connect to the socket PLACE."""
+    from weft.scenario import load_scenario
+
     try:
-        failure = hold(scenario, place, algorithm, timeout_s, out)
+        loaded = default_scenario(ranks) if scenario is None else load_scenario(scenario)
+        failure = hold(loaded, place, algorithm, timeout_s, out)
     except WeftError as error:
         # Instead of `READY`.
         print(" ".join(str(error).split()), flush=True)

@@ -28,7 +28,7 @@ class PortCaptures:
         spec = self._lab.fabric.host(host)
         spec.nic(plane)
         self._running.pop(("host", host, plane), None)
-        self._hosts().capture(spec.index, plane, path)
+        self._hosts().capture(spec.index, plane, path, self._lab.options.observe.removes_shims)
         if path is not None:
             self._running["host", host, plane] = None
 

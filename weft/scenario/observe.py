@@ -54,6 +54,8 @@ class ObserveSection(Section):
     """Between samples of `state_series`; by default `interval`."""
     captures: list[_Port] = Field(default=[])
     """Ports to keep all frames of, in pcapng files."""
+    capture_shims: Literal["keep", "remove"] = "keep"
+    """Whether captures, those of `--pcap` included, keep Weft's shims or show IP frames as sent without them."""
     format: Literal["csv", "parquet"] = "csv"
     """Format of the tables."""
 
@@ -76,6 +78,11 @@ class ObserveSection(Section):
             "state_series": self.state_series,
         }
         return [name for name, wanted in asked.items() if wanted]
+
+    @property
+    def removes_shims(self) -> bool:
+        """Return whether captures leave out Weft's shims."""
+        return self.capture_shims == "remove"
 
     @property
     def any(self) -> bool:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.torch.settings import Settings
+from weft.torch.settings import DEVICES, Settings
 
 __all__ = ["Settings", "register"]
 
@@ -19,7 +19,7 @@ def register() -> None:
     import torch.distributed as dist
 
     if dist.is_available() and not hasattr(dist.Backend, NAME.upper()):
-        dist.Backend.register_backend(NAME, _created, extended_api=True, devices=["cpu"])
+        dist.Backend.register_backend(NAME, _created, extended_api=True, devices=list(DEVICES))
 
 
 def _created(options: Any, settings: Any) -> Any:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import atexit
+import itertools
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from weft.ranks.client import CoordinatorProcess, RankClient
+from weft.ranks.default_fabric import description
 from weft.ranks.errors import RanksError
 from weft.torch.computing import Computing, computing_of
-from weft.torch.progress import Progress
+from weft.torch.progress import Progress, say
 from weft.torch.settings import Settings
 
-_KEY = "weft"
+_numbers = itertools.count()
+"""Of the fabrics of this process; all ranks count alike, as each fabric has all of them."""
 
 
 class Member:
@@ -33,9 +37,12 @@ class Member:
 
     def __init__(self, rank: int, rank_count: int, store: Any, settings: Settings, timeout_s: float) -> None:
         self._holder: CoordinatorProcess | None = None
+        # Torchrun's store outlives groups, and processes that it restarts: later ranks must not find there where an
+        # earlier fabric was.
+        key = f"weft/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}/{next(_numbers)}"
         if rank == 0:
-            store.set(_KEY, json.dumps(self._held(settings, timeout_s)))
-        said = json.loads(store.get(_KEY))
+            store.set(key, json.dumps(self._held(settings, rank_count, timeout_s)))
+        said = json.loads(store.get(key))
         if "failed" in said:
             raise RanksError(f"weft: {said['failed']}")
         self.client = RankClient(Path(said["place"]), rank, rank_count)
@@ -62,11 +69,19 @@ class Member:
         if self._holder is not None:
             self._holder.end()
 
-    def _held(self, settings: Settings, timeout_s: float) -> dict[str, str]:
+    def _held(self, settings: Settings, rank_count: int, timeout_s: float) -> dict[str, str]:
         try:
-            self._holder = CoordinatorProcess(settings.scenario.resolve(), settings.algorithm, timeout_s, settings.out)
+            self._holder = CoordinatorProcess(
+                settings.scenario.resolve() if settings.scenario is not None else None,
+                settings.algorithm,
+                timeout_s,
+                settings.out,
+                rank_count,
+            )
         except RanksError as error:
             return {"failed": str(error)}
+        if settings.scenario is None:
+            say(f"WEFT_SCENARIO is not set: the default fabric has {description(rank_count)}")
         return {"place": str(self._holder.place)}
 
 

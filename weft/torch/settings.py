@@ -9,6 +9,8 @@ from pathlib import Path
 
 from weft.errors import InvalidValueError
 
+DEVICES = ("cpu", "cuda")
+"""Where tensors may be. The fabric carries host memory: tensors of a GPU are copied to it, and results back."""
 COMPUTE = ("none", "measured")
 _PREFIXES = {"": 1.0, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 
@@ -18,7 +20,8 @@ class Settings:
     """Options of the backend, given as `pg_options` of `init_process_group` or by the environment.
 
     Attributes:
-        scenario: file of a scenario. The ranks are on its fabric; its traffic is not run. WEFT_SCENARIO.
+        scenario: file of a scenario. The ranks are on its fabric; its traffic is not run. None: on a default fabric
+            with as many hosts. WEFT_SCENARIO.
         algorithm: of collectives that have it; others use their first one. WEFT_ALGORITHM.
         compute: how emulated time goes on while a rank computes. "none": it does not. "measured": by the processor
             time of the calling thread. A number, such as "10T": by the floating-point operations that PyTorch counts,
@@ -26,7 +29,7 @@ class Settings:
         out: directory for results.json of the fabric; None for none. WEFT_OUT.
     """
 
-    scenario: Path
+    scenario: Path | None = None
     algorithm: str = "ring"
     compute: str = "none"
     out: Path | None = None
@@ -37,13 +40,10 @@ class Settings:
 
     @classmethod
     def of_environment(cls, environment: Mapping[str, str] = os.environ) -> Settings:
-        """Return the settings of the environment. Raises ValueError where it names no scenario."""
-        scenario = environment.get("WEFT_SCENARIO")
-        if not scenario:
-            raise InvalidValueError("WEFT_SCENARIO is not set", valid="the file of a scenario; ranks use its fabric")
-        out = environment.get("WEFT_OUT")
+        """Return the settings of the environment. Raises ValueError for a way to compute that there is not."""
+        scenario, out = environment.get("WEFT_SCENARIO"), environment.get("WEFT_OUT")
         return cls(
-            Path(scenario),
+            Path(scenario) if scenario else None,
             environment.get("WEFT_ALGORITHM", cls.algorithm),
             environment.get("WEFT_COMPUTE", cls.compute),
             Path(out) if out else None,

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from weft.errors import InvalidValueError
+from weft.torch.settings import DEVICES
 from weft.traffic.data_types import DataType
 
 REDUCED_BY_FABRIC: dict[torch.dtype, DataType] = {getattr(torch, each): each for each in DataType}
@@ -29,9 +30,10 @@ _WORD_BYTES = 4
 
 def check(tensor: Any, what: str) -> None:
     """Raise ValueError for a tensor that cannot be carried."""
-    if tensor.device.type != "cpu" or tensor.layout != torch.strided:
+    if tensor.device.type not in DEVICES or tensor.layout != torch.strided:
         raise InvalidValueError(
-            f"weft: {what} of a tensor on {tensor.device}, {tensor.layout}", valid="on cpu, torch.strided"
+            f"weft: {what} of a tensor on {tensor.device}, {tensor.layout}",
+            valid=f"on {' or '.join(DEVICES)}, torch.strided",
         )
 
 
@@ -54,7 +56,7 @@ def word_count(elements: int, dtype: torch.dtype) -> int:
 
 
 def put(tensor: Any, array: NDArray[Any]) -> None:
-    """Fill a tensor with the bytes of words, or of elements of its type."""
+    """Fill a tensor with the bytes of words, or of elements of its type; on a GPU they are there on return."""
     tensor.copy_(first_of(array, tensor.numel(), tensor.dtype).view(tensor.shape))
 
 
@@ -63,6 +65,13 @@ def first_of(array: NDArray[Any], elements: int, dtype: torch.dtype) -> Any:
     data = np.ascontiguousarray(array).view(np.uint8)[: elements * dtype.itemsize]
     # Of its own memory, which is aligned for any type.
     return torch.from_numpy(data.copy()).view(dtype)
+
+
+def devices_of(outputs: Any) -> list[torch.device]:
+    """Return the GPUs on which tensors are, which may stand in lists of lists; the CPU has no index."""
+    if isinstance(outputs, torch.Tensor):
+        return [outputs.device] if outputs.device.index is not None else []
+    return sorted({device for each in outputs for device in devices_of(each)}, key=str)
 
 
 def reduced(parts: Sequence[Any], operation: str) -> Any:
@@ -74,5 +83,7 @@ def reduced(parts: Sequence[Any], operation: str) -> Any:
 
 
 def _bytes_of(tensor: Any) -> NDArray[np.uint8]:
-    found: NDArray[np.uint8] = tensor.detach().reshape(-1).contiguous().view(torch.uint8).numpy()
+    # From a GPU, `cpu` waits for all work of the current stream, which is also what wrote the tensor. So when the call
+    # begins nothing of it is left that reads or writes the tensors that results will be put into.
+    found: NDArray[np.uint8] = tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy()
     return found

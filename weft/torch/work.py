@@ -12,6 +12,7 @@ import torch.distributed as dist
 
 from weft.ranks.client import Pending
 from weft.ranks.errors import RanksError
+from weft.torch.tensors import devices_of
 
 Finish = Callable[[list[Any]], None]
 """Given the results of all calls, in order, fills the caller's tensors."""
@@ -26,7 +27,8 @@ class WeftWork(dist._Work):
     def __init__(self, calls: Sequence[Pending], finish: Finish, outputs: Any, waited: Callable[[int], None]) -> None:
         super().__init__()
         self._calls, self._finish, self._outputs, self._waited = calls, finish, outputs, waited
-        self._future: Any = torch.futures.Future()
+        # A future takes tensors of those devices only that it has been told.
+        self._future: Any = torch.futures.Future(devices=devices_of(outputs))
         self._done, self._left, self._lock = threading.Event(), len(calls), threading.Lock()
         self._failure: Exception | None = None
         if not calls:

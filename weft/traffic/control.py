@@ -511,9 +511,9 @@ class EndpointGroup:
         """Set all counters to zero."""
         self._calls.each(ResetStats())
 
-    def capture(self, rank: int, plane: int, path: Path | None) -> None:
-        """Record a host's plane into a pcap file; None ends it."""
-        self._calls.of_hosts({rank: Capture(plane, str(path) if path else None)})
+    def capture(self, rank: int, plane: int, path: Path | None, without_shims: bool = False) -> None:
+        """Record a host's plane into a pcap file, maybe without Weft's shims; None ends it."""
+        self._calls.of_hosts({rank: Capture(plane, str(path) if path else None, without_shims)})
 
     def recorded(self, files: Sequence[Path]) -> list[int]:
         """Have every host write what it has recorded to a file (`Host.save_recorded`); returns rows lost by each."""

@@ -283,8 +283,8 @@ class Host:
         connected = {channel: connection.channel for channel, connection in self._connections.items()}
         return inside | connected | self._suspended
 
-    def capture(self, number: int, path: str | None) -> None:
-        """Record what a plane's port sends and receives into a pcap file; None ends it."""
+    def capture(self, number: int, path: str | None, without_shims: bool = False) -> None:
+        """Record what a plane's port sends and receives into a pcap file, maybe without Weft's shims; None ends it."""
         plane = self.plane(number)
         writer = None
         if path:
@@ -293,6 +293,7 @@ class Host:
                 interface=f"{self.config.name}:{number}",
                 description=plane.config.interface,
                 rate_bps=plane.config.rate_bps,
+                without_shims=without_shims,
             )
         self.nic.set_capture(plane.port, writer)
         if (before := self._captures.pop(number, None)) is not None:

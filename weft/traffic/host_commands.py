@@ -144,7 +144,7 @@ class HostCommands:
         return Done()
 
     def _capture(self, command: counters.Capture) -> Done:
-        self._host.capture(command.plane, command.path)
+        self._host.capture(command.plane, command.path, command.without_shims)
         return Done()
 
     def _save_recorded(self, command: counters.SaveRecorded) -> Saved:

@@ -305,7 +305,7 @@ class MininetLab(Lab):
             raise EnvironmentLacksError(f"{self.options.target} does not capture the ports of switches")
         if not self.fabric.switch(switch).port(port).is_cabled:
             raise EnvironmentLacksError(f"{switch}:{port} is dark: {CIRCUITS_STAY}")
-        self.daemon.pcap(self.fabric.switch(switch).device_id, port, path)
+        self.daemon.pcap(self.fabric.switch(switch).device_id, port, path, self.options.observe.removes_shims)
 
     def start_recording(self) -> None:
         """See Lab. Each endpoint records for itself, as its configuration says."""

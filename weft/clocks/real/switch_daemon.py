@@ -89,9 +89,17 @@ class SwitchDaemon:
         """Set counters, largest queues and lateness back to zero."""
         self._call({"command": "reset_stats"})
 
-    def pcap(self, device_id: int, port: int, path: Path | None) -> None:
-        """Start writing a port's frames to a file, or stop (None)."""
-        self._call({"command": "pcap", "device_id": device_id, "port": port, "path": str(path) if path else None})
+    def pcap(self, device_id: int, port: int, path: Path | None, without_shims: bool = False) -> None:
+        """Start writing a port's frames to a file, maybe without Weft's shims, or stop (None)."""
+        self._call(
+            {
+                "command": "pcap",
+                "device_id": device_id,
+                "port": port,
+                "path": str(path) if path else None,
+                "without_shims": without_shims,
+            }
+        )
 
     def pcap_by_direction(self, device_id: int, port: int, directory: Path) -> None:
         """Start writing what a port receives and sends to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory."""

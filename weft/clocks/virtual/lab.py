@@ -473,7 +473,7 @@ class VirtualLab(Lab):
                 f"{switch}:{port} leads to a controller: in virtual time no line has its packets, and so no capture"
             )
         wired = self.switches.switches[self.fabric.switch(switch).device_id].ports[port]
-        wired.set_capture(path, f"{switch}:{port}")
+        wired.set_capture(path, f"{switch}:{port}", self.options.observe.removes_shims)
 
     def count_loads(self) -> None:
         """See Lab."""

@@ -101,7 +101,10 @@ class Daemon:
         path = command.get("path")
         if path is not None and not isinstance(path, str):
             raise CommandError(f"path is {path!r}, neither a string nor null")
-        port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}")
+        without_shims = command.get("without_shims", False)
+        if not isinstance(without_shims, bool):
+            raise CommandError(f"without_shims is {without_shims!r}, neither true nor false")
+        port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}", without_shims)
         return {"ok": True}
 
     def _pcap_by_direction(self, command: dict[str, Any]) -> dict[str, Any]:

@@ -70,9 +70,10 @@ class WiredPort:
         if self.uplink_link is not None and self.config.uplink_faults.any:
             yield "in", self.uplink_link
 
-    def set_capture(self, path: Path | None, interface: str = "") -> None:
+    def set_capture(self, path: Path | None, interface: str = "", without_shims: bool = False) -> None:
         """Capture the frames that the port sends and receives to a file, or stop (None); pcapng names it `interface`.
 
+        `without_shims` writes IP frames as if they had been sent without Weft's shims.
         Raises OSError if the file cannot be created, or if the previous one is incomplete (a full disk).
         """
         writer = None
@@ -82,6 +83,7 @@ class WiredPort:
                 interface=interface,
                 description=self.config.interface or "",
                 rate_bps=self.config.rate_bps,
+                without_shims=without_shims,
             )
         self._capture(writer, writer)
 

@@ -30,10 +30,11 @@ class AskTransport(Command[TransportInForce], name="transport"):
 
 @dataclass(frozen=True)
 class Capture(Command[Done], name="pcap"):
-    """Record what a plane's port sends and receives; without a path the capture ends."""
+    """Record what a plane's port sends and receives, maybe without Weft's shims; without a path the capture ends."""
 
     plane: int
     path: str | None = None
+    without_shims: bool = False
 
 
 @dataclass(frozen=True)
