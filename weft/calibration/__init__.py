@@ -2,7 +2,7 @@
 
 from weft.calibration.fit import Calibration, KeyFit, calibrate
 from weft.calibration.held_out import HoldOut
-from weft.calibration.logs import Measurement, MeasuredTable, read_log
+from weft.calibration.logs import MeasuredTable, Measurement, read_log
 
 __all__ = [
     "Calibration",

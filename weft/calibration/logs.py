@@ -106,9 +106,7 @@ def read_log(path: Path, *, in_place: bool = False, collective: str | None = Non
     return parse_log(content.decode("utf-8", "replace"), str(path), in_place=in_place, collective=collective)
 
 
-def parse_log(
-    text: str, place: str, *, in_place: bool = False, collective: str | None = None
-) -> list[MeasuredTable]:
+def parse_log(text: str, place: str, *, in_place: bool = False, collective: str | None = None) -> list[MeasuredTable]:
     """Return the tables of a log's text; `place` names it. Raises as `read_log`."""
     sections = [section for section in _sections(text, place, in_place) if section.columns is not None]
     if not any(section.times for section in sections):
@@ -258,7 +256,8 @@ def _see_row(
     tolerance = _BANDWIDTH_ROUNDING + _BANDWIDTH_TOLERANCE * expected_bandwidth
     if abs(bandwidth - expected_bandwidth) > tolerance:
         raise BadInputError(
-            f"algbw is {bandwidth:g} GB/s, but {size} B in {time_us:g} us are {expected_bandwidth:.2f} GB/s", place=where
+            f"algbw is {bandwidth:g} GB/s, but {size} B in {time_us:g} us are {expected_bandwidth:.2f} GB/s",
+            place=where,
         )
     section.times.setdefault(size, []).append((time_us, number))
 
