@@ -57,9 +57,8 @@ def _panel(compared: ComparedTable, rows: Sequence[Row], top: float) -> list[str
             f"{format_size(row.size_bytes)}: measured {format_time(row.measured_ps)}, model "
             f"{format_time(row.after_ps)} ({100 * row.residual:+.1f} %){', held out' if row.held_out else ''}"
         )
-        parts.append(
-            f"<g><title>{escaped(tooltip)}</title>{_dot(xs.at(row.size_bytes), ys.at(row.measured_ps), row.held_out)}</g>"
-        )
+        mark = _dot(xs.at(row.size_bytes), ys.at(row.measured_ps), row.held_out)
+        parts.append(f"<g><title>{escaped(tooltip)}</title>{mark}</g>")
     return parts + _legend(bottom + 44)
 
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.calibration.held_out import HoldOut
+from weft.calibration.held_out import EVERY_THIRD, HoldOut
 from weft.calibration.keys import Key, chosen_keys
 from weft.calibration.logs import MeasuredTable
 from weft.calibration.runs import ComparedTable, Model, Values, matched
@@ -168,7 +168,7 @@ def calibrate(
     place: str = "scenario",
     *,
     keys: Sequence[str] = (),
-    hold_out: HoldOut = HoldOut(),
+    hold_out: HoldOut = EVERY_THIRD,
     least_bytes: int = 1,
     most_bytes: int = 16 * 2**20,
     progress: Callable[[str], None] = lambda _: None,
@@ -209,8 +209,8 @@ def calibrate(
     strengths = np.sqrt(np.mean(effects**2, axis=0))
     return Calibration(
         tuple(
-            (each, tuple(_rows(each, *times, held)))
-            for each, *times, held in zip(compared, before, after, held_out, strict=True)
+            (each, tuple(_rows(each, old, new, held)))
+            for each, old, new, held in zip(compared, before, after, held_out, strict=True)
         ),
         tuple(
             KeyFit(key, key.held_by(scenario), value, float(strength), value in key.bounds)
@@ -290,7 +290,7 @@ class _Search:
         return np.stack(columns, axis=1)
 
     def without_idle(self, values: _Found, effects: NDArray[np.float64]) -> Values:
-        """Return values with None for keys on which the fitted sizes do not depend, from the scenario's value to these."""
+        """Return values with None for keys that change nothing between the scenario's value and this one."""
         kept: Values = values
         for place, strength in enumerate(np.sqrt(np.mean(effects**2, axis=0))):
             trial = (*kept[:place], None, *kept[place + 1 :])
@@ -308,7 +308,11 @@ class _Search:
         )
 
     def _squares(self, values: Values, sizes: Sequence[Sequence[int]]) -> float:
-        return float(np.sum(self._errors(values, sizes) ** 2))
+        try:
+            return float(np.sum(self._errors(values, sizes) ** 2))
+        except BadInputError:
+            # The fabric refuses some combinations; others are left.
+            return math.inf
 
     def _errors(self, values: Values, sizes: Sequence[Sequence[int]]) -> NDArray[np.float64]:
         found = self._model.times_ps(values, sizes)
@@ -339,19 +343,17 @@ def undetermined(names: Sequence[str], effects: NDArray[np.float64]) -> tuple[tu
     if len(strong) < 2:
         return ()
     unit = effects[:, strong] / norms[strong]
-    groups = [
+    groups: list[tuple[str, ...]] = [
         (names[strong[one]], names[strong[other]])
         for one, other in combinations(range(len(strong)), 2)
         if abs(float(unit[:, one] @ unit[:, other])) > _COLLINEAR
     ]
+    paired = [set(group) for group in groups]
     _, singular, directions = np.linalg.svd(unit, full_matrices=False)
     for value, direction in zip(singular, directions, strict=True):
         group = tuple(names[strong[at]] for at in np.flatnonzero(np.abs(direction) > _OF_COMBINATION).tolist())
-        if (
-            value < _SMALL_SINGULAR * singular[0]
-            and len(group) > 1
-            and not any(set(each) <= set(group) for each in groups)
-        ):
+        is_new = len(group) > 1 and not any(pair <= set(group) for pair in paired)
+        if value < _SMALL_SINGULAR * singular[0] and is_new:
             groups.append(group)
     return tuple(groups)
 

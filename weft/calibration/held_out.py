@@ -54,3 +54,7 @@ class HoldOut:
                     place="--hold-out",
                     valid=[shortest_size(each) for each in sorted(sizes)],
                 )
+
+
+EVERY_THIRD = HoldOut(3)
+"""What is held out unless something else is said."""

@@ -139,5 +139,5 @@ def round_significant(value: float) -> int:
     """Return a value as an integer of at most four significant digits."""
     if value < 10**_DIGITS:
         return round(value)
-    factor = 10 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
+    factor: int = 10 ** (math.floor(math.log10(value)) + 1 - _DIGITS)
     return round(value / factor) * factor

@@ -47,7 +47,7 @@ def matched(
     """Return each table with the scenario's item of the same collective and number of ranks.
 
     Raises:
-        BadInputError: no item, or several, are alike; an item has several algorithms; or a table has no size to compare.
+        BadInputError: no item, or several, are alike; an item has several algorithms; a table has no size to compare.
     """
     items = [(number, item) for number, item in enumerate(scenario.traffic) if isinstance(item, CollectiveTraffic)]
     if not items:
