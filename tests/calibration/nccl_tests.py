@@ -79,7 +79,7 @@ def _cells(size: int, time_ps: float, share: float) -> str:
     time_us = time_ps / 1e6
     digits = 0 if time_us >= 10_000 else 1 if time_us >= 100 else 2
     bandwidth = size / time_us / 1e3
-    return f"{time_us:9.{digits}f}{bandwidth:8.2f}{bandwidth * share:8.2f}{0:7}"
+    return f"{time_us:9.{digits}f}  {bandwidth:6.2f}  {bandwidth * share:6.2f}{0:7}"
 
 
 def example_logs() -> dict[str, str]:

@@ -65,7 +65,7 @@ def _panel(compared: ComparedTable, rows: Sequence[Row], top: float) -> list[str
 def _legend(y: float) -> list[str]:
     entries = [
         (_dot(0, 0, False), "measured"),
-        (_dot(0, 0, True), "measured, held out"),
+        (_dot(0, 0, True), "held out"),
         (f'<path d="M-8 0H8" stroke="{_BEFORE}" stroke-width="1.8" stroke-dasharray="5 4"/>', "model before"),
         (f'<path d="M-8 0H8" stroke="{_AFTER}" stroke-width="1.8"/>', "model after"),
     ]
