@@ -78,7 +78,7 @@ def test_keys_without_effect_keep_their_values() -> None:
 
 def test_keys_that_cannot_be_told_apart_are_named() -> None:
     tree = first_item_only()
-    small = FEW[:4]
+    small = FEW[:3]
     found = calibrate(
         tables_of(tree, {"nic.per_message_overhead": "2us"}, small, (8,)),
         tree,

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.calibration.held_out import EVERY_THIRD, HoldOut
-from weft.calibration.keys import Key, chosen_keys
+from weft.calibration.keys import Key, Scale, chosen_keys
 from weft.calibration.logs import MeasuredTable
 from weft.calibration.runs import ComparedTable, Model, Values, matched
 from weft.errors import BadInputError
-from weft.quantities.units import shortest_size
+from weft.quantities.units import PS_PER_US, shortest_size
 from weft.scenario import Scenario, parse_scenario
 from weft.scenario.dotted import plain
 
@@ -40,6 +40,7 @@ _SMALLEST_GAIN = 1e-3
 """Part of the sum of squares that a step must save for another one to follow."""
 _NO_EFFECT = 0.01
 """Root-mean-square relative change of times for a change of a key by its e-fold: below, it is not fitted."""
+_PROBE_PS = PS_PER_US
 _COLLINEAR = 0.98
 """Cosine of the effects of two keys above which the sizes do not tell them apart."""
 _SMALL_SINGULAR = 0.1
@@ -77,7 +78,8 @@ class KeyFit:
         key: which.
         before: the scenario's value; None: no limit.
         after: the fitted value; None: the fitted sizes do not depend on the key, which keeps the scenario's value.
-        effect: root-mean-square relative change of the fitted sizes' times per e-fold of the key.
+        effect: root-mean-square relative change of the fitted sizes' times per e-fold of the key; of a time that is
+            near 0, where no e-fold changes anything: for a microsecond more.
         at_bound: whether the value is the least or the largest that the fit tries.
     """
 
@@ -203,18 +205,17 @@ def calibrate(
     before = model.times_ps((None,) * len(chosen), [each.sizes for each in compared])
     search = _Search(model, compared, held_out)
     found = search.best(search.scanned(tuple(key.start(scenario) for key in chosen)))
-    effects = search.effects(found)
+    effects = search.probed(found, search.effects(found))
     values = search.without_idle(found, effects)
     after = model.times_ps(values, [each.sizes for each in compared])
-    strengths = np.sqrt(np.mean(effects**2, axis=0))
     return Calibration(
         tuple(
             (each, tuple(_rows(each, old, new, held)))
             for each, old, new, held in zip(compared, before, after, held_out, strict=True)
         ),
         tuple(
-            KeyFit(key, key.held_by(scenario), value, float(strength), value in key.bounds)
-            for key, value, strength in zip(chosen, values, strengths, strict=True)
+            KeyFit(key, key.held_by(scenario), value, strength, value in key.bounds)
+            for key, value, strength in zip(chosen, values, _strengths(effects).tolist(), strict=True)
         ),
         undetermined([key.name for key in chosen], effects),
         model.runs,
@@ -289,10 +290,19 @@ class _Search:
             columns.append((high - low) / (positions[1] - positions[0]))
         return np.stack(columns, axis=1)
 
+    def probed(self, values: _Found, effects: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return effects with those of times near 0 for a microsecond more: there, slopes on the scale say nothing."""
+        found = effects.copy()
+        for place, key in enumerate(self._keys):
+            if key.scale is Scale.TIME and _strengths(effects)[place] < _NO_EFFECT:
+                more = (*values[:place], key.rounded(values[place] + _PROBE_PS), *values[place + 1 :])
+                found[:, place] = self._errors(more, self._sizes) - self._errors(values, self._sizes)
+        return found
+
     def without_idle(self, values: _Found, effects: NDArray[np.float64]) -> Values:
         """Return values with None for keys that change nothing between the scenario's value and this one."""
         kept: Values = values
-        for place, strength in enumerate(np.sqrt(np.mean(effects**2, axis=0))):
+        for place, strength in enumerate(_strengths(effects).tolist()):
             trial = (*kept[:place], None, *kept[place + 1 :])
             # A key that came to the end of its range may have no effect there, and much at the scenario's value.
             if strength < _NO_EFFECT and np.allclose(
@@ -326,6 +336,12 @@ class _Search:
         )
 
 
+def _strengths(effects: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the root mean square of each key's effects."""
+    strengths: NDArray[np.float64] = np.sqrt(np.mean(effects**2, axis=0))
+    return strengths
+
+
 def _spread(sizes: Sequence[int]) -> list[int]:
     """Return a few of the sizes, with the smallest and the largest."""
     if len(sizes) <= _SCAN_SIZES:
@@ -339,7 +355,7 @@ def undetermined(names: Sequence[str], effects: NDArray[np.float64]) -> tuple[tu
     Keys without an effect are in none: their own line says so.
     """
     norms = np.linalg.norm(effects, axis=0)
-    strong = [place for place in range(len(names)) if norms[place] / math.sqrt(len(effects)) >= _NO_EFFECT]
+    strong = np.flatnonzero(_strengths(effects) >= _NO_EFFECT).tolist()
     if len(strong) < 2:
         return ()
     unit = effects[:, strong] / norms[strong]

@@ -50,8 +50,12 @@ class Key:
     def value(self, position: float) -> int:
         """Return the value at a position, within the bounds and to four significant digits."""
         exact = math.exp(position) if self.scale is Scale.RATE else _SMALL_TIME_PS * math.expm1(position)
+        return self.rounded(exact)
+
+    def rounded(self, value: float) -> int:
+        """Return a value within the bounds and to four significant digits."""
         low, high = self.bounds
-        return round_significant(min(max(exact, low), high))
+        return round_significant(min(max(value, low), high))
 
     def trials(self, start: int) -> list[int]:
         """Return the values with which a fit begins: `start`, and others over the whole range that is usual."""
