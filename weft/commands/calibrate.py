@@ -134,5 +134,7 @@ def _require_targets(output: Path | None, plot: Path | None, inputs: tuple[Path,
             require_picture_suffix(plot)
     read = {path.resolve() for path in inputs}
     for option, path in (("--output", output), ("--plot", plot)):
+        if path is not None and not path.parent.is_dir():
+            raise BadInputError(f"{path.parent} is no directory", place=option)
         if path is not None and path.resolve() in read:
             raise BadInputError(f"{path} is read by the same command: name another file", place=option)
