@@ -41,6 +41,7 @@ LAYERS = [
     "cost",
     "clocks",
     "run",
+    "calibration",
     "metrics",
     "ranks",
     "sweeps",

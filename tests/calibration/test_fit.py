@@ -1,18 +1,24 @@
-"""Fits recover known values, predict sizes that they have not seen, and say what they cannot tell."""
+"""Fits recover known values, predict sizes that they have not seen, and say what they cannot tell.
+
+WEFT_SUPERBENCH_CLONE names a local clone of microsoft/superbenchmark, which has logs of a DGX A100.
+"""
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.calibration.nccl_tests import POD, SIZES, TRUTH, measured, times_ps, tree_of
-from weft.calibration import Calibration, HoldOut, MeasuredTable, calibrate
+from weft.calibration import Calibration, HoldOut, MeasuredTable, calibrate, read_log
 from weft.calibration.fit import POOR_FIT, undetermined
 from weft.calibration.keys import KEYS, round_significant
 from weft.calibration.printing import remarks
 from weft.errors import BadInputError
+from weft.paths import ROOT
 from weft.quantities.units import parse_rate_bps, parse_time_ps
 
 FEW = SIZES[::2]
@@ -64,6 +70,30 @@ def test_sizes_held_out_are_predicted(recovered: Calibration) -> None:
 def test_a_fit_is_the_same_again(recovered: Calibration) -> None:
     tree = tree_of()
     assert calibrate(tables_of(tree, TRUTH, FEW), tree).as_dict() == recovered.as_dict()
+
+
+@pytest.mark.skipif(
+    not os.environ.get("WEFT_SUPERBENCH_CLONE"),
+    reason="WEFT_SUPERBENCH_CLONE names no clone of microsoft/superbenchmark",
+)
+def test_a_dgx_fits_as_badly_as_the_page_says() -> None:
+    """Eight A100 with NCCL's own choice of protocols, which one set of costs does not meet."""
+    log = Path(os.environ["WEFT_SUPERBENCH_CLONE"]) / "tests" / "data" / "nccl_allreduce.log"
+    fabric = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "ranks_per_host": 8, "host_rate": "200Gb/s"}
+    tree = {
+        "fabric": fabric | {"scale_up": {"rate": "2400Gb/s"}},
+        "traffic": [{"collective": "allreduce", "algorithms": ["ring"], "ranks": list(range(8))}],
+    }
+    keys = ["fabric.scale_up.rate", "fabric.scale_up.latency"]
+    found = calibrate(read_log(log), tree, keys=keys, least_bytes=4096, most_bytes=64 * 2**20)
+    page = (ROOT / "docs" / "calibrate.md").read_text(encoding="utf-8")
+    fitted, held_out = (found.summary(is_held_out) for is_held_out in (False, True))
+    assert fitted is not None
+    assert held_out is not None
+    assert (
+        f"have a median of {100 * fitted[0]:.0f} % and a maximum of {100 * fitted[1]:.0f} %, of held-out sizes "
+        f"{100 * held_out[0]:.0f} % and {100 * held_out[1]:.0f} %"
+    ) in " ".join(page.split())
 
 
 def test_keys_without_effect_keep_their_values() -> None:

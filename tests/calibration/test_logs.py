@@ -96,7 +96,8 @@ def test_a_missing_end_and_wrong_elements_are_remarks() -> None:
     [
         ("    20000", "    2000", "x.log:15: algbw is 0 GB/s"),
         ("     5.00", "      N/A", "x.log:13: time is 'N/A'"),
-        ("     5.00", "     0.00", "x.log:13: the time is 0.00 us"),
+        ("     5.00", "     0.00", "x.log:13: the time is 0 us"),
+        ("     5.00    0.20", "     1e99    0.00", "x.log:13: the time is 1e+99 us (valid: above 0, to 1e+09 us)"),
         ("#  Rank  2", "#  Rank  1", "x.log:7: rank 1 a second time"),
         ("#  Rank  2", "#  Rank  7", "x.log:1: has no line for rank 2"),
         ("all_reduce_perf", "sendrecv_perf", "x.log:1: Weft has no collective for sendrecv_perf (valid: all_reduce"),

@@ -36,12 +36,13 @@ PROGRAMS = {
 # What mpirun, Ray, srun and quoted mail put before a line.
 _PREFIX = re.compile(r"(?:\[[^\]]{0,64}\]<std\w{1,3}>:?|\([^)]{0,128}\)|>|\d{1,6}:)\s*")
 _PROGRAM = re.compile(r"(?<![A-Za-z_])([a-z]{1,16}(?:_[a-z]{1,16})?_perf)(?:_mpi)?\b")
-_RANK = re.compile(r"Rank\s+(\d{1,7})\s.*?\bPid\s+\d+\s+on\s+(\S+)")
-_ROW = re.compile(r"(\d{1,18})\s+(\d{1,18})\s+[A-Za-z]\w*")
-_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?(?:[eE][-+]?\d{1,3})?\Z")
-_ROOT = re.compile(r"-?\d{1,9}\Z")
+_RANK = re.compile(r"Rank\s+(\d{1,7})\s.*?\bPid\s+\d+\s+on\s+(\S+)", re.ASCII)
+_ROW = re.compile(r"(\d{1,18})\s+(\d{1,18})\s+[A-Za-z]\w*", re.ASCII)
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,9})?(?:[eE][-+]?\d{1,2})?\Z", re.ASCII)
+_ROOT = re.compile(r"-?\d{1,9}\Z", re.ASCII)
 _FIRST_COLUMNS = ("size", "count", "type")
 _MEASURED = ("time", "algbw", "busbw")
+_MOST_TIME_US = 1e9
 _BANDWIDTH_ROUNDING = 0.006
 """The table rounds GB/s to two decimals."""
 _BANDWIDTH_TOLERANCE = 0.01
@@ -180,7 +181,7 @@ def _sections(text: str, place: str, in_place: bool) -> list[_Section]:
             sections.append(section)
         if found := _PROGRAM.search(line):
             section.program = found[1]
-        if found := _RANK.search(plain):
+        if found := _RANK.match(plain):
             _see_rank(section, int(found[1]), found[2], f"{place}:{number}")
         elif (columns := _columns_of(plain)) is not None:
             section.columns = columns
@@ -249,8 +250,8 @@ def _see_row(
     if size == 0:
         section.zero_sizes += 1
         return
-    if time_us <= 0:
-        raise BadInputError(f"the time is {cells[len(cells) - measured + begin]} us", place=where, valid="above 0")
+    if not 0 < time_us <= _MOST_TIME_US:
+        raise BadInputError(f"the time is {time_us:g} us", place=where, valid=f"above 0, to {_MOST_TIME_US:g} us")
     # GB/s are 10^9 B/s. A cell that was cut or run together with another one shows here.
     expected_bandwidth = size / time_us / 1e3
     tolerance = _BANDWIDTH_ROUNDING + _BANDWIDTH_TOLERANCE * expected_bandwidth
