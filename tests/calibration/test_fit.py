@@ -20,6 +20,7 @@ from weft.calibration.printing import remarks
 from weft.errors import BadInputError
 from weft.paths import ROOT
 from weft.quantities.units import parse_rate_bps, parse_time_ps
+from weft.scenario import parse_scenario
 
 FEW = SIZES[::2]
 OVERHEADS = {name: TRUTH[name] for name in ("nic.per_message_overhead", "nic.per_packet_overhead")}
@@ -196,6 +197,21 @@ def test_sizes_are_held_out(text: str, held: list[int]) -> None:
 def test_a_wrong_choice_of_sizes_is_refused(text: str) -> None:
     with pytest.raises(BadInputError, match="--hold-out"):
         HoldOut.of(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "held", "start"),
+    [
+        ("nic.per_message_overhead", 0, 0),
+        ("nic.pcie_rate", None, 2 * 25 * 10**9),
+        ("fabric.host_rate", 25 * 10**9, 25 * 10**9),
+        ("fabric.scale_up.rate", 3600 * 10**9, 3600 * 10**9),
+        ("fabric.scale_up.latency", 500_000, 500_000),
+    ],
+)
+def test_a_fit_begins_at_the_values_in_force(name: str, held: int | None, start: int) -> None:
+    scenario = parse_scenario({"fabric": {"planes": 2, "ranks_per_host": 2, "host_rate": 25 * 10**9}})
+    assert (KEYS[name].held_by(scenario), KEYS[name].start(scenario)) == (held, start)
 
 
 @pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)

@@ -13,6 +13,7 @@ from weft.hints import did_you_mean
 from weft.quantities.readable import format_rate, format_time
 from weft.quantities.units import PS_PER_S, PS_PER_US, shortest_rate, shortest_time
 from weft.scenario import Scenario
+from weft.topologies.kinds.base import ScaleUpSection
 
 _SMALL_TIME_PS = 50_000
 """Below about this, steps of a fit are even in time; above, in its logarithm, as those of rates are."""
@@ -78,20 +79,18 @@ class Key:
 
     def held_by(self, scenario: Scenario) -> int | None:
         """Return the value in a scenario; None for a rate without limit."""
+        section, _, name = self.name.rpartition(".")
         found: Any = scenario
-        for part in self.name.split("."):
+        for part in section.split("."):
             found = getattr(found, part)
-            if found is None:
-                return None
-        return int(found)
+        if found is None:
+            found = ScaleUpSection()
+        value = getattr(found, name)
+        return None if value is None else int(value)
 
     def start(self, scenario: Scenario) -> int:
         """Return where a fit begins: at the scenario's value, or at a rate that all NICs of a rank reach together."""
         held = self.held_by(scenario)
-        if held is None and self.name.startswith("fabric.scale_up."):
-            from weft.topologies.kinds.base import ScaleUpSection
-
-            held = int(getattr(ScaleUpSection(), self.name.rpartition(".")[2]))
         if held is None:
             held = scenario.fabric.host_rate * scenario.fabric.planes
         return min(max(round_significant(held), self.bounds[0]), self.bounds[1])
