@@ -12,7 +12,8 @@ from weft.topologies.draw_shapes import PLANE_COLOURS, document, escaped
 
 _WIDTH, _HEIGHT = 480.0, 320.0
 _LEFT, _TOP, _BOTTOM, _RIGHT = 84.0, 44.0, 96.0, 40.0
-_MEASURED, _BEFORE, _AFTER = "#222", "#999", PLANE_COLOURS[0]
+# All show on a dark ground, too.
+_MEASURED, _BEFORE, _AFTER, _LINES = PLANE_COLOURS[1], PLANE_COLOURS[7], PLANE_COLOURS[0], "#808080"
 _MOST_LABELS = 8
 
 
@@ -35,17 +36,21 @@ def _panel(compared: ComparedTable, rows: Sequence[Row], top: float) -> list[str
     table = compared.table
     title = f"{table.collective} by {compared.algorithm}, {table.ranks} ranks"
     parts = [
-        f'<text x="{_LEFT + _WIDTH / 2:g}" y="{top - 16:g}" font-size="14" font-weight="bold">{escaped(title)}</text>'
+        f'<text class="drawn-note" x="{_LEFT + _WIDTH / 2:g}" y="{top - 16:g}" font-size="14" font-weight="bold">{escaped(title)}</text>'
     ]
     for tick in ys.ticks:
         y = ys.at(tick)
-        parts.append(f'<line x1="{_LEFT:g}" y1="{y:.1f}" x2="{_LEFT + _WIDTH:g}" y2="{y:.1f}" stroke="#ddd"/>')
-        parts.append(f'<text x="{_LEFT - 6:g}" y="{y + 4:.1f}" text-anchor="end">{escaped(format_time(tick))}</text>')
+        parts.append(
+            f'<line x1="{_LEFT:g}" y1="{y:.1f}" x2="{_LEFT + _WIDTH:g}" y2="{y:.1f}" stroke="{_LINES}" stroke-opacity="0.3"/>'
+        )
+        parts.append(
+            f'<text class="drawn-note" x="{_LEFT - 6:g}" y="{y + 4:.1f}" text-anchor="end">{escaped(format_time(tick))}</text>'
+        )
     for tick in xs.ticks:
         x = xs.at(tick)
-        parts.append(f'<line x1="{x:.1f}" y1="{bottom:g}" x2="{x:.1f}" y2="{bottom + 4:g}" stroke="#444"/>')
-        parts.append(f'<text x="{x:.1f}" y="{bottom + 18:g}">{escaped(format_size(tick))}</text>')
-    parts.append(f'<path d="M{_LEFT:g} {top:g}V{bottom:g}H{_LEFT + _WIDTH:g}" fill="none" stroke="#444"/>')
+        parts.append(f'<line x1="{x:.1f}" y1="{bottom:g}" x2="{x:.1f}" y2="{bottom + 4:g}" stroke="{_LINES}"/>')
+        parts.append(f'<text class="drawn-note" x="{x:.1f}" y="{bottom + 18:g}">{escaped(format_size(tick))}</text>')
+    parts.append(f'<path d="M{_LEFT:g} {top:g}V{bottom:g}H{_LEFT + _WIDTH:g}" fill="none" stroke="{_LINES}"/>')
     for colour, dashes, curve in (
         (_BEFORE, ' stroke-dasharray="5 4"', [(row.size_bytes, row.before_ps) for row in rows]),
         (_AFTER, "", [(row.size_bytes, row.after_ps) for row in rows]),
@@ -71,13 +76,13 @@ def _legend(y: float) -> list[str]:
     ]
     return [
         f'<g transform="translate({_LEFT + 8 + place * 122:g} {y:g})">{mark}'
-        f'<text x="14" y="4" text-anchor="start">{text}</text></g>'
+        f'<text class="drawn-note" x="14" y="4" text-anchor="start">{text}</text></g>'
         for place, (mark, text) in enumerate(entries)
     ]
 
 
 def _dot(x: float, y: float, held_out: bool) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke="{_MEASURED}" fill="{"white" if held_out else _MEASURED}"/>'
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke-width="1.5" stroke="{_MEASURED}" fill="{"none" if held_out else _MEASURED}"/>'
 
 
 class _Axis:
