@@ -35,21 +35,16 @@ def _panel(compared: ComparedTable, rows: Sequence[Row], top: float) -> list[str
     bottom = top + _HEIGHT
     table = compared.table
     title = f"{table.collective} by {compared.algorithm}, {table.ranks} ranks"
-    parts = [
-        f'<text class="drawn-note" x="{_LEFT + _WIDTH / 2:g}" y="{top - 16:g}" font-size="14" font-weight="bold">{escaped(title)}</text>'
-    ]
+    parts = [_text(f"{_LEFT + _WIDTH / 2:g}", f"{top - 16:g}", title, ' font-size="14" font-weight="bold"')]
     for tick in ys.ticks:
         y = ys.at(tick)
-        parts.append(
-            f'<line x1="{_LEFT:g}" y1="{y:.1f}" x2="{_LEFT + _WIDTH:g}" y2="{y:.1f}" stroke="{_LINES}" stroke-opacity="0.3"/>'
-        )
-        parts.append(
-            f'<text class="drawn-note" x="{_LEFT - 6:g}" y="{y + 4:.1f}" text-anchor="end">{escaped(format_time(tick))}</text>'
-        )
+        ends = f'x1="{_LEFT:g}" y1="{y:.1f}" x2="{_LEFT + _WIDTH:g}" y2="{y:.1f}"'
+        parts.append(f'<line {ends} stroke="{_LINES}" stroke-opacity="0.3"/>')
+        parts.append(_text(f"{_LEFT - 6:g}", f"{y + 4:.1f}", format_time(tick), ' text-anchor="end"'))
     for tick in xs.ticks:
         x = xs.at(tick)
         parts.append(f'<line x1="{x:.1f}" y1="{bottom:g}" x2="{x:.1f}" y2="{bottom + 4:g}" stroke="{_LINES}"/>')
-        parts.append(f'<text class="drawn-note" x="{x:.1f}" y="{bottom + 18:g}">{escaped(format_size(tick))}</text>')
+        parts.append(_text(f"{x:.1f}", f"{bottom + 18:g}", format_size(tick)))
     parts.append(f'<path d="M{_LEFT:g} {top:g}V{bottom:g}H{_LEFT + _WIDTH:g}" fill="none" stroke="{_LINES}"/>')
     for colour, dashes, curve in (
         (_BEFORE, ' stroke-dasharray="5 4"', [(row.size_bytes, row.before_ps) for row in rows]),
@@ -76,13 +71,19 @@ def _legend(y: float) -> list[str]:
     ]
     return [
         f'<g transform="translate({_LEFT + 8 + place * 122:g} {y:g})">{mark}'
-        f'<text class="drawn-note" x="14" y="4" text-anchor="start">{text}</text></g>'
+        + _text("14", "4", text, ' text-anchor="start"')
+        + "</g>"
         for place, (mark, text) in enumerate(entries)
     ]
 
 
+def _text(x: str, y: str, text: str, style: str = "") -> str:
+    return f'<text class="drawn-note" x="{x}" y="{y}"{style}>{escaped(text)}</text>'
+
+
 def _dot(x: float, y: float, held_out: bool) -> str:
-    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke-width="1.5" stroke="{_MEASURED}" fill="{"none" if held_out else _MEASURED}"/>'
+    fill = "none" if held_out else _MEASURED
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" stroke-width="1.5" stroke="{_MEASURED}" fill="{fill}"/>'
 
 
 class _Axis:
