@@ -72,7 +72,7 @@ class Row:
 
 @dataclass(frozen=True)
 class KeyFit:
-    """What a fit found for a key.
+    """A key's value before and after a fit.
 
     Attributes:
         key: which.

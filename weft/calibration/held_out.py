@@ -57,4 +57,4 @@ class HoldOut:
 
 
 EVERY_THIRD = HoldOut(3)
-"""What is held out unless something else is said."""
+"""The default choice of sizes."""

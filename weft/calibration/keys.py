@@ -22,7 +22,7 @@ _DIGITS = 4
 
 
 class Scale(Enum):
-    """What a key holds."""
+    """The kind of a key's value."""
 
     TIME = "time"
     RATE = "rate"
