@@ -47,6 +47,7 @@ LAYERS = [
     "report",
     "live",
     "workbench",
+    "calibration",
     "labs",
     "pytest_plugin",
     "exercises",

@@ -65,6 +65,7 @@ SECTIONS = {
         "topology": Entry("weft.commands.topology", "topology", "Show, draw or export a scenario's fabric"),
         "job": Entry("weft.commands.job", "job", "Show a scenario's training jobs"),
         "job-trace": Entry("weft.commands.job_trace", "job_trace", "Show and convert traces of jobs"),
+        "calibrate": Entry("weft.commands.calibrate", "calibrate", "Fit a scenario's costs to logs of nccl-tests"),
         "cost": Entry("weft.commands.cost", "cost", "Print prices and power of fabrics"),
         "switch-cost": Entry(
             "weft.commands.switch_cost", "switch_cost", "Print what in-network reduction takes of a switch"

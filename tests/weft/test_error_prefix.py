@@ -44,6 +44,8 @@ FAILING = {
         ("topology no-such-command", 2),
         ("job show lab:01-allreduce", 3),
         ("job-trace show no-such-trace", 3),
+        ("calibrate", 2),
+        ("calibrate bad.yaml --scenario bad.yaml", 3),
         ("cost", 2),
         ("cost lab:01-allreduce --assume no-such-key=1", 3),
         ("switch-cost --memory 1MiB --jobs 1", 2),
