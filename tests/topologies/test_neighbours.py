@@ -171,13 +171,13 @@ REFUSED: dict[str, tuple[str, dict[str, Change], str]] = {
     ),
     "a rate of too many digits": (
         "sonic",
-        {"leaf0": key("PORT", "Ethernet0", speed="0" * 12 + "99999999999")},
+        {"leaf0": key("PORT", "Ethernet0", speed="0" * 11 + "199999999999")},
         r"PORT.Ethernet0.speed: '0000",
     ),
     "a rate of thousands of digits": (
         "sonic",
-        {"leaf0": key("PORT", "Ethernet0", speed="1" * 5000)},
-        r"PORT.Ethernet0.speed: '1111.* \(valid: 1 to 100000000, in Mb/s\)",
+        {"leaf0": key("PORT", "Ethernet0", speed="0" * 11 + "1" * 5000)},
+        r"PORT.Ethernet0.speed: '0000.* \(valid: 1 to 100000000, in Mb/s\)",
     ),
     "no such port": (
         "sonic",
