@@ -186,6 +186,7 @@ def test_files_that_cannot_be_are_refused_by_line(tmp_path, text, said):
     with pytest.raises(ExtensionError) as error:
         collective_named(f"{tmp_path}/x.xml:allreduce")
     assert said in str(error.value)
+    assert "cannot be decoded" not in str(error.value)
 
 
 def test_other_collectives_ranks_and_sizes_are_refused(tmp_path):

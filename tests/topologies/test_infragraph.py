@@ -5,6 +5,7 @@ WEFT_INFRAGRAPH names a Python that has the package infragraph (Keysight/infragr
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -16,7 +17,10 @@ from weft.paths import ROOT
 from weft.scenario import load_scenario, parse_scenario
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
+from weft.topologies.errors import TopologyError
 from weft.topologies.files import read_graph
+from weft.topologies.files.formats import infragraph
+from weft.topologies.files.formats.infragraph import read_infragraph
 
 EXAMPLE = ROOT / "examples" / "topology_files" / "infragraph.infra.yaml"
 TEXT = EXAMPLE.read_text(encoding="utf-8")
@@ -107,7 +111,7 @@ def test_many_endpoints_are_refused_before_they_are_listed(tmp_path: Path) -> No
     text = TEXT.replace("count: 6", "count: 1000000").replace("switch, count: 2", "switch, count: 1000000")
     text = text.replace('"leaf[1]", component: "port[0:4]"', "leaf, component: port")
     (tmp_path / "many.yaml").write_text(text)
-    with pytest.raises(BadInputError, match=r"too many endpoints \(valid: at most 2000000\)"):
+    with pytest.raises(BadInputError, match=r"too many endpoints \(valid: at most 2000000, and"):
         build(tmp_path / "many.yaml")
 
 
@@ -127,3 +131,44 @@ def test_public_blueprints_are_read(tmp_path: Path, name: str, hosts: int, switc
     between = {each.link.rate_bps // 10**9 for each in fabric.links if not each.a.node.startswith("h")}
     assert between == rates_gbps
     assert {nic.link.rate_bps for host in fabric.hosts for nic in host.nics} == {10**11}
+
+
+def kinds(*devices: tuple[str, list[str]]) -> str:
+    """Return an infrastructure of devices, each with its name and the devices within, and an instance of the first."""
+    held = [
+        {"name": name, "components": [{"name": each, "choice": "device", "count": 1} for each in within]
+         or [{"name": "port", "choice": "port", "count": 1}]}
+        for name, within in devices
+    ]  # fmt: skip
+    return json.dumps({"devices": held, "instances": [{"name": "leaf", "device": devices[0][0], "count": 1 << 20}]})
+
+
+def levels(count: int, width: int = 20) -> list[tuple[str, list[str]]]:
+    """Return devices of which each contains all of the next level."""
+    names = [[f"d{level}_{number}" for number in range(width)] for level in range(count)]
+    return [(name, below) for at, level in enumerate(names) for name in level for below in [[*names, []][at + 1]]]
+
+
+def test_devices_that_share_their_parts_are_followed_once() -> None:
+    graph = read_infragraph(kinds(*levels(9)).encode())
+    assert not graph.nodes
+    assert f"instances that no edge joins, left out: {1 << 20}" in graph.notes
+
+
+@pytest.mark.parametrize("devices", [levels(10), [("a", ["b"]), ("b", ["a"])]])
+def test_devices_nested_too_deeply_are_refused(devices: list[tuple[str, list[str]]]) -> None:
+    with pytest.raises(TopologyError, match=r"is nested too deeply \(valid: 8 levels\)"):
+        read_infragraph(kinds(*devices).encode())
+
+
+def test_the_endpoints_of_all_edges_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(infragraph, "_MOST_ENDPOINTS", 1000)
+    tree = json.loads(kinds(("switch", [])))
+    one, many = ({"instance": f"leaf[{chosen}]", "component": "switch"} for chosen in ("0", "0:400"))
+    tree["links"] = [{"name": "link"}]
+    tree["edges"] = [{"ep1": one, "ep2": many, "scheme": "one2one", "link": "link"}] * 3
+    with pytest.raises(TopologyError, match=r"edges\[2\].ep2: too many endpoints .*1000 of all edges"):
+        read_infragraph(json.dumps(tree).encode())
+    tree["edges"] = [{**tree["edges"][0], "ep1": {"instance": "leaf", "component": "switch." * 20}}]
+    with pytest.raises(TopologyError, match=r"edges\[0\].ep1.component: 21 names \(valid: at most 10 between dots\)"):
+        read_infragraph(json.dumps(tree).encode())

@@ -19,7 +19,7 @@ from weft.paths import ROOT
 from weft.scenario import load_scenario, parse_scenario
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
-from weft.topologies.files.neighbours import natural
+from weft.topologies.files.neighbours import Device, Neighbour, _Join, joined, natural
 
 FILES = ROOT / "examples" / "topology_files"
 LLDPCTL = Path(os.environ.get("WEFT_SONIC_DBSYNCD", "")) / "tests" / "subproc_outputs" / "lldpctl.json"
@@ -169,6 +169,16 @@ REFUSED: dict[str, tuple[str, dict[str, Change], str]] = {
         {"leaf0": key("PORT", "Ethernet0", speed="fast")},
         r"PORT.Ethernet0.speed: 'fast'",
     ),
+    "a rate of too many digits": (
+        "sonic",
+        {"leaf0": key("PORT", "Ethernet0", speed="0" * 11 + "199999999999")},
+        r"PORT.Ethernet0.speed: '0000",
+    ),
+    "a rate of thousands of digits": (
+        "sonic",
+        {"leaf0": key("PORT", "Ethernet0", speed="0" * 11 + "1" * 5000)},
+        r"PORT.Ethernet0.speed: '0000.* \(valid: 1 to 100000000, in Mb/s\)",
+    ),
     "no such port": (
         "sonic",
         {"leaf0": lambda tree: tree["DEVICE_NEIGHBOR"].update(Ethernet1={"name": "gpu7", "port": "eth1"})},
@@ -238,3 +248,26 @@ def test_a_public_configuration_is_read() -> None:
     """Its neighbours have no types, so they count as hosts."""
     fabric = build(Path(os.environ["WEFT_SONIC_CONFIG"]) / "config_db.json", host_rate="40Gb/s")
     assert (len(fabric.switches), len(fabric.hosts)) == (1, 20)
+
+
+def test_names_that_differ_in_zeros_are_apart_and_in_order() -> None:
+    names = ["h01", "h1", "h", "h001", "h10", "h2"]
+    for given in (names, names[::-1]):
+        assert sorted(given, key=natural) == ["h", "h001", "h01", "h1", "h2", "h10"]
+    devices = [
+        Device(f"leaf{here}", f"{here}.json", {"p0": Neighbour(f"leaf{there}", ("p0",))}, is_switch=True)
+        for here, there in (("1", "01"), ("01", "1"))
+    ]
+    assert [(edge.a, edge.b) for edge in joined(devices).edges] == [("leaf01", "leaf1")]
+
+
+def test_the_ports_back_are_found_once_for_many_parallel_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    count, asked = 300, []
+    resolved = _Join._resolved
+    monkeypatch.setattr(_Join, "_resolved", lambda self, name: asked.append(name) or resolved(self, name))
+    # The ports of b are known by their links only, and a does not know their names.
+    links_of_a = {f"p{number}": Neighbour("b", (f"mac{number}",)) for number in range(count)}
+    links_of_b = {f"q{number}": Neighbour("a", (f"p{number}",)) for number in range(count)}
+    graph = joined([Device("a", "a", links_of_a, is_switch=True), Device("b", "b", links_of_b, is_switch=True)])
+    assert len(graph.edges) == count
+    assert len(asked) < 10 * count

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from tests.refusals import refused
 from weft.quantities.limits import whole_ps
-from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_size_range_bytes, parse_time_ps
+from weft.quantities.units import parse_rate_bps, parse_size_bytes, parse_size_range_bytes, parse_time_ps, shown
 
 
 @pytest.mark.parametrize(
@@ -67,3 +67,22 @@ def test_times_of_users_classes_are_whole_and_bounded(time_ps: float) -> None:
     assert whole_ps(1e6) == 1_000_000
     with refused(ValueError, valid="a whole number, up to 1000000000000000"):
         whole_ps(time_ps)
+
+
+@pytest.mark.parametrize("value", [[], (), {}, (1,), [1, "a"], {"a": [None, (2.5, True)], 3: {}}, [[["é'"]]]])
+def test_short_containers_are_shown_as_python_writes_them(value: object) -> None:
+    assert shown(value) == str(value)
+
+
+def test_containers_are_shown_at_a_bounded_cost() -> None:
+    deep: list[object] = []
+    for _ in range(200_000):
+        deep = [deep]
+    assert shown(deep) == "[" * 60 + "… (a list of 1)"
+    # Written out, it has 10^30 parts.
+    shared: tuple[object, ...] = ()
+    for _ in range(30):
+        shared = (shared,) * 10
+    assert shown({"a": shared}).endswith("… (a dict of 1)")
+    assert shown(["x" * 10**6]) == f"['{'x' * 58}… (a list of 1)"
+    assert shown([10**5000]) == "a list"

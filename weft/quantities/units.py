@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
+from typing import Any
 
 from weft.errors import InvalidValueError
 
 _MAX_CHARACTERS = 64
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµμ/]*)\s*\Z", re.ASCII)
 _SHOWN_CHARACTERS = 60
+_BRACKETS: dict[type, tuple[str, str]] = {list: ("[", "]"), tuple: ("(", ")"), dict: ("{", "}")}
 
 # `10Gb/s` is the usual notation of a rate; `10Gbps` and `10Gbit/s` mean the same.
 _PREFIXES = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
@@ -38,11 +40,40 @@ _SIZE_CHOICES = ("B", "KiB", "MiB", "GiB", "KB", "MB", "GB")
 def shown(value: object) -> str:
     """Return a value for an error message; text is quoted, and long values are shortened."""
     try:
+        if type(value) in _BRACKETS:
+            return _shown_container(value)
         text = repr(value) if isinstance(value, str) else str(value)
     except (ValueError, RecursionError):
         # Python refuses to write integers of thousands of digits.
         text = f"a {type(value).__name__}"
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}… ({len(text)} characters)"
+
+
+def _shown_container(value: Any) -> str:
+    """Return what `shown` does. The cost is bounded: files can nest values deeply, and repeat one value many times."""
+    text = ""
+    for piece in _pieces(value):
+        text += piece
+        if len(text) > _SHOWN_CHARACTERS:
+            return f"{text[:_SHOWN_CHARACTERS]}… (a {type(value).__name__} of {len(value)})"
+    return text
+
+
+def _pieces(value: Any) -> Iterator[str]:
+    """Yield the parts of Python's notation, of which none is empty; of long texts only the beginning."""
+    if type(value) not in _BRACKETS:
+        yield repr(value[: _SHOWN_CHARACTERS + 1] if isinstance(value, str) else value)
+        return
+    opening, closing = _BRACKETS[type(value)]
+    yield opening
+    for number, item in enumerate(value):
+        if number:
+            yield ", "
+        yield from _pieces(item)
+        if isinstance(value, dict):
+            yield ": "
+            yield from _pieces(value[item])
+    yield ",)" if isinstance(value, tuple) and len(value) == 1 else closing
 
 
 def _parse(text: object, units: dict[str, int], what: str, choices: Sequence[str], bare_unit: str | None) -> int:

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from weft import Fabric, topologies
-from weft.jobs.traces import TraceError, read_trace
+from weft.jobs.traces import TraceError, memory, read_trace
+from weft.jobs.traces.calls.files import rank_of_name
 from weft.paths import ROOT
 from weft.traffic.jobs import CollectiveCall, Kind
 
@@ -106,6 +107,32 @@ def test_other_pickles_are_refused_without_running_them(tmp_path, data):
         read_trace(tmp_path / "dump_0", "flight_recorder")
 
 
+DEEP = b"]" + b"]" * 199_999 + b"a" * 199_999
+"""A list within a list, and so on."""
+SHARED = b"]" + b"".join(b"q%c" % number + b"h%c" % number * 2 + b"\x87" for number in range(60))
+"""A tuple of three times the same tuple, and so on."""
+
+
+@pytest.mark.parametrize("nested", [DEEP, SHARED])
+def test_pickles_of_nested_lists_are_named_at_a_bounded_cost(tmp_path, nested):
+    entry_of_list = b"]}X\x0d\x00\x00\x00process_group](" + nested + b"esa"
+    dump = b"\x80\x02}(X\x09\x00\x00\x00pg_config}X\x07\x00\x00\x00entries" + entry_of_list + b"u."
+    (tmp_path / "dump_0").write_bytes(dump)
+    with pytest.raises(TraceError, match=r"entry 0: process_group \[[\[(]+… \(a list of 1\) \(valid: one of pg_config"):
+        read_trace(tmp_path / "dump_0", "flight_recorder")
+
+
+@pytest.mark.parametrize(("data", "ratio"), [(b"\x80\x02(" + b"}" * 1000 + b"l.", 80), (b"[" + b"{}," * 333, 25)])
+def test_files_that_could_take_too_much_memory_are_refused(tmp_path, monkeypatch, data, ratio):
+    (tmp_path / "dump_0").write_bytes(data)
+    monkeypatch.setattr(memory, "available_bytes", lambda: ratio * len(data) - 1)
+    with pytest.raises(TraceError, match=rf"{len(data)} bytes of .* need about {ratio} times as much memory"):
+        read_trace(tmp_path / "dump_0", "flight_recorder")
+    monkeypatch.setattr(memory, "available_bytes", lambda: ratio * len(data))
+    with pytest.raises(TraceError, match=r"byte 1003: opcode LIST|is not valid JSON"):
+        read_trace(tmp_path / "dump_0", "flight_recorder")
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -138,6 +165,7 @@ def test_entries_that_cannot_be_are_named(read, changes, said):
         ("[" * 100_000, "is not valid JSON: "),
         ('{"pg_config": {}, "entries": {}}', "entries is {} (valid: a list)"),
         ('{"pg_config": {"0": {"ranks": "all"}}, "entries": []}', "pg_config 0: ranks is no list"),
+        ('{"pg_config": {"\\ud800": {"ranks": [0]}}, "entries": []}', "pg_config: name is '\\ud800' (valid: printable"),
         ('{"pg_config": {}, "entries": []}', "no calls"),
     ],
 )
@@ -146,6 +174,13 @@ def test_files_that_are_no_dumps_are_refused(tmp_path, text, said):
     with pytest.raises(TraceError) as error:
         read_trace(tmp_path / "dump_0", "flight_recorder")
     assert said in str(error.value)
+
+
+def test_the_rank_is_a_whole_number_of_the_name():
+    assert rank_of_name(Path("host.0017.pt.trace.json")) == 17
+    assert rank_of_name(Path("host_4711.1700000000000012345.pt.trace.json"), 3) == 3
+    with pytest.raises(TraceError, match="the rank is not known"):
+        rank_of_name(Path("host_4711.1700000000000012345.pt.trace.json"))
 
 
 def test_the_rank_is_in_the_name(tmp_path):

@@ -8,6 +8,8 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.jobs.traces import TraceError, read_trace
+from weft.jobs.traces.calls.communicators import Communicators
+from weft.jobs.traces.formats import param_comms, pytorch_et
 from weft.paths import ROOT
 from weft.traffic.jobs import CollectiveCall, Kind
 
@@ -199,6 +201,22 @@ def test_entries_of_param_that_cannot_be_are_named(read, entry, said):
     with pytest.raises(TraceError) as error:
         read([entry], format_name="param_comms")
     assert said in str(error.value)
+
+
+def test_groups_of_the_first_ranks_share_their_list(tmp_path):
+    groups = json.dumps([{"pg_name": str(group), "group_size": 65_536} for group in range(5)])
+    nodes = [{"id": 1, "name": "## process_group:init ##", "inputs": {"values": [groups]}}]
+    (tmp_path / "et").write_text(json.dumps({"schema": "1.1.0", "nodes": nodes}))
+    entries = [{"comms": "init", "pg_id": group, "world_size": 65_536} for group in range(5)]
+    (tmp_path / "comms").write_text(json.dumps(entries))
+    readers = (
+        pytorch_et._Reader(tmp_path / "et", 0, (0,), Communicators()),
+        param_comms._Reader(tmp_path / "comms", 0, Communicators()),
+    )
+    for reader in readers:
+        assert not reader.read()
+        assert len(reader._groups) == 5
+        assert len({id(ranks) for ranks in reader._groups.values()}) == 1
 
 
 @pytest.mark.parametrize("name", ["pytorch_et", "param_comms"])

@@ -25,6 +25,18 @@ def available_bytes() -> int:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
+def check_parsing(size_bytes: int, ratio: int, what: str, place: object) -> None:
+    """Check that the memory suffices to parse data, which takes `ratio` times its size. Raises TraceError."""
+    available = available_bytes()
+    if size_bytes * ratio > available:
+        raise TraceError(
+            f"{size_bytes} bytes of {what} need about {ratio} times as much memory, and {available} "
+            "bytes are available",
+            place=place,
+            valid="a shorter trace, or more memory",
+        )
+
+
 def check_memory(operations: int, place: str) -> None:
     """Check that the memory suffices for the operations read so far. Raises TraceError, with `place`."""
     available, needed = available_bytes(), operations * BYTES_PER_OPERATION + _SPARE_BYTES

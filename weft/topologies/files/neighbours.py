@@ -74,6 +74,7 @@ class _Join:
             self._devices[device.name] = device
         self._short = _unique({name: name.partition(".")[0] for name in self._devices})
         self._switches = self._known_switches()
+        self._back: dict[str, dict[str, tuple[dict[str, list[str]], list[str]]]] = {}
         self._listed = ListedGraph()
         self._listed.notes.extend(notes)
 
@@ -182,17 +183,28 @@ class _Join:
                 known = device.aliases.get(each, each)
                 if known in device.neighbours or known in device.rates:
                     return known
-            aliases = self._devices[name].aliases
-            back = {
-                own: [aliases.get(known, known) for known in each.ports]
-                for own, each in device.neighbours.items()
-                if self._resolved(each.name) == name
-            }
-            found = [own for own, ports in back.items() if port in ports] or [own for own in back if not back[own]]
+            named, nameless = self._ports_back(device).get(name, ({}, []))
+            found = named.get(port) or nameless
             if len(found) == 1:
                 return found[0]
         # Of a port without a name, the other end is one of its own.
         return neighbour.ports[0] if neighbour.ports else f"to {name}/{port}"
+
+    def _ports_back(self, device: Device) -> dict[str, tuple[dict[str, list[str]], list[str]]]:
+        """Return a device's ports to each other device: by the names they give the port there, and those without."""
+        back = self._back.get(device.name)
+        if back is None:
+            back = self._back[device.name] = {}
+            for own, each in device.neighbours.items():
+                peer = self._resolved(each.name)
+                if peer in self._devices:
+                    named, nameless = back.setdefault(peer, ({}, []))
+                    aliases = self._devices[peer].aliases
+                    for port in {aliases.get(known, known) for known in each.ports}:
+                        named.setdefault(port, []).append(own)
+                    if not each.ports:
+                        nameless.append(own)
+        return back
 
     def _rate(self, a: _Port, b: _Port, place: str) -> str | None:
         rates = {name: rate for name, port in (a, b) if (rate := self._rate_of(name, port))}
@@ -212,9 +224,10 @@ class _Join:
 
 
 def natural(name: str) -> list[tuple[int, int, str]]:
-    """Return a key that sorts numbers in names by their value: leaf2 before leaf10."""
+    """Return a key that sorts numbers in names by their value: leaf2 before leaf10. Each name has its own."""
     parts = re.split(r"([0-9]{1,9})", name)
-    return [(0, int(part), "") if at % 2 else (1, 0, part) for at, part in enumerate(parts)]
+    # leaf1 and leaf01 differ only in the last part. It sorts before any other, so that leaf stays before leaf1.
+    return [*((0, int(part), "") if at % 2 else (1, 0, part) for at, part in enumerate(parts)), (-1, 0, name)]
 
 
 def _require_name(name: str, place: str) -> None:

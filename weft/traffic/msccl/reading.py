@@ -122,6 +122,8 @@ class _Reader:
             self._parser.Parse(data, True)
         except expat.ExpatError as error:
             raise self._error(f"is not XML: {expat.ErrorString(error.code)}", error.lineno) from None
+        except ExtensionError:
+            raise  # It is a ValueError, too.
         except (LookupError, ValueError) as error:
             raise self._error(f"cannot be decoded: {error}") from None
         algorithm = self._algorithm

@@ -35,7 +35,7 @@ def any_looks_like(path: Path, looks_like: Callable[[Path], bool]) -> bool:
     return any(looks_like(each) for each in sorted(path.iterdir())[:MOST_TRIED] if each.is_file())
 
 
-_LAST_NUMBER = re.compile(r"([0-9]{1,9})(?:\.[A-Za-z]+)*$")
+_LAST_NUMBER = re.compile(r"(?<![0-9])([0-9]{1,9})(?:\.[A-Za-z]+)*$")
 
 
 def rank_of_name(path: Path, default: int | None = None) -> int:

@@ -206,26 +206,32 @@ class _Filling:
         self._calls = calls
         self._communicators = communicators
         self._missing = [rank for rank in range(rank_count) if rank not in calls]
-        self._of_rank: dict[int, list[str]] = {}
+        self._places: dict[int, dict[str, int]] = {}
+        """The place of each rank in its communicators with recorded ranks."""
         self._leaders: dict[str, int] = {}
+        missing: dict[str, int] = {}
         for name, ranks in communicators.items():
             recorded = [rank for rank in ranks if rank in calls]
             if recorded:
                 self._leaders[name] = min(recorded)
-                for rank in ranks:
-                    if rank not in calls:
-                        self._of_rank.setdefault(rank, []).append(name)
-        self._numbers: dict[int, dict[str, list[int]]] = {}
-        """The numbers of each recorded rank's calls in each communicator."""
-        for rank, of_rank in calls.items():
-            numbers = self._numbers.setdefault(rank, {})
+                missing[name] = len(ranks) - len(recorded)
+                for place, rank in enumerate(ranks):
+                    self._places.setdefault(rank, {})[name] = place
+        self._check_count(path, missing)
+        self._recorded = list(calls)
+        self._of_all: dict[str, list[tuple[int, int]]] = {}
+        """By communicator, the calls in which all ranks may have a part: positions in `_recorded`, and numbers."""
+        self._of_one: dict[tuple[str, int], list[tuple[int, int]]] = {}
+        """By communicator and place in it, the calls whose only other part is there."""
+        for position, (rank, of_rank) in enumerate(calls.items()):
             for number, call in enumerate(of_rank):
-                numbers.setdefault(call.communicator, []).append(number)
-        self._check_count(path)
+                if call.operation in _OTHER_END:
+                    self._of_one.setdefault((call.communicator, call.root), []).append((position, number))
+                elif call.operation == EXCHANGE or self._is_shared(rank, call):
+                    self._of_all.setdefault(call.communicator, []).append((position, number))
 
-    def _check_count(self, path: Path) -> None:
-        """Refuse too many operations before any is added."""
-        missing = Counter(name for names in self._of_rank.values() for name in names)
+    def _check_count(self, path: Path, missing: Mapping[str, int]) -> None:
+        """Refuse too many operations before any is added; `missing` counts ranks without a record."""
         count = sum(
             missing[call.communicator]
             for rank, of_rank in self._calls.items()
@@ -241,25 +247,26 @@ class _Filling:
 
     def calls_of(self, rank: int) -> Iterator[RecordedCall]:
         """Yield the calls of a rank that was not recorded, in the order of each recorded rank."""
-        places = {name: self._communicators[name].index(rank) for name in self._of_rank.get(rank, ())}
-        for recorded, numbers in self._numbers.items():
-            calls = self._calls[recorded]
-            for number in sorted(chain.from_iterable(numbers.get(name, ()) for name in places)):
-                call = calls[number]
-                ours = self._ours(recorded, call, places[call.communicator])
-                if ours is not None:
-                    # Streams of different recorded ranks do not follow each other.
-                    yield replace(ours, stream=f"{recorded} {call.stream}", start_ps=0, ran_ps=None, follows=())
+        places = self._places.get(rank, {})
+        of_all = (self._of_all.get(name, ()) for name in places)
+        of_one = (self._of_one.get(each, ()) for each in places.items())
+        for position, number in sorted(chain.from_iterable(chain(of_all, of_one))):
+            recorded = self._recorded[position]
+            call = self._calls[recorded][number]
+            ours = self._ours(recorded, call, places[call.communicator])
+            if ours is not None:
+                # Streams of different recorded ranks do not follow each other.
+                yield replace(ours, stream=f"{recorded} {call.stream}", start_ps=0, ran_ps=None, follows=())
 
     def _ours(self, recorded: int, call: RecordedCall, place: int) -> RecordedCall | None:
         """Return the part of the communicator's rank `place` in a call of a recorded rank, None if it has none."""
         if self._is_shared(recorded, call):
             return call
         ranks = self._communicators[call.communicator]
-        if call.operation in _OTHER_END and call.root == place:
-            return replace(call, operation=_OTHER_END[call.operation], root=ranks.index(recorded))
-        if call.operation == EXCHANGE and (call.sent[place] or call.received[place]):
-            own = ranks.index(recorded)
+        own = self._places[recorded][call.communicator]
+        if call.operation in _OTHER_END:
+            return replace(call, operation=_OTHER_END[call.operation], root=own)
+        if call.sent[place] or call.received[place]:
             sent, received = [0] * len(ranks), [0] * len(ranks)
             sent[own], received[own] = call.received[place], call.sent[place]
             return replace(call, sent=tuple(sent), received=tuple(received))

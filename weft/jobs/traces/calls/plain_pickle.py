@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.jobs.traces.errors import TraceError
+from weft.jobs.traces.memory import check_parsing
 
 _CONSTANTS: dict[str, Any] = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _ARGUMENTS = frozenset(
@@ -16,14 +17,17 @@ _ARGUMENTS = frozenset(
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
 _PUTS = frozenset({"BINPUT", "LONG_BINPUT"})
 _GETS = frozenset({"BINGET", "LONG_BINGET"})
+_PARSED_RATIO = 80
+"""Memory of the values, in multiples of the pickle; measured: 72 for empty dicts, which take a byte each."""
 VALID = "dicts, lists, tuples, texts, numbers, None"
 
 
 def read_plain_pickle(data: bytes, path: Path) -> Any:
     """Return the dicts, lists, tuples, texts and numbers of a pickle; keys are texts or whole numbers.
 
-    Raises TraceError for anything else, without running code of the pickle.
+    Raises TraceError for anything else, without running code of the pickle, and if it could take too much memory.
     """
+    check_parsing(len(data), _PARSED_RATIO, "a pickle", path)
     machine = _Machine(path)
     try:
         for opcode, argument, position in pickletools.genops(data):

@@ -23,7 +23,7 @@ from weft.jobs.traces.calls.torch_terms import call_of_record, record_of
 from weft.jobs.traces.definition import ReadOptions, Trace, TraceFormat
 from weft.jobs.traces.errors import TraceError
 from weft.quantities.readable import counted
-from weft.quantities.units import PS_PER_NS
+from weft.quantities.units import PS_PER_NS, shown
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.jobs import JobError
 
@@ -114,9 +114,10 @@ class _Reader:
         """Return the rank's entries, in order."""
         configs = Fields(self._dump.held.get("pg_config", {}), f"{self._dump.place}: pg_config")
         for key, held in configs.held.items():
-            config = Fields(held, f"{self._dump.place}: pg_config {key}")
+            group = Fields({"name": str(key)}, configs.place).text("name")
+            config = Fields(held, f"{configs.place} {group}")
             ranks = config.numbers("ranks", MAX_RANKS - 1)
-            self._groups[str(key)] = self._groups[config.text("name", str(key))] = ranks
+            self._groups[group] = self._groups[config.text("name", group)] = ranks
         entries = []
         for number, held in enumerate(self._dump.items("entries")):
             place = Place(f"{self._dump.place}: entry", number)
@@ -129,7 +130,7 @@ class _Reader:
         group = entry.items("process_group")
         ranks = self._groups.get(group[0]) if group and isinstance(group[0], str) else None
         if not ranks:
-            raise TraceError(f"process_group {group[:1]}", place=place, valid="one of pg_config, with its ranks")
+            raise TraceError(f"process_group {shown(group[:1])}", place=place, valid="one of pg_config, with its ranks")
         communicator, own = self._communicators.joined(group[0], ranks, self._rank, place)
         name = entry.text("profiling_name")
         message = _MESSAGE.fullmatch(name)

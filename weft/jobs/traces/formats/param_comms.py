@@ -98,7 +98,7 @@ class _Reader:
     def _add_group(self, entry: Fields) -> None:
         ranks = entry.numbers("global_ranks", MAX_RANKS - 1, [])
         if not ranks:
-            ranks = tuple(range(entry.integer("world_size", 1, MAX_RANKS)))
+            ranks = strided(0, 1, entry.integer("world_size", 1, MAX_RANKS))
         self._groups[entry.integer("pg_id", 0, _MOST_NS, 0)] = ranks
 
     def _call(self, entry: Fields, name: str, place: Place) -> RecordedCall | None:

@@ -109,7 +109,7 @@ class _Reader:
         for number, held in enumerate(groups if isinstance(groups, list) else ()):
             group = Fields(held, f"{node.place}: group {number}")
             size = group.integer("group_size", 0, MAX_RANKS, 0)
-            ranks = group.numbers("ranks", MAX_RANKS - 1, []) or tuple(range(size))
+            ranks = group.numbers("ranks", MAX_RANKS - 1, []) or strided(0, 1, size)
             if ranks:
                 self._groups[group.text("pg_name")] = ranks
 

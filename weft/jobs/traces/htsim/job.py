@@ -135,7 +135,8 @@ class MatrixJob:
 
     def _add_multishot(self, what: str, place: str, links: _Links) -> None:
         """Have the n-th activation start the n-th connection, where the order of activations is known beforehand."""
-        first = [number for number in links.activators if number not in set(links.targets)]
+        targets = set(links.targets)
+        first = [number for number in links.activators if number not in targets]
         order = [*first, *links.targets[:-1]]
         by_activator = dict(zip(links.activators, links.activations, strict=True))
         if len(first) != 1 or len(by_activator) < len(links.activators):

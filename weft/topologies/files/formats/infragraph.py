@@ -28,7 +28,14 @@ _LATENCIES = ("ms", "us", "ns")
 _MOST_COUNT = 1 << 20
 _MOST_YAML_NODES = 200_000
 _MOST_NESTED = 8
+_MOST_ELEMENTS = _MOST_NESTED + 2
+"""Names in a component's path: devices may start with their own name."""
+_MOST_ENDPOINTS = 8 * MOST_LINKS
+"""Of all edges. A link has two, but those of a path count at each of its levels."""
 _ELEMENT = re.compile(r"([^\[\]]+)(?:\[([0-9]{0,7}(?::[0-9]{0,7}){0,2})\])?", re.ASCII)
+_XPU, _NIC, _PORT = "xpu", "nic", "port"
+_TELLING_KINDS = (_XPU, _NIC, _PORT)
+"""Kinds of components that tell hosts and switches apart."""
 _Value = TypeVar("_Value")
 
 
@@ -84,6 +91,9 @@ class _Reader:
         self._links: dict[str, dict[str, object]] = {}
         self._listed = ListedGraph()
         self._joined = 0
+        self._endpoint_count = 0
+        self._nested: dict[str, tuple[frozenset[str], int]] = {}
+        """Kinds of the components of each device, and the levels of devices among them."""
         self._ports: dict[str, str] = {}
         """Where each port was used."""
 
@@ -119,32 +129,44 @@ class _Reader:
 
     def _add_nodes(self, used: set[str]) -> None:
         unused = 0
+        numbers: dict[str, list[int]] = {}
+        for node in used:
+            instance_name, _, number = node.rpartition(".")
+            numbers.setdefault(instance_name, []).append(int(number))
         for name, instance in self._instances.items():
-            kinds = self._kinds(instance.device, 0)
-            is_host = "xpu" in kinds or ("nic" in kinds and "port" not in kinds)
-            if not is_host and "port" not in kinds:
+            kinds, _ = self._kinds(instance.device, 0)
+            is_host = _XPU in kinds or (_NIC in kinds and _PORT not in kinds)
+            if not is_host and _PORT not in kinds:
                 raise TopologyError(
                     f"instance {shown(name)} of device {shown(instance.device)} is neither host nor switch",
                     place=instance.place,
                     valid="a device with components of choice xpu, nic or port",
                 )
-            for number in range(instance.count):
-                if f"{name}.{number}" not in used:
-                    unused += 1
-                    continue
-                kind = "host" if is_host else "switch"
-                self._listed.add_node(ListedNode(f"{name}.{number}", instance.place, {"type": kind}))
+            joined = sorted(numbers.get(name, ()))
+            unused += instance.count - len(joined)
+            kind = "host" if is_host else "switch"
+            for each in joined:
+                self._listed.add_node(ListedNode(f"{name}.{each}", instance.place, {"type": kind}))
         if unused:
             self._listed.notes.append(f"instances that no edge joins, left out: {unused}")
 
-    def _kinds(self, device: str, depth: int) -> set[str]:
-        """Return the kinds of a device's components, and of the devices among them."""
-        if depth > _MOST_NESTED:
+    def _kinds(self, device: str, depth: int) -> tuple[frozenset[str], int]:
+        """Return the kinds of a device's components, and of the devices among them, and the levels of these."""
+        levels = 0
+        if depth <= _MOST_NESTED and device not in self._nested:
+            kinds: set[str] = set()
+            for name, component in self._devices.get(device, {}).items():
+                if component.kind == "device":
+                    within, below = self._kinds(name, depth + 1)
+                    kinds |= within
+                    levels = max(levels, below + 1)
+                elif component.kind in _TELLING_KINDS:
+                    kinds.add(component.kind)
+            self._nested[device] = frozenset(kinds), levels
+        # A device that contains itself gets here before its levels are known.
+        if depth > _MOST_NESTED or depth + self._nested[device][1] > _MOST_NESTED:
             raise TopologyError(f"device {shown(device)} is nested too deeply", valid=f"{_MOST_NESTED} levels")
-        kinds = set()
-        for name, component in self._devices.get(device, {}).items():
-            kinds |= self._kinds(name, depth + 1) if component.kind == "device" else {component.kind}
-        return kinds
+        return self._nested[device]
 
     def _edge(self, place: str, edge: object) -> list[tuple[str, str, str, dict[str, object]]]:
         given = _mapping(edge, place)
@@ -174,21 +196,33 @@ class _Reader:
         instance = self._known(self._instances, name, f"{place}.instance", "instance")
         numbers = _range(chosen, instance.count, f"{place}.instance")
         device, paths, kind = instance.device, [""], ""
-        for element in _text(given, "component", place).split("."):
+        elements = _text(given, "component", place).split(".")
+        if len(elements) > _MOST_ELEMENTS:
+            raise TopologyError(
+                f"{len(elements)} names", place=f"{place}.component", valid=f"at most {_MOST_ELEMENTS} between dots"
+            )
+        self._count_endpoints(len(numbers), place)
+        for element in elements:
             component_name, chosen = _sliced(element, f"{place}.component")
             if component_name == device and component_name not in self._devices[device]:
                 continue
             component = self._known(self._devices[device], component_name, f"{place}.component", "component")
             indices = _range(chosen, component.count, f"{place}.component")
-            if len(paths) * len(indices) * len(numbers) > MOST_LINKS:
-                raise TopologyError("too many endpoints", place=place, valid=f"at most {MOST_LINKS}")
+            self._count_endpoints(len(paths) * len(indices) * len(numbers), place)
             paths = [f"{path}.{component_name}.{index}" for path in paths for index in indices]
             kind = component.kind
             if kind == "device":
                 self._known(self._devices, component_name, f"{place}.component", "device")
                 device = component_name
         nodes = [f"{name}.{number}" for number in numbers]
-        return [(node, f"{node}{path}" if kind == "port" else None) for node in nodes for path in paths]
+        return [(node, f"{node}{path}" if kind == _PORT else None) for node in nodes for path in paths]
+
+    def _count_endpoints(self, count: int, place: str) -> None:
+        """Refuse too many endpoints before they are listed."""
+        self._endpoint_count += count
+        if count > MOST_LINKS or self._endpoint_count > _MOST_ENDPOINTS:
+            valid = f"at most {MOST_LINKS}, and {_MOST_ENDPOINTS} of all edges"
+            raise TopologyError("too many endpoints", place=place, valid=valid)
 
     def _known(self, held: dict[str, _Value], name: str, place: str, what: str) -> _Value:
         if name not in held:

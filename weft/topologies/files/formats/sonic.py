@@ -19,6 +19,7 @@ from weft.topologies.files.neighbours import Device, Neighbour, joined
 _HOSTS = ("server", "smartcable", "endpoint", "host")
 """Types of neighbours that are no switches, in small letters."""
 _MOST_MBPS = 100_000_000
+_MOST_DIGITS = 12
 
 
 def read_sonic_folder(files: Mapping[str, bytes]) -> ListedGraph:
@@ -84,8 +85,9 @@ def _table(tree: dict[str, Any], name: str, file: str) -> dict[str, dict[str, An
 
 
 def _rate(speed: object, place: str) -> str:
-    text = str(speed)
-    if isinstance(speed, bool) or not (text.isascii() and text.isdecimal() and 1 <= int(text[:12]) <= _MOST_MBPS):
+    text = str(speed) if isinstance(speed, str | int) and not isinstance(speed, bool) else ""
+    is_number = len(text) <= _MOST_DIGITS and text.isascii() and text.isdecimal()
+    if not is_number or not 1 <= int(text) <= _MOST_MBPS:
         raise TopologyError(f"{shown(speed)} is not valid", place=place, valid=f"1 to {_MOST_MBPS}, in Mb/s")
     return f"{int(text)}Mb/s"
 
