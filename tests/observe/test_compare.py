@@ -293,7 +293,7 @@ def test_a_directory_without_results_is_refused(directories, tmp_path):
 
 
 def test_one_run_or_too_many_are_refused(directories):
-    with refused(BadInputError, problem="1 runs to compare", valid=f"2 to {MOST_RUNS}"):
+    with refused(BadInputError, problem="1 run to compare", valid=f"2 to {MOST_RUNS}"):
         read_runs([directories[0]])
     with refused(BadInputError, problem="65 runs to compare", valid=f"2 to {MOST_RUNS}"):
         read_runs([directories[0]] * 65)

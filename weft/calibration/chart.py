@@ -1,4 +1,4 @@
-"""Chart of a calibration: measured times, and those of the model before and after the fit, by size."""
+"""Chart of a calibration: measured and modelled times by size, before and after the fit."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reads the tables that nccl-tests and rccl-tests print.
 
-The format is that of NVIDIA's nccl-tests (src/common.cu, src/util.cu), versions 2.0 to 2.20: comment lines with `#`, a
+The logs are NVIDIA's nccl-tests' (src/common.cu, src/util.cu), versions 2.0 to 2.20: comment lines with `#`, a
 line for each rank, a heading, and a row for each size. The columns `redop` and `root` came with later versions, and
 all-to-all of earlier ones leaves `redop` empty, so the heading says which columns there are. Times are in µs.
 """

@@ -82,8 +82,10 @@ def document(
         body, height = [*body, *elements], height + more
     x, y = corner
     at = f'x="{x:g}" y="{y:g}" ' if corner != (0.0, 0.0) else ""
-    filled = [_SCHEMES.format(ground=_DARK_GROUND if background == "white" else "")]
+    filled = []
     if background:
+        # A page has a ground, schemes and maybe a policy against styles of its own.
+        filled.append(_SCHEMES.format(ground=_DARK_GROUND if background == "white" else ""))
         filled.append(f'<rect class="drawn-ground" {at}width="100%" height="100%" fill={quoted(background)}/>')
     return "\n".join(
         [

@@ -15,7 +15,7 @@ _EMPTY = "empty"
 
 @functools.cache
 def template_names() -> dict[str, str]:
-    """Return the templates' names, with what each is: the scenario of `weft init`, none, and those of the labs."""
+    """Return the templates' names, with what each is: the scenario of `weft init`, none, and the labs' scenarios."""
     labs = {name: f"the scenario of a lab, {name}" for name in names_of_scenarios(LAB_PREFIX)}
     return {_SMALL: "a small fabric with an incast and an all-reduce, commented", _EMPTY: "an empty file", **labs}
 

@@ -1,6 +1,6 @@
 """NCCL's topology, as NCCL_TOPO_DUMP_FILE has it written: <system>, <cpu>, <pci>, <gpu>, <nvlink>, <nic>, <net>.
 
-The elements are those of NCCL's src/graph/xml.cc. Expat delivers the file event by event: a document type is refused
+The elements are as in NCCL's src/graph/xml.cc. Expat delivers the file event by event: a document type is refused
 where it begins, so that no entity is ever declared; depth and number of elements are bounded.
 """
 

@@ -250,7 +250,7 @@ async function draw() {
 }
 
 function drawing(svg) {
-  // The page's policy forbids styles in the drawing; workbench.css has them.
+  // The page's policy forbids styles in the drawing; page.css has them.
   const plain = svg.replace(/<style>.*?<\/style>/s, "");
   const parsed = new DOMParser().parseFromString(plain, "image/svg+xml").documentElement;
   const made = document.importNode(parsed, true);

@@ -79,7 +79,7 @@ class NcclLog(TraceFormat):
 
     @collector_paused()
     def read(self, path: Path, options: ReadOptions) -> Trace:
-        """Return the job of all calls. Calls of a stream follow each other, those of one opCount start together."""
+        """Return the job of all calls. Calls of a stream follow each other, calls of one opCount start together."""
         reader = _Reader()
         for file in files_of(path):
             reader.read(file)

@@ -1,7 +1,7 @@
 """Topology files of htsim (github.com/ultraethernet/uet-htsim): fat trees of two or three tiers.
 
 The header gives `Nodes`, `Tiers` and `Podsize`; then follow the figures of each tier of switches, from `Tier 0`, the
-leaves, up. The links are those of htsim's fat_tree_topology.cpp: a leaf has a bundle to each spine of its pod; spine i
+leaves, up. Links are as in htsim's fat_tree_topology.cpp: a leaf has a bundle to each spine of its pod; spine i
 of a pod of s spines has a bundle to cores i, i + s, i + 2 s, ….
 """
 

@@ -1,6 +1,6 @@
 """SONiC's config_db.json of each switch: PORT, DEVICE_NEIGHBOR, DEVICE_METADATA and DEVICE_NEIGHBOR_METADATA.
 
-The tables are those of SONiC's configuration (github.com/sonic-net/sonic-buildimage, src/sonic-yang-models). A file's
+The tables are SONiC's configuration's (github.com/sonic-net/sonic-buildimage, src/sonic-yang-models). A file's
 name does not matter; the switch's name is DEVICE_METADATA's hostname.
 """
 
