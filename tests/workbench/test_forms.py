@@ -96,7 +96,7 @@ def cases() -> list[dict[str, Any]]:
             else:
                 here = here.setdefault(part, below)
         for key in section.keys:
-            case["examples"][key_of([*path, key.path.rpartition(".")[2]])] = example_of(key)
+            case["examples"][key_of([*path, key.path.rpartition(".")[2]])] = example_of(key).value
     return list(found.values())
 
 
