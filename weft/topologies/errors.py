@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from weft.errors import Refusal
+from weft.quantities.units import shown
+
+_MOST_PATH = 1024
 
 
 class TopologyError(Refusal, ValueError):
@@ -21,6 +24,12 @@ def in_file(path: object, error: TopologyError) -> TopologyError:
     if not error.place:
         return TopologyError(f"{path}, {error.problem}", valid=error.valid, hint=error.hint)
     return TopologyError(error.moved(f"{path}, {error.place}"))
+
+
+def require_path(path: object) -> None:
+    """Raise TopologyError for a path too long for an error message; no file has such a name."""
+    if len(str(path)) > _MOST_PATH:
+        raise TopologyError(f"{shown(str(path))} is too long a path", valid=f"{_MOST_PATH} characters")
 
 
 def require_range(name: str, value: float, low: int, high: int, why: str = "") -> int:

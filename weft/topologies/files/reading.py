@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import stat
 from pathlib import Path
 
 from weft.errors import translated
-from weft.quantities.units import shown
 from weft.registry import Registry, constant_of
-from weft.topologies.errors import TopologyError, in_file
+from weft.topologies.errors import TopologyError, in_file, require_path
 from weft.topologies.files.format import FileFormat
 from weft.topologies.files.listed import ListedGraph
 
 MAX_FILE_BYTES = 32 * 1024 * 1024
 """Most bytes of a file, or of a folder's files together."""
 MAX_FILES = 10_000
-_MOST_PATH = 1024
 FORMATS: Registry[FileFormat] = Registry(
     "weft.topologies.files.formats", "format", constant_of(FileFormat), TopologyError
 )
@@ -28,11 +27,10 @@ def read_graph(path: Path, format_name: str | None = None) -> ListedGraph:
         TopologyError: the file is unreadable, too large or malformed; the message names the file and the place.
 
     """
-    if len(str(path)) > _MOST_PATH:
-        raise TopologyError(f"{shown(str(path))} is too long a path", valid=f"{_MOST_PATH} characters")
+    require_path(path)
     if format_name is not None:
         FORMATS.named(format_name)
-    if path.is_dir():
+    if os.path.isdir(path):
         return _read_folder(path, format_name)
     content = _content(path)
     chosen = FORMATS[format_name] if format_name else _guessed(path.suffix.lower(), content)

@@ -7,7 +7,7 @@ from pathlib import Path
 from weft.cache import UnreadableFileError, read_bytes
 from weft.errors import translated
 from weft.registry import Registry, constant_of
-from weft.topologies.errors import TopologyError, in_file
+from weft.topologies.errors import TopologyError, in_file, require_path
 from weft.topologies.host_files.shape import HostFormat, HostShape
 
 MAX_FILE_BYTES = 8 * 1024 * 1024
@@ -23,6 +23,7 @@ def read_host(path: Path) -> HostShape:
         TopologyError: the file is unreadable, too large, of no known format, or contradicts itself; with the place.
 
     """
+    require_path(path)
     try:
         content = read_bytes(path, MAX_FILE_BYTES)
     except UnreadableFileError as error:
