@@ -41,7 +41,7 @@ VARIABLE, EXECUTABLE = "WEFT_HTSIM", "htsim_uec"
 RATE_GBPS = 100
 DELAY_NS = 1000
 DATA_BYTES, HEADER_BYTES = 4096, 64
-"""Parts of a packet in the simulator, whose option -mtu takes their sum."""
+"""Parts of a packet in the simulator; its option -mtu takes their sum."""
 PATHS = 64
 END_US = 10_000_000
 """When the simulator stops at the latest; no case takes as long."""

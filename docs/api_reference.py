@@ -87,7 +87,7 @@ def _place(declaring: str) -> tuple[int, str]:
 
 
 def _declaring_modules(module: ModuleType) -> dict[str, str]:
-    """Return which module declares each public name: values without a module of their own are found by the imports."""
+    """Return the module that declares each public name; for a value, which names no module, the imports say it."""
     tree = ast.parse(inspect.getsource(module))
     imported = {
         alias.asname or alias.name: str(node.module)

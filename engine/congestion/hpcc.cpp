@@ -89,7 +89,7 @@ class Hpcc final : public CongestionControl {
 constexpr double kFlowsInHeadRoom = 100;
 constexpr uint64_t kMinRateFraction = 1000;
 
-// Those that hosts can tell apart by their entropy; of more the one heard of longest ago gives way.
+// As many as a fabric has spines, mostly; of more the one heard of longest ago gives way.
 constexpr size_t kMostPaths = 64;
 // What was heard longer ago than so many round trips says nothing about now.
 constexpr int kFreshRoundTrips = 2;

@@ -20,9 +20,9 @@ def _section(options: FabricOptions) -> tuple[str, PfcSection | CreditsSection]:
 def require_classes(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check that routes leave the classes of data to themselves. Raises KeyProblem."""
     kind = ROUTING_KINDS.named(options.routing.kind)
-    for plane in range(fabric.planes):
+    for lanes in kind.lanes_of_planes(fabric):
         try:
-            require_classes_apart(kind.lanes(fabric, plane), options.scheduling.data_classes)
+            require_classes_apart(lanes, options.scheduling.data_classes)
         except SettingError as error:
             raise KeyProblem("scheduling.classes", f"{options.scheduling.classes}: {error}") from None
 
@@ -42,8 +42,7 @@ def require_lossless_routes(fabric: FabricSpec, options: FabricOptions, settings
             f"{section.classes}: circuits that may change are not lossless",
             valid=f"one configuration, such as {fabric.circuits.present}",
         )
-    lanes = [ROUTING_KINDS.named(settings.routing).lanes(fabric, plane) for plane in range(fabric.planes)]
-    for each in lanes:
+    for each in ROUTING_KINDS.named(settings.routing).lanes_of_planes(fabric):
         try:
             require_lanes(each, settings.of(LosslessSettings))
         except SettingError as error:

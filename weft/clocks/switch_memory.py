@@ -101,7 +101,7 @@ def classes_of_dscps(fabric: FabricSpec, options: FabricOptions) -> list[dict[in
         return [{}] * fabric.planes
     kind = ROUTING_KINDS.named(options.routing.kind)
     classes = options.scheduling.data_classes
-    return [class_of_dscp(kind.lanes(fabric, plane), classes) for plane in range(fabric.planes)]
+    return [class_of_dscp(lanes, classes) for lanes in kind.lanes_of_planes(fabric)]
 
 
 def host_credits(options: FabricOptions, frame_bytes: int, nic: Endpoint, port: Endpoint) -> CreditSettings | None:
@@ -143,7 +143,7 @@ def quantum_by_class(fabric: FabricSpec, options: FabricOptions, frame_bytes: in
     if any(given) or len(data_classes) > 1:
         return tuple(given)
     kind = ROUTING_KINDS.named(options.routing.kind)
-    lanes = max((kind.lanes(fabric, plane) for plane in range(fabric.planes)), key=lambda each: each.count)
+    lanes = max(kind.lanes_of_planes(fabric), key=lambda each: each.count)
     if lanes.count == 1:
         return tuple(given)
     taking_turns = {each for sent_in in data_classes for each in lane_classes(sent_in, lanes)}

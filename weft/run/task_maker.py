@@ -482,7 +482,7 @@ class TaskMaker:
 
     def _require_two_ranks(self, what: str) -> None:
         if self._topology.rank_count < 2:
-            raise BadInputError(f"{what} needs 2 hosts or more; the fabric has 1")
+            raise BadInputError(f"{what} needs 2 hosts with ranks; the fabric has {self._topology.rank_count}")
 
 
 def _divided(queue_pairs: int) -> str:

@@ -17,7 +17,7 @@ def with_lossless_lanes(options: FabricOptions, fabric: FabricSpec) -> FabricOpt
     sections = {name: section for name in ("pfc", "credits") if (section := getattr(options, name)).classes}
     if not sections or kind.objection(fabric):
         return options
-    lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
+    lanes = kind.lanes_of_planes(fabric)
     changed = {}
     for name, section in sections.items():
         needed = {each for own in section.classes for plane in lanes for each in lane_classes(own, plane)}

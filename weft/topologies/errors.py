@@ -5,7 +5,8 @@ from __future__ import annotations
 from weft.errors import Refusal
 from weft.quantities.units import shown
 
-_MOST_PATH = 1024
+MOST_PATH_CHARACTERS = 1024
+"""Longest path of a file of a topology."""
 
 
 class TopologyError(Refusal, ValueError):
@@ -28,8 +29,8 @@ def in_file(path: object, error: TopologyError) -> TopologyError:
 
 def require_path(path: object) -> None:
     """Raise TopologyError for a path too long for an error message; no file has such a name."""
-    if len(str(path)) > _MOST_PATH:
-        raise TopologyError(f"{shown(str(path))} is too long a path", valid=f"{_MOST_PATH} characters")
+    if len(str(path)) > MOST_PATH_CHARACTERS:
+        raise TopologyError(f"{shown(str(path))} is too long a path", valid=f"{MOST_PATH_CHARACTERS} characters")
 
 
 def require_range(name: str, value: float, low: int, high: int, why: str = "") -> int:

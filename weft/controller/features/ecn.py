@@ -247,7 +247,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     chosen = settings.of(EcnSettings)
     require_marks_by_packet(fabric, chosen, settings.of(SplitSettings))
     kind = ROUTING_KINDS.named(settings.routing)
-    lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
+    lanes = kind.lanes_of_planes(fabric)
     data = settings.of(TrafficClassSettings).data
     return lambda switch: ecn_entities(switch, settings.target, chosen.profiles, chosen.at, lanes[switch.plane], data)
 

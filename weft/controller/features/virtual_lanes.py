@@ -130,7 +130,7 @@ def _layer_entities(switch: SwitchSpec, lanes: VirtualLanes) -> list[Entity]:
 
 def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     kind = ROUTING_KINDS.named(settings.routing)
-    lanes = [kind.lanes(fabric, plane) for plane in range(fabric.planes)]
+    lanes = kind.lanes_of_planes(fabric)
     for each in lanes:
         require_lanes(each, settings.of(LosslessSettings))
         require_classes_apart(each, settings.of(TrafficClassSettings).data)

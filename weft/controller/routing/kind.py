@@ -63,3 +63,7 @@ class RoutingKind:
     is_deadlock_free: Callable[[FabricSpec], bool]
     lanes: Callable[[FabricSpec, int], VirtualLanes] = lambda _fabric, _plane: ONE_LANE
     intermediates: Callable[[FabricSpec, int], Intermediates] | None = None
+
+    def lanes_of_planes(self, fabric: FabricSpec) -> list[VirtualLanes]:
+        """Return the virtual lanes of each plane of a fabric."""
+        return [self.lanes(fabric, plane) for plane in range(fabric.planes)]

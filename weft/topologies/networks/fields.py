@@ -12,10 +12,9 @@ from typing import Any
 from weft.quantities.limits import MAX_DELAY_PS, MAX_QUEUE_CAPACITY_BYTES, MAX_RATE_BPS
 from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US, shown
 from weft.topologies.addressing import MAX_INTERFACE_NAME_LENGTH, MAX_PORTS
-from weft.topologies.errors import TopologyError
+from weft.topologies.errors import MOST_PATH_CHARACTERS, TopologyError
 from weft.topologies.networks.model import PACKET_BYTES
 
-MAX_PATH = 1024
 """Most characters of a path."""
 _MOST_NAME_BYTES = 255
 """Most bytes of one file or folder name in Linux file systems."""
@@ -82,11 +81,11 @@ class Fields:
         text = self.text(name)
         if text is None:
             return None
-        if len(text) > MAX_PATH or any(len(part.encode()) > _MOST_NAME_BYTES for part in text.split("/")):
+        if len(text) > MOST_PATH_CHARACTERS or any(len(part.encode()) > _MOST_NAME_BYTES for part in text.split("/")):
             raise TopologyError(
                 f"{shown(text)} is too long a path",
                 place=self.at(name),
-                valid=f"{MAX_PATH:,} characters, {_MOST_NAME_BYTES} bytes of each name in it",
+                valid=f"{MOST_PATH_CHARACTERS:,} characters, {_MOST_NAME_BYTES} bytes of each name in it",
             )
         return (folder / text).resolve()
 

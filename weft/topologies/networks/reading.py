@@ -13,8 +13,8 @@ from weft.cache.files import UnreadableFileError, read_bytes
 from weft.errors import translated
 from weft.quantities.plain_data import repeated_name
 from weft.quantities.units import shown
-from weft.topologies.errors import TopologyError, in_file
-from weft.topologies.networks.fields import MAX_PATH, Fields
+from weft.topologies.errors import TopologyError, in_file, require_path
+from weft.topologies.networks.fields import Fields
 from weft.topologies.networks.model import Network
 from weft.topologies.networks.p4_utils import read_p4_utils
 from weft.topologies.networks.tutorials import read_tutorials
@@ -81,8 +81,7 @@ def _require_few_nodes(fields: Fields) -> None:
 
 
 def _parsed(path: Path) -> object:
-    if len(str(path)) > MAX_PATH:
-        raise TopologyError(f"{shown(str(path))} is too long a path", valid=f"{MAX_PATH} characters")
+    require_path(path)
     try:
         text = read_bytes(path, MAX_FILE_BYTES).decode("utf-8-sig")
         tree: object = json.loads(text, object_pairs_hook=_without_repeats, parse_constant=_no_number)
