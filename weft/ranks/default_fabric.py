@@ -34,6 +34,8 @@ def _tree(rank_count: int) -> dict[str, Any]:
     with resources.as_file(resources.files("weft").joinpath("templates/scenario.yaml")) as path:
         tree = read_mapping(path, "the default fabric")
     del tree["traffic"]
+    # Marking begins at depths that grow with the rate; so must the memory of ports, as it does by default.
+    del tree["fabric"]["queue_capacity"]
     most = min(tree["fabric"]["hosts_per_leaf"], max(1, rank_count // 2))
     hosts = max(each for each in range(1, most + 1) if rank_count % each == 0)
     tree["name"] = "default"
