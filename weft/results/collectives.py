@@ -11,19 +11,21 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BeforeValidator
 from rich.console import Console
 
-from weft.quantities.readable import counted
+from weft.quantities.readable import counted, format_size
 from weft.quantities.units import PS_PER_US
 from weft.results.choices import AlgorithmChoice
 from weft.results.columns import Column, Look, ResultTable
 from weft.results.counters import HostTotals
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
-from weft.results.report_parts import ReportTable
+from weft.results.report_parts import MOST_ROWS, Axis, BarFigure, Curve, CurveFigure, ReportPart, shown_of
 from weft.results.verification import Verdict
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import Collective
 from weft.traffic.schedules import CollectiveSpec
 
+_MOST_CURVES = 12
+"""Curves that are drawn before readers choose others."""
 LENGTHS = "lengths"
 """Stands for data where packets carry lengths only; then nothing can be verified."""
 
@@ -283,10 +285,59 @@ def print_collectives(console: Console, results: Sequence[CollectiveResult]) -> 
         _print_table(console, of_one_kind)
 
 
-def report_collectives(results: Sequence[CollectiveResult], _: FabricSpec) -> Iterator[ReportTable]:
-    """Figures of nccl-tests; of repetitions the mean time, and the least and the largest."""
+def report_collectives(results: Sequence[CollectiveResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Times, and a table of nccl-tests' figures; of repetitions the mean time, and the least and the largest."""
+    yield from _figures(results)
     warm = max((each.warmup for each in results), default=0)
     yield _TABLE.part(results, f"after up to {warm} runs to warm up" if warm else "")
+
+
+def _figures(results: Sequence[CollectiveResult]) -> Iterator[ReportPart]:
+    """Yield curves for each collective that an algorithm ran with several sizes, and bars for the others."""
+    by_name: dict[str, list[CollectiveResult]] = {}
+    for each in results:
+        by_name.setdefault(each.collective, []).append(each)
+    others = []
+    for name, of_name in by_name.items():
+        curves = _curves(of_name)
+        if any(len(set(curve.x)) > 1 for curve in curves):
+            yield CurveFigure(
+                f"Times of {name} by size",
+                Axis("size (B)", "B", "log"),
+                Axis("time (µs)", "µs", "log"),
+                curves,
+                drawn=_MOST_CURVES,
+            )
+        else:
+            others += of_name
+    if len(others) > 1:
+        yield _times(others)
+
+
+def _curves(results: Sequence[CollectiveResult]) -> list[Curve]:
+    """Return times by size of each algorithm, and of each type of elements if there are several."""
+    has_types = len({each.dtype for each in results}) > 1
+    groups: dict[str, list[CollectiveResult]] = {}
+    for each in sorted(results, key=lambda result: result.size_bytes):
+        groups.setdefault(f"{_algorithm(each)}, {each.dtype}" if has_types else _algorithm(each), []).append(each)
+    return [
+        Curve(name, [each.size_bytes for each in group], [each.time_ps / PS_PER_US for each in group])
+        for name, group in sorted(groups.items())
+    ]
+
+
+def _times(results: Sequence[CollectiveResult]) -> BarFigure:
+    rows = [
+        f"{number} {each.collective}, {_algorithm(each)}, {format_size(each.size_bytes)}"
+        for number, each in enumerate(results[:MOST_ROWS], 1)
+    ]
+    return BarFigure(
+        "Times of collectives",
+        Axis("time (µs)", "µs"),
+        rows,
+        {"time": [each.time_ps / PS_PER_US for each in results[:MOST_ROWS]]},
+        note=shown_of(len(rows), len(results), "the first"),
+    )
 
 
 def _wrong(result: CollectiveResult) -> int | str:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from weft.quantities.units import PS_PER_US
 from weft.results.columns import Column, T
+from weft.results.report_parts import MOST_ROWS, Axis, Curve, CurveFigure, shown_of
 
 PERCENTILES = {"50 %": 50, "90 %": 90, "99 %": 99, "99.9 %": 99.9}
 COLUMNS = ("least", "mean", *PERCENTILES, "largest")
@@ -54,6 +56,22 @@ def latency_columns(
         return lambda row: None if (found := of(row)) is None else found.at(name)
 
     return tuple(Column(name, value(name), **options) for name in names)
+
+
+def latency_figure(title: str, rows: Sequence[tuple[str, Latencies]]) -> CurveFigure:
+    """Return bars of mean, 99th percentile and largest latency for each of `rows`, which are labels and latencies."""
+    labels = [f"{number} {label}" for number, (label, _) in enumerate(rows[:MOST_ROWS], 1)]
+    return CurveFigure(
+        title,
+        Axis("", scale="category"),
+        Axis("latency (µs)", "µs"),
+        [
+            Curve(name, labels, [latencies.at(name) / PS_PER_US for _, latencies in rows[:MOST_ROWS]])
+            for name in ("mean", "99 %", "largest")
+        ],
+        text="Latencies of requests: mean, 99th percentile and largest.",
+        note=shown_of(len(labels), len(rows), "the first"),
+    )
 
 
 def problems_of_service(latency_ps: Latencies, time_ps: int) -> Iterator[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,7 +10,9 @@ from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.columns import Column, ResultTable, Value, grouped
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
-from weft.results.latencies import Latencies, problems_of_service
+from weft.results.latencies import Latencies, latency_figure, problems_of_service
+from weft.results.report_parts import ReportPart
+from weft.topologies import FabricSpec
 
 
 @dataclass(frozen=True)
@@ -111,11 +113,19 @@ _TABLE = ResultTable[ParameterStoreResult](
 )  # fmt: skip
 
 
+def report_parameter_stores(results: Sequence[ParameterStoreResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Bars of latencies, and a table with a row for each result."""
+    rows = [(f"{each.cached_blocks:,} cached, skew {each.skew:g}", each.latency_ps) for each in results]
+    yield latency_figure("Latencies of pulls", rows)
+    yield _TABLE.part(results)
+
+
 PARAMETER_STORES = ResultKind(
     key="parameter_stores",
     meaning="One for each item of requests to a parameter store.",
     model=ParameterStoreResult,
     is_checked=lambda _: True,
+    report=report_parameter_stores,
     tables=(_TABLE,),
     order=9,
     problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),

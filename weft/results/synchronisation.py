@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,7 +10,9 @@ from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.columns import Column, Look, ResultTable, T, grouped_thousandths
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ItemResult, ResultKind
-from weft.results.latencies import Latencies, problems_of_service
+from weft.results.latencies import Latencies, latency_figure, problems_of_service
+from weft.results.report_parts import ReportPart
+from weft.topologies import FabricSpec
 
 
 @dataclass(frozen=True)
@@ -124,11 +126,26 @@ _COUNTERS = _table(
 )  # fmt: skip
 
 
+def report_barriers(results: Sequence[BarrierResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Bars of latencies, and a table with a row for each result."""
+    rows = [(f"{each.algorithm}, {each.ranks} ranks", each.latency_ps) for each in results]
+    yield latency_figure("Latencies of barriers", rows)
+    yield _BARRIERS.part(results)
+
+
+def report_counters(results: Sequence[CounterResult], _: FabricSpec) -> Iterator[ReportPart]:
+    """Bars of latencies, and a table with a row for each result."""
+    rows = [(f"{each.operation}, {each.outstanding} under way", each.latency_ps) for each in results]
+    yield latency_figure("Latencies of counters", rows)
+    yield _COUNTERS.part(results)
+
+
 BARRIERS = ResultKind(
     key="barriers",
     meaning="One for each algorithm of each item of barriers.",
     model=BarrierResult,
     is_checked=lambda _: True,
+    report=report_barriers,
     tables=(_BARRIERS,),
     order=9,
     problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
@@ -140,6 +157,7 @@ COUNTERS = ResultKind(
     meaning="One for each item of additions to counters of a switch.",
     model=CounterResult,
     is_checked=lambda _: True,
+    report=report_counters,
     tables=(_COUNTERS,),
     order=9,
     problems=lambda each: problems_of_service(each.latency_ps, each.time_ps),
