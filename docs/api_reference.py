@@ -26,6 +26,7 @@ from sphinx.util.typing import ExtensionMetadata
 _GROUPS = {
     "weft.run": "Run a fabric",
     "weft.sweeps": "Sweeps",
+    "weft.report.plots": "Plots",
     "weft.traffic": "Traffic and transports",
     "weft.engine": "Traffic and transports",
     "weft.traffic.collectives": "Collectives",

@@ -9,6 +9,7 @@ from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, 
 
 if TYPE_CHECKING:
     from weft.clocks.user_controller import ControlledSwitch, Controller
+    from weft.report.plots import Plot, PlotCurve, plot, plots
     from weft.run.collectives import CollectiveRequest, CollectiveRun
     from weft.run.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
@@ -41,10 +42,14 @@ __all__ = [
     "Flow",
     "PathChoice",
     "PathProperties",
+    "Plot",
+    "PlotCurve",
     "ScriptedHost",
     "SweepResult",
     "TrafficPattern",
     "WeftError",
+    "plot",
+    "plots",
     "sweep",
 ]
 
@@ -63,7 +68,11 @@ _IMPORTED_LATE = {
     "Flow": "weft.traffic.patterns",
     "PathChoice": "weft.traffic.extensions",
     "PathProperties": "weft.traffic.extensions",
+    "Plot": "weft.report.plots",
+    "PlotCurve": "weft.report.plots",
     "ScriptedHost": "weft.traffic.programs",
+    "plot": "weft.report.plots",
+    "plots": "weft.report.plots",
     "sweep": "weft.sweeps",
     "SweepResult": "weft.sweeps",
     "TrafficPattern": "weft.traffic.extensions",

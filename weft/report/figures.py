@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,27 @@ from weft.report.series import (
 from weft.report.state_figures import state_figures
 
 Figure = dict[str, Any]
+FIGURES: Mapping[str, tuple[str, str]] = {
+    "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic, by number."),
+    "heat": ("Queues over all ports", "The largest queue in each slot of time."),
+    "rates": ("Rates", "Rates at which ports sent."),
+    "memory": ("Switch memory", "Bytes waiting in all ports of a switch together, sampled."),
+    "pauses": ("PFC pauses", "When ports were held back."),
+    "timeline": ("Timeline", "When each rank's schedule computed, wrote, aggregated and waited."),
+    "fct": (
+        "Message completion times",
+        "Share of messages that took at most so long, from posting to acknowledgement.",
+    ),
+    "slowdown": ("Slowdown", "Completion time divided by the same message's alone on an idle path."),
+    "state-registers": ("Registers", "Values of registers' cells, sampled."),
+    "state-counted": (
+        "Counters",
+        "Packets that counters, meters and entries of tables had counted, sampled.",
+    ),
+    "state-entries": ("Entries", "How many entries tables had, sampled."),
+    "int": ("Queues as INT saw them", "Depth at each hop, at the time when the acknowledgement came back."),
+}
+"""Title and text of each figure, by name."""
 # In a row of the timeline, from top to bottom; reductions and copies take no time of the emulated clock.
 _LANES = ("delay", "write", "aggregate", "wait")
 MOST_HOSTS = 64

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.quantities.readable import format_rate, format_time
 from weft.quantities.units import PS_PER_US
-from weft.report.figures import Figure, all_figures
+from weft.report.figures import FIGURES, Figure, all_figures
 from weft.report.html import Section, html_page, in_force_table, made_by_table, write_page
 from weft.report.run_directory import RunDirectory
 from weft.report.tables import all_tables, parts_of_traffic
@@ -19,26 +19,6 @@ from weft.results.losses import Traceable, lost_in_switches, sentence, trace_com
 from weft.results.model import Results
 from weft.results.report_parts import ReportPart, ReportTable
 
-_FIGURES = {
-    "queues": ("Queues", "Bytes waiting at ports; shaded: phases of the traffic, by number."),
-    "heat": ("Queues over all ports", "The largest queue in each slot of time."),
-    "rates": ("Rates", "Rates at which ports sent."),
-    "memory": ("Switch memory", "Bytes waiting in all ports of a switch together, sampled."),
-    "pauses": ("PFC pauses", "When ports were held back."),
-    "timeline": ("Timeline", "When each rank's schedule computed, wrote, aggregated and waited."),
-    "fct": (
-        "Message completion times",
-        "Share of messages that took at most so long, from posting to acknowledgement.",
-    ),
-    "slowdown": ("Slowdown", "Completion time divided by the same message's alone on an idle path."),
-    "state-registers": ("Registers", "Values of registers' cells, sampled."),
-    "state-counted": (
-        "Counters",
-        "Packets that counters, meters and entries of tables had counted, sampled.",
-    ),
-    "state-entries": ("Entries", "How many entries tables had, sampled."),
-    "int": ("Queues as INT saw them", "Depth at each hop, at the time when the acknowledgement came back."),
-}
 # Figures and tables below those of the traffic's results; a figure stands with the table of the same thing.
 _ORDER = (
     ("table", "link_events"), ("table", "controller_events"), ("figure", "queues"),
@@ -102,7 +82,7 @@ def _sections(
         yield Section.part(name, part)
     for kind, key in _ORDER:
         if kind == "figure" and key in figures:
-            title, text = _FIGURES[key]
+            title, text = FIGURES[key]
             yield Section.figure(key, title, text, figures[key]["note"])
         elif kind == "table" and key in tables:
             yield Section.table(tables[key])

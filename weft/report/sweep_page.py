@@ -182,6 +182,22 @@ class _Drawn:
         return _Drawn(part, lambda number, measure: self.value(rows[number], measure))
 
 
+def charts_of_sweep(directory: Path) -> list[SweepChart]:
+    """Return the charts of a sweep's directory, without writing anything.
+
+    Raises:
+        BadInputError: sweep.json, or the results of a finished point, are not what a sweep writes.
+    """
+    index = SweepIndex.read(directory)
+    outcomes = [point.outcome for point in index.points]
+    results = [
+        checked_results(directory / "points" / point.identity) if point.outcome.state is State.FINISHED else {}
+        for point in index.points
+    ]
+    rows = table_rows(zip(index.points, outcomes, results, strict=True), index.parameters)
+    return sweep_charts(summarise(rows, index.parameters), repetitions_of(rows, index.parameters))
+
+
 def sweep_charts(summary: Summary, repetitions: Repetitions | None = None) -> list[SweepChart]:
     """Return charts of results against the axis of the most values, and of the first result against the other axes.
 
