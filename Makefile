@@ -93,6 +93,7 @@ generated: setup-tests stubs
 	.venv/bin/weft schema --results >docs/results-reference.md
 	$(PYTHON) -m weft.wire
 	$(PYTHON) benchmarks/performance.py --render
+	$(PYTHON) benchmarks/lab_durations.py --render
 
 # The types of the native module, from its bindings.
 stubs:

@@ -23,6 +23,7 @@ import nbformat
 from nbclient import NotebookClient
 from traitlets.config import Config
 
+from plotted import check_plots
 from weft.labs.console import Example, examples_of
 from weft.labs.notebook import SKIPPED, notebook_of
 from weft.labs.page import read_lab_page
@@ -76,7 +77,7 @@ def outputs_of_commands(page: Path, directory: Path) -> list[list[str]]:
 
 
 def outputs_of_notebook(page: Path, directory: Path) -> list[list[str]]:
-    """Run the notebook of a lab's page, as `outputs_of_commands` its commands."""
+    """Run the notebook of a lab's page, as `outputs_of_commands` its commands; check the points that it plots."""
     notebook = nbformat.from_dict(notebook_of(read_lab_page(page)))
     # No TCP ports, which are drawn before they are taken: another test may take one meanwhile.
     sockets = Config(KernelManager={"transport": "ipc", "ip": str(directory / "kernel")})
@@ -91,6 +92,7 @@ def outputs_of_notebook(page: Path, directory: Path) -> list[list[str]]:
     asyncio.run(client.async_execute(env=environment()))
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     assert all(cell.outputs == [] for cell in cells if SKIPPED in tags(cell))
+    check_plots(notebook, directory)
     return [_printed(cell) for cell in command_cells(notebook)]
 
 

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import pages
+from plotted import named_plots, plot_cells
 from weft.cli import weft
 from weft.errors import BadInputError
 from weft.labs.notebook import SKIPPED, notebook_of
@@ -39,6 +40,17 @@ def test_a_notebook_has_every_command_of_its_page_and_no_output(lab, folder: Pat
         "%%bash\n" + each.replace(".venv/bin/weft", "weft").replace(".venv/bin/python", "python") for each in of_page
     ]
     assert notebook == nbformat.from_dict(notebook_of(read_lab_page(lab.folder / "README.md")))
+
+
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
+def test_a_notebook_plots_what_a_command_before_has_written(lab, folder: Path) -> None:
+    notebook = nbformat.read(folder / f"{lab.name}.ipynb", as_version=4)
+    cells = plot_cells(notebook)
+    assert cells
+    for cell in cells:
+        ((directory, _),) = named_plots(cell.source)
+        before = [each.source for each in notebook.cells[: notebook.cells.index(cell)]]
+        assert any(f"--out {directory}" in source for source in before if source.startswith("%%bash"))
 
 
 @pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.name)
@@ -85,6 +97,7 @@ def test_answers_can_be_left_out(tmp_path: Path) -> None:
     cells = nbformat.read(tmp_path / "b" / "21-rdma-programming.ipynb", as_version=4).cells
     of_solution = [cell.cell_type for cell in cells if "solution/parameter_server.py:Server" in cell.source]
     assert of_solution == ["markdown", "markdown"], "commands that could not run"
+    assert not any(cell.cell_type == "code" and "weft.plot" in cell.source for cell in cells), "of such commands"
     assert "answers" not in cells[-1].source
     assert list(tmp_path.rglob("labs/*/README.md"))
     assert list(tmp_path.rglob("solution*")) == []

@@ -9,6 +9,7 @@ from rich.table import Table
 
 from weft.cli import complete_lab
 from weft.errors import BadInputError
+from weft.labs.durations import read_durations, rounded
 from weft.labs.folder import copy_to_work_in, make_notebooks
 from weft.system.consoles import make_console
 from weft.system.shipped_labs import CHECK_FILE, LAB_PREFIX, find_lab, shipped_labs
@@ -19,15 +20,19 @@ from weft.system.shipped_labs import CHECK_FILE, LAB_PREFIX, find_lab, shipped_l
 def labs(context: click.Context) -> None:
     """List the labs that ship with Weft; each has a page, README.md, in its folder.
 
+    "takes" is how long the commands on that page take on two cores, without root.
+
     `weft run lab:NAME` runs one as it is, `weft labs copy NAME` makes a copy to change.
     """
     if context.invoked_subcommand is not None:
         return
     table = Table(box=None, pad_edge=False)
-    for column in ("lab", "what it shows", "files"):
+    for column in ("lab", "what it shows", "takes", "files"):
         table.add_column(column, overflow="fold")
+    durations = read_durations()
     for lab in shipped_labs():
-        table.add_row(LAB_PREFIX + lab.name, lab.title, ", ".join(lab.scenarios))
+        taken = rounded(durations[lab.name].virtual_s) if lab.name in durations else ""
+        table.add_row(LAB_PREFIX + lab.name, lab.title, taken, ", ".join(lab.scenarios))
     make_console().print(table)
 
 

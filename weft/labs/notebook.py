@@ -1,4 +1,4 @@
-"""Converts a lab's page to a notebook: prose, and a cell for each command, without output.
+"""Converts a lab's page to a notebook: prose, a cell for each command and each plot, without output.
 
 The page stays the only source. The output that it shows comes from its tests, so the notebook omits it and shows the
 reader's own run.
@@ -102,6 +102,7 @@ def _section_cells(
     section: Section, heading: str, relink: Callable[[str], str], is_there: IsThere
 ) -> Iterator[tuple[str, str, list[str]]]:
     prose = [heading]
+    has_results = True
     for block in section.blocks:
         if section.title == "Questions" and block.kind == "ordered_list":
             for number, question in enumerate(block.items, 1):
@@ -110,7 +111,11 @@ def _section_cells(
                 prose = []
             continue
         commands = list(_command_cells(block, is_there))
-        if block.language != "console":
+        if block.language == "console":
+            has_results = all(kind == "code" for kind, _, _ in commands)
+        elif has_results and _is_plot(block):
+            commands = [("code", "\n".join(block.lines_inside), [])]
+        if block.language != "console" and not (commands and block.kind == "fence"):
             text = block.source if block.kind == "fence" else relink(block.source)
             leads_nowhere = POINTER.fullmatch(block.source.strip()) and not LINK.search(text)
             prose += [] if leads_nowhere else [text]
@@ -120,6 +125,11 @@ def _section_cells(
         yield from commands
     if prose:
         yield "markdown", "\n\n".join(prose), []
+
+
+def _is_plot(block: Block) -> bool:
+    """Return whether a block plots results: Python that needs nothing but Weft, which every kernel here has."""
+    return block.language == "python" and block.lines_inside[:1] == ["import weft"]
 
 
 def _command_cells(block: Block, is_there: IsThere) -> Iterator[tuple[str, str, list[str]]]:
