@@ -12,7 +12,7 @@
 #include "collectives/schedule_executor.hpp"
 #include "congestion/congestion_control.hpp"
 #include "hosts/nic.hpp"
-#include "hosts/path_choice.hpp"
+#include "paths/path_choice.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "observe/probe.hpp"

@@ -10,7 +10,7 @@
 #include "congestion/congestion_control.hpp"
 #include "hosts/arrival_window.hpp"
 #include "hosts/outstanding_reads.hpp"
-#include "hosts/path_choice.hpp"
+#include "paths/path_choice.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"

@@ -12,7 +12,7 @@
 #include <optional>
 
 #include "hosts/memory_region.hpp"
-#include "hosts/path_choice.hpp"
+#include "paths/path_choice.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"

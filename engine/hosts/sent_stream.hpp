@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "hosts/loss_detection.hpp"
-#include "hosts/path_choice.hpp"
+#include "paths/path_choice.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/recovery_times.hpp"
 #include "hosts/round_trip_estimator.hpp"
