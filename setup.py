@@ -32,7 +32,7 @@ HEADERS = sorted(str(path) for path in Path("engine").rglob("*.hpp"))
 UNIT_LINES = 1500
 UNIT_MEMORY_BYTES = 3 << 29
 # Each file of these folders registers a kind by names that the others use, too.
-FOLDERS_OF_KINDS = {"congestion"}
+FOLDERS_OF_KINDS = {"congestion", "paths"}
 
 
 def units() -> list[str]:
@@ -125,6 +125,8 @@ class BuildEngine(build_ext):
         if for_checkout:  # not where a wheel's is: it has no symbols
             self.build_lib = os.path.join(self.build_temp, "lib")
         super().run()
+        engine = self.get_ext_filename("weft.engine._core") if for_checkout else self.get_outputs()[0]
+        copy_interface(Path(engine).with_name("include"))
         strip = shutil.which("strip")
         if strip is None or for_checkout or MODE is SANITISED:
             return
@@ -163,6 +165,20 @@ class BuildEngine(build_ext):
             f"weft-fabric needs a C++20 compiler, such as g++ 12, and Python's headers; {cause}. "
             "Debian, Ubuntu: apt install g++ python3-dev; Fedora: dnf install gcc-c++ python3-devel"
         )
+
+
+def copy_interface(target: Path) -> None:
+    """Copy the sources that users' congestion controls are compiled with: those that this engine was built from."""
+    shutil.rmtree(target, ignore_errors=True)
+    left = {f"congestion/{name}" for name in ("own_registration.hpp", "parameters.cpp", "window_defaults.hpp")}
+    taken: set[str] = set()
+    while left:
+        name = left.pop()
+        taken.add(name)
+        text = Path("engine", name).read_text(encoding="utf-8")
+        left |= set(re.findall(r'^#include "(.+)"$', text, re.MULTILINE)) - taken
+        (target / name).parent.mkdir(parents=True, exist_ok=True)
+        (target / name).write_text(text, encoding="utf-8")
 
 
 class BuildWithShippedFolders(build_py):

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "congestion/bandwidth_delay_product.hpp"
+#include "congestion/int_changes.hpp"
 #include "congestion/registry.hpp"
 
 namespace weft {
@@ -67,7 +68,6 @@ class Hpcc final : public CongestionControl {
   };
 
   void take_path(const AcknowledgementEvent& event);
-  double fastest_rate_bps(const roce::IntStack& stack) const;
   bool is_first_of_path(const AcknowledgementEvent& event) const;
   bool measure_in_flight(const roce::IntStack& stack);
   double fullest_utilisation(TimePs now) const;
@@ -94,17 +94,9 @@ constexpr size_t kMostPaths = 64;
 // What was heard longer ago than so many round trips says nothing about now.
 constexpr int kFreshRoundTrips = 2;
 
-constexpr uint32_t kTimestampMask = 0xFFFFFF;
-constexpr uint32_t kTxUnitMask = 0xFFFFF;
-constexpr double kTxUnitBytes = 128;
-constexpr double kQueueCellBytes = 80;
 // No port sends faster than its rate: stamps of which one seems to have are of parallel links, which have one
 // path id. So many bytes are for frames and units that count whole.
 constexpr double kTxSlackBytes = 1 << 16;
-
-// The byte counter of a link at 1.6 Tb/s wraps in 0.67 ms, that of slower ones and the time stamp later: a
-// stack that is older than half of that does not say how much was sent since.
-constexpr double kTxWrapBits = 8 * kTxUnitBytes * (kTxUnitMask + 1.0);
 
 HpccParameters HpccParameters::read(const PathProperties& path, ParameterReader& reader) {
   HpccParameters parameters;
@@ -143,25 +135,12 @@ Hpcc::Hpcc(const HpccParameters& parameters)
   set_window(max_window_bytes_);
 }
 
-bool is_of_path(const roce::IntStack& known, const roce::IntStack& stack) {
-  return known.path_id == stack.path_id && known.hop_count == stack.hop_count;
-}
-
-double Hpcc::fastest_rate_bps(const roce::IntStack& stack) const {
-  uint64_t fastest = 1'000'000'000;
-  for (size_t hop = 0; hop < stack.hop_count; ++hop) {
-    fastest = std::max(fastest, parameters_.int_rates_bps[stack.hops[hop].rate_code]);
-  }
-  return static_cast<double>(fastest);
-}
-
 // The status of another path says nothing about this one (section 4.1), nor does one from before the counters
 // wrapped.
 bool Hpcc::is_first_of_path(const AcknowledgementEvent& event) const {
   const roce::IntStack& stack = *event.telemetry;
-  if (!is_of_path(path_.stack, stack)) return true;
-  const double wrap_ps = kTxWrapBits / fastest_rate_bps(stack) * static_cast<double>(kPsPerSecond);
-  return static_cast<double>(event.now - path_.last_ps) > wrap_ps / 2;
+  return !is_of_path(path_.stack, stack) ||
+         is_stale(stack, event.now - path_.last_ps, parameters_.int_rates_bps);
 }
 
 // Has `path_` be the one that an acknowledgement is of, new or heard of before.
@@ -215,16 +194,15 @@ bool Hpcc::measure_in_flight(const roce::IntStack& stack) {
   bool measured = false;
   bool possible = true;
   // An acknowledgement that another one of its path has overtaken, on another way back.
-  if (parameters_.sprayed &&
-      ((stack.hops[0].timestamp_ns - path_.stack.hops[0].timestamp_ns) & kTimestampMask) > kTimestampMask / 2)
+  if (parameters_.sprayed && passed_between_ns(path_.stack.hops[0], stack.hops[0]) > kIntTimestampMask / 2)
     return false;
   for (size_t hop = 0; hop < stack.hop_count; ++hop) {
     const roce::IntHop& now = stack.hops[hop];
     roce::IntHop& before = path_.stack.hops[hop];
-    const uint32_t passed_ns = (now.timestamp_ns - before.timestamp_ns) & kTimestampMask;
+    const uint32_t passed_ns = passed_between_ns(before, now);
     const auto rate_bps = static_cast<double>(parameters_.int_rates_bps[now.rate_code]);
     if (passed_ns == 0 || rate_bps == 0) continue;
-    const double sent_bytes = kTxUnitBytes * ((now.tx_units - before.tx_units) & kTxUnitMask);
+    const double sent_bytes = sent_between_bytes(before, now);
     const double queue_bytes = kQueueCellBytes * std::min(now.queue_cells, before.queue_cells);
     const double bytes_per_ns = rate_bps / 8e9;
     if (parameters_.sprayed && sent_bytes > 2 * bytes_per_ns * passed_ns + kTxSlackBytes) possible = false;

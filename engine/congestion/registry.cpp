@@ -1,14 +1,19 @@
 #include "congestion/registry.hpp"
 
-#include <algorithm>
+#include <dlfcn.h>
+
+#include <span>
 #include <stdexcept>
+
+#include "congestion/own_controls.hpp"
+#include "congestion/registered_kinds.hpp"
 
 namespace weft {
 namespace {
 
 // Within a function, so that it is there before the first registration, whichever file is initialised first.
-std::vector<const CongestionControlKind*>& registered() {
-  static std::vector<const CongestionControlKind*> kinds;
+RegisteredKinds<CongestionControlKind>& registered() {
+  static RegisteredKinds<CongestionControlKind> kinds("congestion control", "congestion controls");
   return kinds;
 }
 
@@ -19,28 +24,29 @@ ParameterReader reader_of(const CongestionControlKind& kind, const CongestionPar
 
 }  // namespace
 
-CongestionRegistration::CongestionRegistration(const CongestionControlKind& kind) {
-  registered().push_back(&kind);
-}
+CongestionRegistration::CongestionRegistration(const CongestionControlKind& kind) { registered().add(kind); }
 
-std::vector<const CongestionControlKind*> congestion_controls() {
-  std::vector<const CongestionControlKind*> kinds = registered();
-  std::ranges::sort(kinds, {}, &CongestionControlKind::name);
-  const auto twice = std::ranges::adjacent_find(kinds, {}, &CongestionControlKind::name);
-  if (twice != kinds.end()) {
-    throw std::logic_error("two congestion controls are named '" + std::string((*twice)->name) + "'");
+std::vector<const CongestionControlKind*> congestion_controls() { return registered().all(); }
+
+std::vector<std::string> load_congestion_controls(const std::string& library, const std::string& prefix) {
+  void* handle = dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) throw std::invalid_argument(dlerror());
+  // Stays loaded: controls that it made may be anywhere.
+  const auto registered_there =
+      reinterpret_cast<OwnCongestionControls>(dlsym(handle, kOwnCongestionControls));
+  if (registered_there == nullptr) throw std::invalid_argument(dlerror());
+  size_t count = 0;
+  const CongestionControlKind* const* kinds = registered_there(&count);
+  std::vector<std::string> names;
+  for (const CongestionControlKind* kind : std::span(kinds, count)) {
+    names.emplace_back(kind->name);
+    registered().add_own(prefix + names.back(), *kind);
   }
-  return kinds;
+  return names;
 }
 
 const CongestionControlKind& congestion_control_kind(std::string_view name) {
-  std::string valid;
-  for (const CongestionControlKind* kind : congestion_controls()) {
-    if (kind->name == name) return *kind;
-    valid += (valid.empty() ? "'" : ", '") + std::string(kind->name) + "'";
-  }
-  throw std::invalid_argument("unknown congestion control '" + std::string(name) + "' (valid: " + valid +
-                              ")");
+  return registered().named(name);
 }
 
 CongestionParameters congestion_parameters_in_force(const std::string& name, const PathProperties& path,

@@ -50,6 +50,11 @@ std::unique_ptr<CongestionControl> make_from_parameters(const PathProperties& pa
 // All, in alphabetical order of their names. Throws std::logic_error if two have one name.
 std::vector<const CongestionControlKind*> congestion_controls();
 
+// Loads a library that was made with congestion/own_registration.hpp, for good, and returns the names of the
+// controls that it registers. The functions below know each by `prefix` and its name. Throws
+// std::invalid_argument if it cannot be loaded or is no such library.
+std::vector<std::string> load_congestion_controls(const std::string& library, const std::string& prefix);
+
 // Throws std::invalid_argument for an unknown name, naming the valid ones.
 const CongestionControlKind& congestion_control_kind(std::string_view name);
 

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <stdexcept>
 
-#include "congestion/bandwidth_delay_product.hpp"
 #include "congestion/registry.hpp"
+#include "congestion/window_defaults.hpp"
 
 namespace weft {
 namespace {
@@ -108,13 +108,6 @@ class Swift final : public CongestionControl {
   bool slow_start_;
 };
 
-// Initial windows of TCP (RFC 6928). A window of the path's product from each of 1,000 senders is 100 MB in a
-// queue at once.
-constexpr double kInitialWindowPackets = 10;
-
-// Of the paper's hosts, whose windows grow by one packet.
-constexpr double kRateOfIncreaseBps = 100e9;
-
 // The largest window that section 3.5 adds to the target of. A path whose product is larger needs a larger
 // one: flows whose target does not depend on their windows keep whatever shares they have.
 constexpr double kFlowScalingMaxPackets = 100;
@@ -142,9 +135,7 @@ SwiftParameters SwiftParameters::read(const PathProperties& path, ParameterReade
   reader.read("base_target_ps", parameters.base_target_ps);
   reader.read("flow_scaling_range_ps", parameters.flow_scaling_range_ps);
   reader.read("flow_scaling_min_packets", parameters.flow_scaling_min_packets);
-  // As many round trips to a share of the line at any rate.
-  parameters.additive_increase_packets =
-      std::max(1.0, static_cast<double>(path.line_rate_bps) / kRateOfIncreaseBps);
+  parameters.additive_increase_packets = window_growth_packets(path);
   reader.read("additive_increase_packets", parameters.additive_increase_packets);
   reader.read("decrease_gain", parameters.decrease_gain);
   reader.read("max_decrease", parameters.max_decrease);
@@ -152,10 +143,7 @@ SwiftParameters SwiftParameters::read(const PathProperties& path, ParameterReade
   if (parameters.frame_bytes == 0 || parameters.base_target_ps <= 0) {
     throw std::invalid_argument("swift needs the path's round trip and frame size");
   }
-  const double product_packets =
-      static_cast<double>(bandwidth_delay_product_bytes(path.line_rate_bps, path.base_round_trip_ps)) /
-      parameters.frame_bytes;
-  const double path_window_packets = std::max(1.0, product_packets);
+  const double path_window_packets = bandwidth_delay_product_packets(path);
   parameters.initial_window_packets = std::min(kInitialWindowPackets, path_window_packets);
   parameters.max_window_packets = 2 * path_window_packets;
   reader.read("initial_window_packets", parameters.initial_window_packets);

@@ -12,10 +12,10 @@
 #include "collectives/schedule_executor.hpp"
 #include "congestion/congestion_control.hpp"
 #include "hosts/nic.hpp"
-#include "hosts/path_choice.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "observe/probe.hpp"
+#include "paths/path_choice.hpp"
 #include "time/engine.hpp"
 #include "time/event_queue.hpp"
 

@@ -10,7 +10,6 @@
 #include "congestion/congestion_control.hpp"
 #include "hosts/arrival_window.hpp"
 #include "hosts/outstanding_reads.hpp"
-#include "hosts/path_choice.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
@@ -22,6 +21,7 @@
 #include "observe/probe.hpp"
 #include "packets/header_template.hpp"
 #include "packets/psn.hpp"
+#include "paths/path_choice.hpp"
 
 namespace weft {
 

@@ -12,7 +12,6 @@
 #include <optional>
 
 #include "hosts/memory_region.hpp"
-#include "hosts/path_choice.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"
@@ -20,6 +19,7 @@
 #include "memory/ring_buffer.hpp"
 #include "packets/header_template.hpp"
 #include "packets/psn.hpp"
+#include "paths/path_choice.hpp"
 
 namespace weft {
 

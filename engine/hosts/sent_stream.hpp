@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "hosts/loss_detection.hpp"
-#include "hosts/path_choice.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/recovery_times.hpp"
 #include "hosts/round_trip_estimator.hpp"
@@ -15,6 +14,7 @@
 #include "hosts/sent_packets.hpp"
 #include "memory/ring_buffer.hpp"
 #include "packets/roce_codec.hpp"
+#include "paths/path_choice.hpp"
 
 namespace weft {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "congestion/registry.hpp"
-#include "hosts/path_choices.hpp"
+#include "paths/registry.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_path_properties.hpp"
 #include "python/bindings.hpp"
@@ -47,10 +47,16 @@ std::optional<TimePs> deadline_of(const CongestionControl& control) {
   return deadline == kNever ? std::nullopt : std::optional(deadline);
 }
 
+PathProperties path_of(const py::kwargs& given, uint32_t ack_interval_packets) {
+  PathProperties path = path_properties_of(given, true);
+  path.ack_interval_packets = std::max(1u, ack_interval_packets);
+  return path;
+}
+
 void bind_path_choices(py::module_& m) {
   py::class_<PathChoice, std::shared_ptr<PathChoice>>(
       m, "PathChoice",
-      "Decides the entropy (14 bits) of every packet of a queue pair, made by spray() or flowlet().")
+      "Decides the entropy (14 bits) of every packet of a queue pair, made by make_path_choice().")
       .def_property_readonly("name", &PathChoice::name)
       .def("entropy", &PathChoice::entropy, "now_ps"_a, "sequence"_a = 0, "retransmission"_a = false,
            "The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label.")
@@ -61,19 +67,49 @@ void bind_path_choices(py::module_& m) {
 congestion_experienced: a switch had marked it (CE).)doc")
       .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a, "A packet counts as lost.")
       .def("on_congestion_notification", &PathChoice::on_congestion_notification, "now_ps"_a);
+  using Kind = PathChoiceKind;
+  py::class_<Kind, std::unique_ptr<Kind, py::nodelete>>(m, "PathChoiceKind",
+                                                        "A choice of path as its file declares it.")
+      .def_readonly("name", &Kind::name)
+      .def_readonly("summary", &Kind::summary)
+      .def_readonly("source", &Kind::source)
+      .def_readonly("reorders", &Kind::reorders,
+                    "Packets of a flow overtake each other even if nothing is congested or lost.")
+      .def_readonly("marks", &Kind::marks, "It reads CE marks of switches.")
+      .def_property_readonly(
+          "parameters",
+          [](const Kind& self) {
+            return std::vector<CongestionParameter>(self.parameters.begin(), self.parameters.end());
+          },
+          "In the order of their declaration.");
+  m.def("path_choices", &path_choices, py::return_value_policy::reference,
+        "All choices of path, in alphabetical order.");
+  m.def("path_choice_names", [] {
+    std::vector<std::string_view> names;
+    for (const Kind* kind : path_choices()) names.push_back(kind->name);
+    return names;
+  });
+  m.def("path_choice_kind", &path_choice_kind, py::return_value_policy::reference, "name"_a,
+        "A choice of path by its name. Raises ValueError for an unknown one, naming the valid ones.");
   m.def(
-      "spray",
-      [](uint64_t seed, uint32_t path_count) -> std::shared_ptr<PathChoice> {
-        return std::make_shared<Spray>(seed, path_count);
+      "make_path_choice",
+      [](const std::string& name, uint64_t seed, const CongestionParameters& parameters,
+         const py::KWArgs<Typed<"typing.Unpack[PathArguments]">>& path) -> std::shared_ptr<PathChoice> {
+        return make_path_choice(name, seed, path_of(path, 1), parameters);
       },
-      "seed"_a, "path_count"_a,
-      "Another of path_count (1 to 2^14) entropies for every packet, pseudo-randomly.");
+      "name"_a, "seed"_a, "parameters"_a = CongestionParameters{},
+      R"doc(A choice of path for one queue pair on a path with these properties (see make_congestion_control()).
+
+What it draws repeats with the seed. Raises ValueError for an unknown name or parameter, or a value out of
+range, naming the valid ones.)doc");
   m.def(
-      "flowlet",
-      [](uint64_t seed, TimePs gap_ps) -> std::shared_ptr<PathChoice> {
-        return std::make_shared<Flowlet>(seed, gap_ps);
+      "path_parameters_in_force",
+      [](const std::string& name, const CongestionParameters& parameters,
+         const py::KWArgs<Typed<"typing.Unpack[PathArguments]">>& path) {
+        return path_parameters_in_force(name, path_of(path, 1), parameters);
       },
-      "seed"_a, "gap_ps"_a, "Another entropy after every pause of more than gap_ps.");
+      "name"_a, "parameters"_a = CongestionParameters{},
+      "All parameters of what make_path_choice() would make, by name.");
 }
 
 void bind_registry(py::module_& m) {
@@ -137,14 +173,12 @@ void bind_registry(py::module_& m) {
     for (const Kind* kind : congestion_controls()) names.push_back(kind->name);
     return names;
   });
+  m.def("load_congestion_controls", &load_congestion_controls, "library"_a, "prefix"_a,
+        R"doc(Load a library with users' congestion controls, for good, and return their names.
+
+Other functions know each by prefix and its name. Raises ValueError if it cannot be loaded.)doc");
   m.def("congestion_control_kind", &congestion_control_kind, py::return_value_policy::reference, "name"_a,
         "A congestion control by its name. Raises ValueError for an unknown one, naming the valid ones.");
-}
-
-PathProperties path_of(const py::kwargs& given, uint32_t ack_interval_packets) {
-  PathProperties path = path_properties_of(given, true);
-  path.ack_interval_packets = std::max(1u, ack_interval_packets);
-  return path;
 }
 
 }  // namespace

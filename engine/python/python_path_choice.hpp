@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "hosts/path_choice.hpp"
+#include "paths/path_choice.hpp"
 #include "python/python_extension.hpp"
 
 namespace weft {

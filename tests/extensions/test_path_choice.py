@@ -127,8 +127,8 @@ def test_an_entropy_has_fourteen_bits(mine: Path, value: Any) -> None:
     [
         ({"path": "{mine}:Silent"}, ["lacks entropy()"]),
         ({"path": "{mine}:Constant", "path_parameters": {"paths": 4}}, ["'paths'", "valid: value=5"]),
-        ({"path": "spry"}, ["no choice of path 'spry'", "flow, flowlet, spray", "path/to/file.py:Class"]),
-        ({"path": "flow", "path_parameters": {"value": 1}}, ["path_parameters", "path/to/file.py:Class"]),
+        ({"path": "spry"}, ["no choice of path 'spry'", "flow, flowlet, plb", "path/to/file.py:Class"]),
+        ({"path": "flow", "path_parameters": {"value": 1}}, ["path_parameters", "flow has none"]),
     ],
 )
 def test_what_cannot_be_used_is_reported(mine: Path, options: dict[str, Any], words: list[str]) -> None:

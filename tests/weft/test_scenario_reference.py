@@ -12,7 +12,7 @@ import pytest
 from weft.cli import run_guarded, weft
 from weft.paths import ROOT
 from weft.scenario import load_scenario
-from weft.scenario.congestion_reference import congestion_reference
+from weft.scenario.congestion_reference import congestion_reference, path_reference
 from weft.scenario.reference import json_schema, markdown
 from weft.scenario.schema import sections
 
@@ -30,7 +30,7 @@ def test_the_command_prints_the_reference(options: list[str], made: Any, capsys:
 
 
 def test_every_key_has_a_description_a_type_and_an_example() -> None:
-    controls = set(congestion_reference())
+    controls = {*congestion_reference(), *path_reference()}
     rows = [line for line in markdown().splitlines() if line.startswith("| `") and line not in controls]
     assert len(rows) == sum(len(section.keys) for section in sections())
     for row in rows:

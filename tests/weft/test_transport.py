@@ -88,7 +88,7 @@ def test_nic_costs_add_to_a_flow_what_they_are():
     ("section", "words"),
     [
         ({"transport": {"path": "spray"}}, "needs retransmission: selective-repeat"),
-        ({"transport": {"path": "sprays"}}, r"no choice of path 'sprays' \(valid: flow, flowlet, spray"),
+        ({"transport": {"path": "sprays"}}, r"no choice of path 'sprays' \(valid: flow, flowlet, plb"),
         ({"transport": {"ack_interval": 0}}, "transport.ack_interval"),
         ({"nic": {"pcie_rate": "0Gbps"}}, "nic.pcie_rate"),
         ({"nic": {"dma": "1us"}}, "unknown key 'nic.dma'; valid: dma_latency"),

@@ -1380,7 +1380,7 @@ class Switch(Node):
     def trace_packets_missed(self) -> int: ...
 
 class PathChoice:
-    """Decides the entropy (14 bits) of every packet of a queue pair, made by spray() or flowlet()."""
+    """Decides the entropy (14 bits) of every packet of a queue pair, made by make_path_choice()."""
     def entropy(self, now_ps: int, sequence: int = 0, retransmission: bool = False) -> int:
         """The entropy of the packet that is about to be sent: of its UDP source port and IPv6 flow label."""
     def on_congestion_notification(self, now_ps: int) -> None: ...
@@ -1393,6 +1393,24 @@ class PathChoice:
         """A packet counts as lost."""
     @property
     def name(self) -> str: ...
+
+class PathChoiceKind:
+    """A choice of path as its file declares it."""
+    @property
+    def marks(self) -> bool:
+        """It reads CE marks of switches."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def parameters(self) -> list[CongestionParameter]:
+        """In the order of their declaration."""
+    @property
+    def reorders(self) -> bool:
+        """Packets of a flow overtake each other even if nothing is congested or lost."""
+    @property
+    def source(self) -> str: ...
+    @property
+    def summary(self) -> str: ...
 
 class CongestionControl:
     """Decides a queue pair's window and rate from acknowledgements, CNPs, losses and timers.
@@ -2875,9 +2893,6 @@ def divide_elements(
 def drop_names() -> dict[int, str]:
     """Return what the codes in the column `reason` of drops mean."""
 
-def flowlet(seed: int, gap_ps: int) -> PathChoice:
-    """Another entropy after every pause of more than gap_ps."""
-
 def full_frame_bytes(
     path_mtu_bytes: int, *, is_ipv6: bool = False, telemetry: bool = False, retransmission: str = "go-back-n"
 ) -> int:
@@ -2898,6 +2913,12 @@ def icrc(ip_packet: bytes) -> int:
     It is sent little-endian. Raises ValueError if IP, UDP and BTH headers are not complete.
     """
 
+def load_congestion_controls(library: str, prefix: str) -> list[str]:
+    """Load a library with users' congestion controls, for good, and return their names.
+
+    Other functions know each by prefix and its name. Raises ValueError if it cannot be loaded.
+    """
+
 def make_congestion_control(
     name: str,
     *,
@@ -2915,6 +2936,15 @@ def make_congestion_control(
     Parameters left out are the preset's (empty: the default one), and fit the path; their names are those that the
     control declares (congestion_control_kind). Raises ValueError for unknown names and values
     out of range, naming the valid ones.
+    """
+
+def make_path_choice(
+    name: str, seed: int, parameters: collections.abc.Mapping[str, float] = {}, **kwargs: typing.Unpack[PathArguments]
+) -> PathChoice:
+    """A choice of path for one queue pair on a path with these properties (see make_congestion_control()).
+
+    What it draws repeats with the seed. Raises ValueError for an unknown name or parameter, or a value out of
+    range, naming the valid ones.
     """
 
 def packet_ends() -> dict[str, str]:
@@ -2941,6 +2971,18 @@ def parse_packet(frame: bytes) -> tuple[RoceHeaders, bytes]:
 
     Raises ValueError, ending in parse_error()'s name, unless the frame is valid.
     """
+
+def path_choice_kind(name: str) -> PathChoiceKind:
+    """A choice of path by its name. Raises ValueError for an unknown one, naming the valid ones."""
+
+def path_choice_names() -> list[str]: ...
+def path_choices() -> list[PathChoiceKind]:
+    """All choices of path, in alphabetical order."""
+
+def path_parameters_in_force(
+    name: str, parameters: collections.abc.Mapping[str, float] = {}, **kwargs: typing.Unpack[PathArguments]
+) -> dict[str, float]:
+    """All parameters of what make_path_choice() would make, by name."""
 
 def pfc_headroom_bytes(*, rate_bps: int, delay_ps: int, frame_bytes: int, response_ps: int = 0) -> int:
     """Return the bytes that may still come after a port has decided to pause a class (802.1Qbb, annex O)."""
@@ -2993,9 +3035,6 @@ def retransmission_timeout_ps(
 
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
     """Picoseconds that size_bytes occupy a link of rate_bps (0: none), rounded to the nearest."""
-
-def spray(seed: int, path_count: int) -> PathChoice:
-    """Another of path_count (1 to 2^14) entropies for every packet, pseudo-randomly."""
 
 def switch_abi() -> dict[str, int]:
     """Offsets and constants that generated code shares with the switch runtime."""

@@ -24,6 +24,7 @@ from weft.traffic.extensions import (
     PathProperties,
     congestion_control,
     congestion_needs,
+    engine_name,
     make,
     path_choice,
 )
@@ -44,7 +45,8 @@ def check_transport(options: FabricOptions) -> None:
     for each in own:
         name = each.congestion_control
         if is_class_reference(name):
-            congestion_control(ClassSpec(name, each.parameters), _ANY_PATH)
+            if engine_name(name) is None:
+                congestion_control(ClassSpec(name, each.parameters), _ANY_PATH)
             needs = congestion_needs(name)
             options.transport.check_path(name, needs)
             check_telemetry(options, name, needs)

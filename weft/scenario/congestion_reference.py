@@ -1,10 +1,16 @@
-"""The congestion controls in the scenario reference, as their own files (engine/congestion/) declare them."""
+"""Congestion controls and choices of path in the scenario reference, as their own files in engine/ declare them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from weft.engine import CongestionControlKind, CongestionNeeds, CongestionParameter, congestion_controls
+from weft.engine import (
+    CongestionControlKind,
+    CongestionNeeds,
+    CongestionParameter,
+    congestion_controls,
+    path_choices,
+)
 from weft.quantities.definitions import quantity_of, without_unit
 
 _NEEDS = {
@@ -25,6 +31,19 @@ def congestion_reference() -> Iterator[str]:
         yield from _control(kind)
 
 
+def path_reference() -> Iterator[str]:
+    """Yield the lines about all choices of path."""
+    yield "### Choices of path"
+    yield ""
+    yield "What each declares in its file; [one more](howto/path-choice.md) is one file, or a class of yours."
+    yield ""
+    for kind in path_choices():
+        needs = ["`retransmission: selective-repeat`"] * kind.reorders + [_NEEDS["marks"]] * kind.marks
+        yield f"**`{kind.name}`**: {kind.summary} ({kind.source})." + (f" Needs {', '.join(needs)}." if needs else "")
+        yield ""
+        yield from _table(kind.parameters)
+
+
 def _control(kind: CongestionControlKind) -> Iterator[str]:
     needs = _needs(kind.needs)
     yield f"**`{kind.name}`**: {kind.summary} ({kind.source})." + (f" Needs {needs}." if needs else "")
@@ -33,9 +52,13 @@ def _control(kind: CongestionControlKind) -> Iterator[str]:
         yield f"- preset `{preset.name}`{'' if number else ' (the default)'}: {preset.source}"
     if kind.presets:
         yield ""
+    yield from _table(kind.parameters)
+
+
+def _table(parameters: Iterable[CongestionParameter]) -> Iterator[str]:
     yield "| parameter | description | valid | default | source |"
     yield "|---|---|---|---|---|"
-    for parameter in kind.parameters:
+    for parameter in parameters:
         cells = (
             f"`{without_unit(parameter.name)}`",
             parameter.meaning,

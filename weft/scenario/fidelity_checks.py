@@ -57,7 +57,7 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
             "a segment would count as one packet",
         ),
         (options.nic.takes_time, "nic", "it has costs for each packet"),
-        (transport.path == "spray", "transport.path: spray", "it sends each packet another way"),
+        (transport.sprays, f"transport.path: {transport.path}", "it sends each packet another way"),
         (options.reorders, "routing", "switches send each packet another way"),
         (
             bool(by_telemetry),

@@ -22,7 +22,7 @@ from weft.quantities.example import Example
 from weft.quantities.section import meaning_of
 from weft.quantities.units import shortest_rate, shortest_size, shortest_time
 from weft.quantities.yaml_files import read_mapping, read_yaml
-from weft.scenario.congestion_reference import congestion_reference
+from weft.scenario.congestion_reference import congestion_reference, path_reference
 from weft.scenario.model import Scenario
 from weft.scenario.presets import PRESET_KEY
 from weft.scenario.schema import Key, SectionOfKeys, sections
@@ -56,7 +56,7 @@ def markdown() -> str:
     for section in sections():
         lines += _section(section)
         if section.path == "transport":
-            lines += congestion_reference()
+            lines += [*congestion_reference(), *path_reference()]
     return "\n".join(lines)
 
 

@@ -10,10 +10,13 @@ from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_v
 
 from weft.engine import (
     CongestionNeeds,
+    CongestionParameter,
     ExtensionError,
     congestion_control_kind,
     congestion_control_names,
     make_congestion_control,
+    make_path_choice,
+    path_choice_kind,
 )
 from weft.errors import InvalidValueError
 from weft.hints import did_you_mean
@@ -21,7 +24,7 @@ from weft.quantities.definitions import PLAIN_NUMBER, quantity_of, without_unit
 from weft.quantities.units import shown
 from weft.scenario.values import DataClass, Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference, short_reference
-from weft.traffic.extensions import congestion_needs
+from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.transport_settings import PATHS, CongestionSettings, TransportSettings, preset_of
 
 _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
@@ -35,7 +38,9 @@ class CongestionSection(Section, CongestionSettings):
     @field_validator("congestion_control")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        return _known_or_class("congestion control", name, congestion_control_names())
+        known = _known_or_class("congestion control", name, congestion_control_names())
+        engine_name(known)  # a file in C++ is compiled here, and its errors are of this key
+        return known
 
     @field_validator("preset")
     @classmethod
@@ -49,8 +54,8 @@ class CongestionSection(Section, CongestionSettings):
     @classmethod
     def _check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         if "congestion_control" in info.data:
-            name = info.data["congestion_control"]
-            if is_class_reference(name):
+            name = engine_name(info.data["congestion_control"])
+            if name is None:
                 return parameters
             make_congestion_control(name, **_ANY_PATH, parameters=native_parameters(name, parameters))
         return parameters
@@ -62,10 +67,10 @@ class CongestionSection(Section, CongestionSettings):
     def _for_hosts(self) -> dict[str, Any]:
         """Return the keys that hosts take in another form."""
         name, parameters = self.congestion_control, self.parameters
-        if is_class_reference(name):
-            # Hosts of the real clock are processes of their own.
-            return {"congestion_control": absolute_reference(name, Path())}
-        return {"parameters": native_parameters(name, parameters)}
+        # Hosts of the real clock are processes of their own.
+        absolute = {"congestion_control": absolute_reference(name, Path())} if is_class_reference(name) else {}
+        native = engine_name(name)
+        return absolute | ({} if native is None else {"parameters": native_parameters(native, parameters)})
 
 
 class TransportSection(CongestionSection, TransportSettings):
@@ -81,13 +86,15 @@ class TransportSection(CongestionSection, TransportSettings):
 
     @model_validator(mode="after")
     def _check_path(self) -> TransportSection:
-        if self.path == "spray" and self.retransmission != "selective-repeat":
-            raise ValueError("path: spray reorders packets, which needs retransmission: selective-repeat")
+        if self.sprays and self.retransmission != "selective-repeat":
+            raise ValueError(f"path: {self.path} reorders packets, which needs retransmission: selective-repeat")
         for each in self.congestion_controls:
             if not is_class_reference(each):
                 self.check_path(each, congestion_needs(each))
-        if self.path_parameters and not is_class_reference(self.path):
-            raise ValueError(f"path_parameters: {self.path} has none; they are for path/to/file.py:Class")
+        if self.path == "flow" and self.path_parameters:
+            raise ValueError("path_parameters: flow has none")
+        if self.path != "flow" and not is_class_reference(self.path):
+            make_path_choice(self.path, 0, self.path_keys | self._native_path_parameters(), **_ANY_PATH)
         return self
 
     @property
@@ -98,10 +105,10 @@ class TransportSection(CongestionSection, TransportSettings):
 
     def check_path(self, congestion_control: str, needs: CongestionNeeds) -> None:
         """Check that the choice of path suits a congestion control. Raises ExtensionError."""
-        if needs.one_path and self.path == "spray":
+        if needs.one_path and self.sprays:
             raise ExtensionError(
-                f"path: spray does not go with {short_reference(congestion_control)}, which needs all packets of a "
-                "flow on one path"
+                f"path: {self.path} does not go with {short_reference(congestion_control)}, which needs all packets of "
+                "a flow on one path"
             )
 
     def settings(self) -> TransportSettings:
@@ -111,17 +118,28 @@ class TransportSection(CongestionSection, TransportSettings):
 
     def _for_hosts(self) -> dict[str, Any]:
         own = super()._for_hosts()
-        return own | {"path": absolute_reference(self.path, Path())} if is_class_reference(self.path) else own
+        if is_class_reference(self.path):
+            return own | {"path": absolute_reference(self.path, Path())}
+        return own | {"path_parameters": self._native_path_parameters()}
+
+    def _native_path_parameters(self) -> dict[str, float]:
+        if self.path == "flow":
+            return {}
+        return _native(self.path, path_choice_kind(self.path).parameters, self.path_parameters)
 
 
 def native_parameters(congestion_control: str, parameters: dict[str, Any]) -> dict[str, float]:
     """Return parameters by the engine's names and in its units. Raises ValueError for unknown ones and bad values."""
-    declared = congestion_control_kind(congestion_control).parameters
+    kind = congestion_control_kind(congestion_control)
+    return _native(kind.name, kind.parameters, parameters)
+
+
+def _native(algorithm: str, declared: Sequence[CongestionParameter], parameters: dict[str, Any]) -> dict[str, float]:
     names = {without_unit(parameter.name): parameter.name for parameter in declared}
     native = {}
     for key, value in parameters.items():
         if key not in names:
-            raise ValueError(f"{congestion_control} has no parameter '{key}'; {did_you_mean(key, sorted(names))}")
+            raise ValueError(f"{algorithm} has no parameter '{key}'; {did_you_mean(key, sorted(names))}")
         quantity = quantity_of(names[key])
         try:
             is_switch = quantity is PLAIN_NUMBER and isinstance(value, bool)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-CLASS_REFERENCE = r"^[^:]+\.(py|xml):[A-Za-z_][A-Za-z_0-9]*$"
-"""path/to/file.py:Class; of collectives also path/to/file.xml:COLLECTIVE, an algorithm of MSCCL"""
+CLASS_REFERENCE = r"^[^:]+\.(py:[A-Za-z_]|xml:[A-Za-z_]|cpp:[A-Za-z_-])[A-Za-z_0-9-]*$"
+"""path/to/file.py:Class; of collectives also path/to/file.xml:COLLECTIVE, an algorithm of MSCCL; of congestion controls
+also path/to/file.cpp:NAME, which is compiled"""
 
 
 def is_class_reference(text: str) -> bool:
@@ -17,6 +18,11 @@ def is_class_reference(text: str) -> bool:
 def is_msccl_reference(text: str) -> bool:
     """Return whether a reference names an algorithm of MSCCL."""
     return is_class_reference(text) and text.rpartition(":")[0].endswith(".xml")
+
+
+def is_cpp_reference(text: str) -> bool:
+    """Return whether a reference names a congestion control in a file of C++."""
+    return is_class_reference(text) and text.rpartition(":")[0].endswith(".cpp")
 
 
 def absolute_reference(reference: str, folder: Path) -> str:

@@ -7,9 +7,9 @@ from functools import partial
 from weft.engine import _core
 from weft.engine.records import RunStatus
 from weft.traffic.answers import EndedFlows, Memory
-from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands.flows import PrepareFlows
 from weft.traffic.commands.runs import Start
+from weft.traffic.extensions import engine_name
 from weft.traffic.host import Host
 from weft.traffic.messages import AS_LENGTHS
 from weft.traffic.native_schedule import RemoteBuffer
@@ -84,13 +84,12 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
     """Return a generator of flows with a port for each plane, and queue pairs as `Host.connect` makes them."""
     generator = _core.FlowGenerator(host.nic, host.executor)
     applied, transport = host.transport, host.config.transport
-    name = transport.congestion_control
-    native = not is_class_reference(name)
+    native = engine_name(transport.congestion_control)
     for plane in host.planes:
         generator.add_port(
             plane.port,
             destination_mac=plane.config.gateway_mac,
-            congestion_control=name if native else partial(applied.congestion_control, plane.config),
+            congestion_control=native or partial(applied.congestion_control, plane.config),
             **applied.path_of_any_frame(plane.config),
             parameters=transport.parameters if native else {},
             preset=transport.preset or "",

@@ -13,16 +13,15 @@ from weft.engine import (
     PathChoice,
     _core,
     congestion_parameters_in_force,
-    flowlet,
     make_congestion_control,
-    spray,
+    make_path_choice,
 )
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.answers import TransportInForce
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands.connections import Connection
 from weft.traffic.commands.counters import AskTransport
-from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, path_choice
+from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, engine_name, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.transport_settings import DEFAULTS, TransportSettings, preset_of
 
@@ -124,14 +123,14 @@ class HostTransport:
     def path_choice(self, nic: NicConfig, port: int, queue_pair: int, frame_bytes: int) -> PathChoice | None:
         """Return a new choice of paths for a queue pair; None if all its packets take one."""
         transport, seed = self._settings, self._path_seed(port, queue_pair)
-        if transport.path == "spray":
-            return spray(seed, transport.spray_paths)
-        if transport.path == "flowlet":
-            return flowlet(seed, transport.flowlet_gap or nic.base_round_trip_ps)
+        if transport.path == "flow":
+            return None
+        properties = self._path_properties(nic, frame_bytes)
         if is_class_reference(transport.path):
             spec = ClassSpec(transport.path, transport.path_parameters)
-            return path_choice(spec, self._path_properties(nic, frame_bytes), np.random.default_rng(seed))
-        return None
+            return path_choice(spec, properties, np.random.default_rng(seed))
+        parameters = transport.path_keys | transport.path_parameters
+        return make_path_choice(transport.path, seed, parameters, **vars(properties))
 
     def path_of_any_frame(self, nic: NicConfig) -> dict[str, Any]:
         """Return the properties of paths that do not depend on a flow's packets."""
@@ -161,10 +160,9 @@ class HostTransport:
     def _plane_in_force(self, nic: NicConfig, frame_bytes: int) -> dict[str, Any]:
         transport = self._settings
         parameters: Mapping[str, Any] = transport.parameters
-        if not is_class_reference(transport.congestion_control):
-            parameters = congestion_parameters_in_force(
-                transport.congestion_control, **self._native_arguments(nic, frame_bytes, transport)
-            )
+        native = engine_name(transport.congestion_control)
+        if native is not None:
+            parameters = congestion_parameters_in_force(native, **self._native_arguments(nic, frame_bytes, transport))
         options = self.options(nic)
         flowlet_gap_ps = transport.flowlet_gap or nic.base_round_trip_ps
         return {
@@ -180,12 +178,11 @@ class HostTransport:
         }
 
     def _congestion_control(self, nic: NicConfig, frame_bytes: int, transport: TransportSettings) -> CongestionControl:
-        if is_class_reference(transport.congestion_control):
+        native = engine_name(transport.congestion_control)
+        if native is None:
             spec = ClassSpec(transport.congestion_control, transport.parameters)
             return congestion_control(spec, self._path_properties(nic, frame_bytes))
-        return make_congestion_control(
-            transport.congestion_control, **self._native_arguments(nic, frame_bytes, transport)
-        )
+        return make_congestion_control(native, **self._native_arguments(nic, frame_bytes, transport))
 
     def _native_arguments(self, nic: NicConfig, frame_bytes: int, transport: TransportSettings) -> dict[str, Any]:
         return {
@@ -203,7 +200,7 @@ class HostTransport:
             nearest_round_trip_ps=nic.nearest_round_trip_ps,
             nearest_hops=nic.nearest_hops,
             hop_round_trip_ps=nic.hop_round_trip_ps,
-            sprayed=self._settings.path == "spray" or self._config.paths.sprayed_by_switches,
+            sprayed=self._settings.sprays or self._config.paths.sprayed_by_switches,
             int_rates_bps=self._config.int_rates_bps,
         )
 

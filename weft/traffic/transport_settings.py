@@ -6,17 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from weft.engine import CongestionPreset, congestion_control_kind, rc_defaults, record_types
+from weft.engine import (
+    CongestionPreset,
+    congestion_control_kind,
+    path_choice_kind,
+    path_choice_names,
+    rc_defaults,
+    record_types,
+)
 from weft.quantities.definitions import PositiveTime, Rate, ShortTime, Time, whole, without_unit
 from weft.quantities.example import Example
 from weft.quantities.traffic_classes import DATA_CLASS
-from weft.traffic.class_reference import is_class_reference
-from weft.traffic.extensions import congestion_needs
+from weft.traffic.extensions import congestion_needs, engine_name
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
 
-PATHS = ("flow", "flowlet", "spray")
+PATHS = ("flow", *path_choice_names())
 MAX_SPRAY_PATHS = 1 << 14
 DEFAULTS = rc_defaults()
 """The engine's, of its options (engine/hosts/rc_config.hpp)."""
@@ -26,6 +32,9 @@ MAX_OUTSTANDING_READS = 128
 # Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the
 # other way.
 _ACK_INTERVAL_PACKETS = 8
+
+# Parameters of choices of path that have keys of their own.
+_KEYS_OF_PATHS = {"flowlet": {"gap_ps": "flowlet_gap"}, "spray": {"paths": "spray_paths"}}
 
 
 @dataclass(frozen=True)
@@ -37,7 +46,8 @@ class CongestionSettings:
     """
 
     congestion_control: Annotated[str, Example("dcqcn")] = "fixed-window"
-    """One of Weft's, or path/to/file.py:Class, a `weft.CongestionControl` of yours."""
+    """One of Weft's; path/to/file.cpp:NAME, a control of yours in C++; or path/to/file.py:Class, a
+    `weft.CongestionControl` of yours."""
     preset: Annotated[str | None, Example("connectx", (".congestion_control=dcqcn",))] = None
     """A set of parameters that the congestion control declares; by default its first."""
     parameters: Annotated[dict[str, Any], Example("{increase_timer: 55us}", (".congestion_control=dcqcn",))] = field(
@@ -67,11 +77,12 @@ class TransportSettings(CongestionSettings):
     nothing on one path; a round trip where hosts or switches spray; and the retransmission timeout where they do so in
     a class that PFC or credits keep from being lost: only a queue can hold a packet up there."""
     path: Annotated[str, Example("flowlet")] = "flow"
-    """How packets choose among equal paths: `flow`, `flowlet`, `spray`, or a `weft.PathChoice` of yours."""
-    path_parameters: Annotated[dict[str, Any], Example("{threshold: 0.4}", (".path=examples/plb.py:Plb",))] = field(
+    """How packets choose among equal paths: all of a `flow` take one, one of Weft's choices (below), or
+    path/to/file.py:Class, a `weft.PathChoice` of yours."""
+    path_parameters: Annotated[dict[str, Any], Example("{threshold: 0.4}", (".path=plb",))] = field(
         default_factory=dict
     )
-    """Keyword arguments of a choice of path of yours."""
+    """Parameters of the choice of path; your own class gets them as keyword arguments."""
     spray_paths: Annotated[int, whole(1, MAX_SPRAY_PATHS)] = MAX_SPRAY_PATHS
     """Entropies that `spray` draws from."""
     flowlet_gap: PositiveTime | None = None
@@ -87,6 +98,18 @@ class TransportSettings(CongestionSettings):
     `kept` with all that they have learnt."""
     classes: Mapping[int, CongestionSettings] = field(default_factory=dict)
     """Separate congestion controls for some classes of data."""
+
+    @property
+    def sprays(self) -> bool:
+        """Whether hosts send packets of a flow over several paths at once, by one of Weft's choices of path."""
+        return self.path in PATHS[1:] and path_choice_kind(self.path).reorders
+
+    @property
+    def path_keys(self) -> dict[str, float]:
+        """Parameters of the choice of path that have keys of their own, by the engine's names."""
+        keys = _KEYS_OF_PATHS.get(self.path, {})
+        given = {parameter: getattr(self, key) for parameter, key in keys.items()}
+        return {parameter: value for parameter, value in given.items() if value is not None}
 
     def of_class(self, traffic_class: int) -> TransportSettings:
         """Return the options of the queue pairs whose data travel in a class."""
@@ -145,7 +168,7 @@ class TransportSettings(CongestionSettings):
             return self.reordering_window
         if lossless and (self.path != "flow" or traits.sprayed_by_switches):
             return timeout_ps
-        return base_round_trip_ps if self.path == "spray" or traits.sprayed_by_switches else 0
+        return base_round_trip_ps if self.sprays or traits.sprayed_by_switches else 0
 
 
 _KEYS_OF_OPTIONS = {option: without_unit(option) for option in record_types()["RcOptions"]}
@@ -170,7 +193,8 @@ def preset_of(congestion_control: str, name: str | None) -> CongestionPreset | N
 
     Raises ValueError naming the valid ones.
     """
-    presets = [] if is_class_reference(congestion_control) else congestion_control_kind(congestion_control).presets
+    native = engine_name(congestion_control)
+    presets = [] if native is None else congestion_control_kind(native).presets
     if not presets and name is None:
         return None
     found = next((preset for preset in presets if name in (None, preset.name)), None)

@@ -11,8 +11,8 @@ from weft.engine import Acknowledgement, CongestionNeeds, congestion_control_kin
 from weft.engine import CongestionControl as NativeCongestionControl
 from weft.quantities.units import PS_PER_S
 from weft.topologies.int_rates import STANDARD_INT_RATES
-from weft.traffic.class_reference import is_class_reference
 from weft.traffic.extensions.loading import ClassSpec, load_class, make, overridden
+from weft.traffic.extensions.native import engine_name
 
 
 @dataclass(frozen=True)
@@ -82,15 +82,16 @@ class CongestionControl(abc.ABC):
 
 
 def congestion_needs(name: str) -> CongestionNeeds:
-    """Return what a congestion control needs, one of Weft's or path/to/file.py:Class.
+    """Return what a congestion control needs, one of Weft's, path/to/file.py:Class or path/to/file.cpp:NAME.
 
     Raises:
         ValueError: Weft has none of that name.
         ExtensionError: there is no such class, or it cannot be used.
     """
-    if is_class_reference(name):
+    native = engine_name(name)
+    if native is None:
         return load_class(name, CongestionControl).needs  # type: ignore[type-abstract]
-    return congestion_control_kind(name).needs
+    return congestion_control_kind(native).needs
 
 
 def congestion_control(spec: ClassSpec, path: PathProperties) -> NativeCongestionControl:
