@@ -48,8 +48,8 @@ def require_mininet() -> None:
 def require_root(choice: str = "--clock virtual") -> None:
     """Raise EnvironmentLacksError unless the user is root; `choice` names the way to virtual time instead."""
     if os.geteuid() != 0:
-        both = "run this with sudo, or in virtual time, which needs neither root nor Mininet"
-        raise EnvironmentLacksError(f"Mininet needs root: {both}: {choice}")
+        ways = "run this with sudo, or in virtual time, which needs neither root nor Mininet"
+        raise EnvironmentLacksError(f"Mininet needs root: {ways}: {choice}")
 
 
 def require_mininet_installed() -> None:

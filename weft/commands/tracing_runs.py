@@ -114,7 +114,7 @@ def _trace(spec: RunSpec, traces: PacketTraces, output: TraceOutput, purpose: st
 def _failure_of(spec: RunSpec, attached: Attached, purpose: str | None = None) -> CheckFailedError | None:
     """Run until the end or until the observer has seen enough; return the error of a run that fails.
 
-    `purpose` tells a run from others of the same command, of which all stages are the same.
+    `purpose` is said first: the runs of one command have the same stages.
     """
     progress = make_progress()
     if purpose is not None:
