@@ -22,6 +22,8 @@ from sphinx.application import Sphinx
 from sphinx.pycode import ModuleAnalyzer
 from sphinx.util.typing import ExtensionMetadata
 
+from weft.visibility import is_internal
+
 # The headings of groups, by the module that declares a name; the longest that fits counts.
 _GROUPS = {
     "weft.run": "Run a fabric",
@@ -217,6 +219,13 @@ def convert_docstring(_app: Sphinx, what: str, _name: str, _value: object, _opti
     lines[:] = made
 
 
+def leave_out_internal(
+    _app: Sphinx, _what: str, _name: str, value: object, _skip: bool, _options: object
+) -> bool | None:
+    """Leave out the members that users must not call (`weft.visibility.internal`)."""
+    return True if is_internal(value) else None
+
+
 class _Written:
     """A default that a signature shows by these words."""
 
@@ -246,5 +255,6 @@ def setup(app: Sphinx) -> ExtensionMetadata:
     app.setup_extension("sphinx.ext.napoleon")
     app.connect("source-read", add_names)
     app.connect("autodoc-before-process-signature", shorten_defaults)
+    app.connect("autodoc-skip-member", leave_out_internal)
     app.connect("autodoc-process-docstring", convert_docstring, priority=400)  # before napoleon's, which has 500
     return {"parallel_read_safe": True}

@@ -23,8 +23,9 @@ ALLOWED = {
     "topologies": {"cache", "errors", "hints", "quantities", "registry", "wire"},
     "switch": {"architectures", "cache", "command_errors", "engine", "errors", "hints", "quantities"},
     "controller": {"cache", "command_errors", "errors", "hints", "quantities", "registry", "topologies"},
-    "rdma": {"engine", "errors", "quantities"},
+    "rdma": {"engine", "errors", "quantities", "visibility"},
     "traffic": {"engine", "errors", "quantities", "rdma", "registry", "topologies", "wire"},
+    "visibility": set(),
     "wire": {"errors", "registry"},
 }
 # Above those, each imports only from what stands before it.

@@ -67,9 +67,27 @@ def test_the_same_run_differs_in_nothing(directories):
     count = len(found.results)
     assert count > 3
     assert tables["compared-results"].rows == []
-    assert tables["compared-results"].note == f"{count} of {count} figures are the same in all runs and left out"
+    assert tables["compared-results"].note == f"all {count} figures are equal in all runs"
     assert {row[-1] for row in found.tables(whole=True)["compared-results"].rows} == {"="}
     assert found.counters == []
+
+
+def test_a_few_loads_are_printed_and_it_is_said_which_option_shows_more(directories):
+    fast, slow, _ = directories
+    _, found = compared(fast, slow)
+    loads = found.tables()["loads"].rows
+    assert len(loads) > 5
+    few = found.tables(ports=5)["loads"]
+    assert few.rows == loads[:5]
+    assert few.note == f"5 of {len(loads)}: those that differ most"
+    assert f"Loads that differ ({few.note}; --all shows more)" in compare_command(fast, slow)
+    assert "Loads that differ\n" in compare_command(fast, slow, "--all")
+
+
+def test_runs_that_are_equal_have_no_order(directories):
+    fast, _, _ = directories
+    _, found = compared(fast, fast)
+    assert found.ranking.table().note.startswith("all are equal")
 
 
 def test_parameters_and_results_stand_side_by_side(directories):

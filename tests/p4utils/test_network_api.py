@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.refusals import refused
-from weft.errors import BadInputError
+from weft.errors import BadInputError, EnvironmentLacksError
 from weft.p4utils.errors import UnsupportedCallError
 from weft.p4utils.mininetlib.network_API import NETWORK_FILE, NetworkAPI
 from weft.p4utils.mininetlib.tasks import Task, read_tasks
@@ -235,6 +235,20 @@ def test_tasks_are_read_from_a_file(here: Path) -> None:
         path.write_text(text, encoding="utf-8")
         with refused(BadInputError, place="tasks.txt, line 1", problem="is not a task", valid=TASK):
             list(read_tasks(path))
+
+
+def test_without_root_a_line_says_how_to_run_the_network(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(SystemExit) as ended:
+        two_routers().startNetwork()
+    assert ended.value.code == EnvironmentLacksError.exit_code
+    assert capsys.readouterr().err == (
+        "weft: Mininet needs root: run this with sudo, or in virtual time, which needs neither root nor Mininet: "
+        f"weft run {NETWORK_FILE}\n"
+    )
+    assert (here / NETWORK_FILE).exists()
 
 
 @pytest.mark.mininet

@@ -27,11 +27,11 @@ _PROGRAM = re.compile(
     r"p4c[\w-]*|simple_switch\w*|mn|ping|iperf3|for|eval|export|source|\w+\.sh)(?=\s|$)"
 )
 """A block without a language lists commands if it begins with one of these programs."""
-_REMARK = re.compile(r"\s{2,}\S|\s+# ")
+_REMARK = re.compile(r"\s+# ")
+_WORDS_AFTER = re.compile(r"\s{2,}\S")
 _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"")
 _BENCHMARK = re.compile(r"^python3? benchmarks/(bench_\w+\.py)")
 _OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
-_ALTERNATIVES = re.compile(r"(?<=\s)[\w-]+(?:\|[\w-]+)+")
 _OF_A_LAB = re.compile(
     r"weft (?:controller|shell|exec|switch-cli) |weft trace p\d+[ls]\d+|tcpdump -i p\d+[ls]\d+-eth\d+ "
 )
@@ -77,7 +77,11 @@ def all_commands() -> tuple[CommandLine, ...]:
 
 
 def commands_of(source: str, page: str) -> list[CommandLine]:
-    """Return the command lines of a page; raise ValueError for a line of a list of commands that is none."""
+    """Return the command lines of a page.
+
+    Raise ValueError for a line of a list of commands that is none, and for a remark that a shell would take as words of
+    the command: it follows two or more spaces, without a "#".
+    """
     found: list[CommandLine] = []
     language: str | None = None
     lines: list[str] = []
@@ -109,23 +113,27 @@ def _commands_of_block(lines: Sequence[str], language: str, page: str, begin: in
                 continue
             line = _PROMPT.sub("", line)
         elif not _PROGRAM.match(line.strip()):
-            # Lists without a language indent remarks that go on below their command.
-            if line.strip() and not line.startswith("#" if language in _SHELL else (" ", "#")):
+            if line.strip() and not line.lstrip().startswith("#"):
                 raise ValueError(f"{page}:{begin + at}: not a command of a known program: {line!r}")
             continue
         while line.endswith("\\") and number < len(lines):
             line = line[:-1].rstrip() + " " + lines[number].strip()
             number += 1
         text = without_remark(line.strip())
+        if _WORDS_AFTER.search(_without_quoted(text)):
+            raise ValueError(f"{page}:{begin + at}: a shell takes the remark as arguments without '# ': {text!r}")
         plain = re.sub(r"(?<![\w./$])\.venv/bin/", "", text.removeprefix("sudo "))
         yield CommandLine(page, begin + at, begin, language, plain, text.startswith("sudo "), is_prompted)
 
 
 def without_remark(line: str) -> str:
-    """Return a command without the page's remark, which follows two spaces or a "#"."""
-    hidden = _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), line)
-    remark = _REMARK.search(hidden)
+    """Return a command without the page's remark, which a "#" begins as in a shell."""
+    remark = _REMARK.search(_without_quoted(line))
     return line[: remark.start()] if remark else line
+
+
+def _without_quoted(line: str) -> str:
+    return _QUOTED.sub(lambda quoted: "x" * len(quoted[0]), line)
 
 
 def beginning_in(table: Iterable[str], command: str) -> str | None:
@@ -151,19 +159,12 @@ def unknown_options(command: CommandLine, benchmark: str) -> set[str]:
     return set(_OPTION.findall(command.text)) - known - set(_OPTION.findall(source))
 
 
-def alternatives(command: CommandLine) -> list[str]:
-    """Return the beginnings of the commands that a command with `a|b|c` abbreviates."""
-    found = _ALTERNATIVES.search(command.text)
-    return [command.text[: found.start()] + each for each in found[0].split("|")] if found else []
-
-
 def runner_of(command: CommandLine) -> str | None:
     """Return which tests run a command, None if nothing says so.
 
     - "page": the tests of `console` blocks, which run it or an equal command
     - "benchmark": the small runs of benchmarks
     - "elsewhere", "nobody": the tables ELSEWHERE, WHOLE_PAGES and NO_TEST say which, or why none can
-    - "written out": the line abbreviates commands of other lines
     - "lab", "root", "alone": the tests of this folder's tables, beside a running lab, as root in a lab of the command's
       own, or without a lab
     """
@@ -177,8 +178,6 @@ def runner_of(command: CommandLine) -> str | None:
         return "nobody"
     if beginning_in(ELSEWHERE, command.text) or (whole and command.is_prompted):
         return "elsewhere"
-    if alternatives(command):
-        return "written out"
     if _OF_A_LAB.match(command.text):
         return "lab"
     if command.as_root:

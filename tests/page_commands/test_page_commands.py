@@ -12,7 +12,6 @@ from tests.page_commands.page_commands import (
     CommandLine,
     all_commands,
     all_pages,
-    alternatives,
     beginning_in,
     benchmark_of,
     block_name,
@@ -60,13 +59,6 @@ def test_options_of_benchmarks_are_there() -> None:
     assert unknown == {}
 
 
-def test_what_a_line_abbreviates_is_written_out_on_others() -> None:
-    whole = [each.text for each in all_commands() if not alternatives(each)]
-    for command in all_commands():
-        for each in alternatives(command) if runner_of(command) == "written out" else []:
-            assert any(text == each or text.startswith(f"{each} ") for text in whole), (command.place, each)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("block", blocks_for("alone"), ids=block_name)
 def test_commands_run(block: list[CommandLine], tmp_path: Path) -> None:
@@ -85,7 +77,9 @@ def texts(source: str) -> list[tuple[int, str, bool]]:
 
 
 def test_a_list_of_commands_has_remarks() -> None:
-    page = "```\nsudo .venv/bin/weft lab x.yaml     a 'lab'\n     weft new 'a   b' \\\n  c   # why\n   and more\n```\n"
+    page = (
+        "```\nsudo .venv/bin/weft lab x.yaml   # a 'lab'\n     weft new 'a   b' \\\n  c   # why\n   # and more\n```\n"
+    )
     assert texts(page) == [(2, "weft lab x.yaml", True), (3, "weft new 'a   b' c", False)]
 
 
@@ -104,6 +98,21 @@ def test_scripts_have_comments_and_no_remarks() -> None:
     assert texts("```sh\n# why\nweft labs  # all\n```\n") == [(3, "weft labs", False)]
     with pytest.raises(ValueError, match=r"a\.md:3: "):
         commands_of("```sh\nweft labs\n  of which all\n```\n", "a.md")
+
+
+@pytest.mark.parametrize("opening", ["", "sh", "console"])
+@pytest.mark.parametrize(
+    "line", ["weft labs    all labs", "weft new 'a' \\\n  b   a folder", "weft labs  all  # of them"]
+)
+def test_words_that_a_shell_would_take_as_arguments_are_an_error_with_their_place(opening: str, line: str) -> None:
+    prompt = "$ " if opening == "console" else ""
+    with pytest.raises(ValueError, match=r"a\.md:3: a shell takes the remark"):
+        commands_of(f"```{opening}\n{prompt}weft labs\n{prompt}{line}\n```\n", "a.md")
+
+
+def test_a_remark_goes_on_behind_a_number_sign() -> None:
+    with pytest.raises(ValueError, match=r"a\.md:3: not a command"):
+        commands_of("```\nweft labs  # all\n           of them\n```\n", "a.md")
 
 
 def test_output_and_scenarios_are_no_commands() -> None:

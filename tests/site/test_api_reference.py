@@ -72,3 +72,13 @@ def test_a_signature_shows_no_path_and_no_section_of_the_builder_s(reference: Mo
     function.__signature__ = reference.inspect.signature(function)
     reference.shorten_defaults(None, function, False)
     assert str(function.__signature__) == "(a: int = 1, p4: object = ...) -> None"
+
+
+def test_members_for_weft_itself_are_left_out(reference: ModuleType) -> None:
+    device, region = weft.rdma.Device, weft.rdma.MR
+
+    def is_left_out(value: object) -> bool:
+        return bool(reference.leave_out_internal(None, "class", "name", value, False, None))
+
+    assert [is_left_out(each) for each in (device.deliver, device.waiting, vars(region)["native"])] == [True] * 3
+    assert [is_left_out(each) for each in (device.sleep, device.exchange, weft.Fabric.options)] == [False] * 3

@@ -119,6 +119,28 @@ def test_results_are_matched_by_place_or_by_labels():
     ]
 
 
+def test_results_have_their_labels_in_one_column_without_those_that_all_share():
+    names = ({"algorithm": "ring", "size_bytes": 4096}, {"algorithm": "ring", "size_bytes": 8192})
+    collectives = [row(seed, 4, collective="allreduce", **name) for seed in (1, 2) for name in names]
+    found = repetitions_of(collectives, ["seed"])
+    assert found.headings()[:2] == ["result", "figure"]
+    assert [each[0] for each in found.cells()] == ["4096 B", "8192 B"]
+    mixed = [
+        each for seed in (1, 2) for each in (*collectives[2 * seed - 2 : 2 * seed], row(seed, 1, pattern="incast"))
+    ]
+    found = repetitions_of(mixed, ["seed"])
+    assert found.shared == {"collective": "allreduce"}
+    assert [each[0] for each in found.cells()] == ["4096 B", "8192 B", "incast"]
+    assert found.sortable_headings()[:4] == ["collective", "size_bytes", "pattern", "figure"]
+
+
+def test_a_label_that_tells_a_result_from_others_stays():
+    rows = [row(seed, 4, **name) for seed in (1, 2) for name in ({"collective": "allreduce", "algorithm": "ring"},
+                                                                 {"algorithm": "ring"})]  # fmt: skip
+    found = repetitions_of(rows, ["seed"])
+    assert "collective" not in found.shared
+
+
 @pytest.mark.parametrize("count", [1, 0, -3, 10_001, True, "5"])
 def test_a_wrong_count_is_refused(tmp_path, count):
     file = tmp_path / "sweep.yaml"

@@ -121,6 +121,15 @@ def test_json_has_every_capability(monkeypatch: pytest.MonkeyPatch) -> None:
     }
 
 
+@pytest.mark.parametrize("terminal", [False, True])
+def test_paths_are_never_cut(terminal: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = f"/{'long' * 80}"
+    monkeypatch.setattr(doctor, "CAPABILITIES", {"one": capability("one", Finding(True, path))})
+    environment = {"FORCE_COLOR": "1", "COLUMNS": "60"} if terminal else {"FORCE_COLOR": None, "COLUMNS": "60"}
+    output = CliRunner().invoke(weft, ["doctor"], standalone_mode=False, env=environment).output
+    assert path in (re.sub(r"\s", "", output) if terminal else output)
+
+
 def test_nothing_is_changed(tmp_path: Path) -> None:
     environment = os.environ | {
         "HOME": str(tmp_path),

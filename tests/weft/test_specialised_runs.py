@@ -1,11 +1,14 @@
 """Runs in which switches get code for the contents of their tables, and lose it, write the same files as others."""
 
+from weakref import WeakValueDictionary
+
 import pytest
 
 from tests.weft.test_virtual_partitions import SCENARIO, files
 from weft.clocks.virtual import specialised_code
 from weft.run.runner import Captures, run_scenario
 from weft.scenario import parse_scenario
+from weft.switch.lowering import jit
 
 NEVER = 2**62
 
@@ -55,5 +58,6 @@ def test_files_do_not_depend_on_it(tmp_path, monkeypatch, scenario):
 def test_a_short_run_compiles_nothing(tmp_path, monkeypatch):
     monkeypatch.setattr(specialised_code, "FIRST_LOOK_EVENTS", 500)
     monkeypatch.setenv("WEFT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(jit, "_compiled", WeakValueDictionary())  # no code of earlier tests
     _, taken = written(tmp_path / "run", SCENARIO)
     assert taken == 0

@@ -62,6 +62,11 @@ def test_a_scenario_from_a_template_to_a_comparison(tmp_path: Path) -> None:
         assert page.value('document.querySelectorAll("#drawing svg title").length') > 12
         original = (folder / "first.yaml").read_text(encoding="utf-8")
 
+        # A kind's own keys come first.
+        fields = '[data-key="fabric"] > .content > .field'
+        keys = page.value(f"[...document.querySelectorAll('{fields}')].map((each) => each.dataset.key)")
+        assert keys[:3] == ["fabric.kind", "fabric.leaves", "fabric.spines"]
+
         # A wrong value is explained at its key; the old drawing is grey meanwhile.
         type_key(page, "fabric.leaves", "many")
         wrong = page.value("document.querySelector('[data-key=\"fabric.leaves\"] .wrong').textContent")
@@ -90,7 +95,9 @@ def test_a_scenario_from_a_template_to_a_comparison(tmp_path: Path) -> None:
         compared = page.wait_for("workbench.runs.pages.compare")
         assert "page" in compared, compared
         varied = (folder / "hpcc.yaml").read_text(encoding="utf-8")
-        assert varied == changed.replace("congestion_control: dcqcn", "congestion_control: hpcc")
+        differs = "name: first-fabric-congestion-control-hpcc"
+        expected = changed.replace("congestion_control: dcqcn", "congestion_control: hpcc")
+        assert varied == expected.replace("name: first-fabric", differs).replace("weft run first", "weft run hpcc")
         _, _, text = Asking(server).raw(compared["page"])
         assert "first-1" in text
         assert "hpcc-1" in text

@@ -341,12 +341,12 @@ def test_scenarios_are_made_copied_renamed_and_deleted(bench: Asking, folder: Pa
     assert lab["problems"] == []
     assert bench.ask("new", file="empty.yaml", template="empty")["text"] == ""
     copy = bench.ask("copy", file="small.yaml", to="copy.yaml")
-    assert copy["text"] == small["text"]
+    assert copy["text"] == small["text"].replace("weft run small.yaml", "weft run copy.yaml") != small["text"]
     assert "is there already" in bench.refused("copy", file="small.yaml", to="lab.yml")[1]
     assert "is there already" in bench.refused("rename", file="small.yaml", to="lab.yml")[1]
     assert "there is no template" in bench.refused("new", file="x.yaml", template="lab:../../etc")[1]
     (folder / "runs/copy-3").mkdir(parents=True)
-    assert bench.ask("rename", file="copy.yaml", to="other.yaml")["text"] == small["text"]
+    assert bench.ask("rename", file="copy.yaml", to="other.yaml")["text"] == copy["text"]
     assert (folder / "runs/other-1").is_dir()
     bench.ask("delete", file="other.yaml", version=copy["version"])
     assert bench.ask("scenarios") == {"scenarios": ["empty.yaml", "lab.yml", "pair.yaml", "small.yaml"]}

@@ -45,10 +45,11 @@ def require_mininet() -> None:
     require_rights()
 
 
-def require_root() -> None:
-    """Raise EnvironmentLacksError unless the user is root."""
+def require_root(choice: str = "--clock virtual") -> None:
+    """Raise EnvironmentLacksError unless the user is root; `choice` names the way to virtual time instead."""
     if os.geteuid() != 0:
-        raise EnvironmentLacksError("Mininet needs root: run this with sudo (`weft run --clock virtual` needs neither)")
+        ways = "run this with sudo, or in virtual time, which needs neither root nor Mininet"
+        raise EnvironmentLacksError(f"Mininet needs root: {ways}: {choice}")
 
 
 def require_mininet_installed() -> None:

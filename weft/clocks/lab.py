@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from numpy.typing import NDArray
 
+from weft.cache import cache_directory, unusable_because
 from weft.clocks.environment import require_for
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
@@ -135,6 +136,16 @@ class Lab(abc.ABC):
         if self.reducing_key:
             require_aggregation(self.programs.pipelines, self.reducing_key)
         self.entries = entries_settings(self.fabric, self.options, self.programs)
+
+    def _say_what_is_compiled(self) -> None:
+        """Say which programs have no machine code in the cache: making it may take a minute without another word."""
+        from weft.switch.lowering import is_compiled  # needs LLVM, which BMv2 does without
+
+        names = {program.source.name: None for program in self.programs.distinct if not is_compiled(program.p4_hash)}
+        if names:
+            problem = unusable_because()
+            kept = f"once; kept in {cache_directory()}" if problem is None else f"not kept: {problem}"
+            self._progress(f"making machine code of {', '.join(names)} ({kept})")
 
     def _run_commands(self) -> None:
         """Run the files of simple_switch_CLI's commands that the options name, switch by switch.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     from weft.results.report_parts import Cell, ReportTable
 
 _MOST_ROWS = 30
+_PORTS = 5
+"""Ports with their loads, at most, without --all: those with large differences say more than a long list."""
 _MOST_COLUMNS = 6
 """Runs in a table, at most, of those after the first; further ones stand in a table of their own below it."""
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -29,7 +32,7 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
     type=click.Path(exists=True, file_okay=False, path_type=Path),
 )
 @click.option("--by", metavar="FIGURE", help="Rank the runs by this figure; default: step time, or completion time.")
-@click.option("--all", "whole", is_flag=True, help="Also what is the same, derived parameters and counters.")
+@click.option("--all", "whole", is_flag=True, help="Also equal figures, more loads, derived parameters, counters.")
 @click.option("-o", "--output", type=_FILE, help="Also write an HTML page there.")
 @click.option("--csv", "csv_file", type=_FILE, help="Also write all figures, not rounded, as CSV there.")
 @click.option("--markdown", "markdown_file", type=_FILE, help="Also write the tables as Markdown there.")
@@ -59,8 +62,9 @@ def compare(
     for each in runs:
         if each.problem:
             console.print(f"[bold red]{escape(each.name)}: {each.problem}[/bold red]")
-    for table in compared.tables(whole).values():
-        _print(console, table, len(runs))
+    for key, table in (compared.tables(whole) if whole else compared.tables(ports=_PORTS)).items():
+        has_more = key == "loads" and bool(table.note) and not whole
+        _print(console, replace(table, note=f"{table.note}; --all shows more") if has_more else table, len(runs))
     _note_internals(compared, whole)
     if output is not None:
         from weft.report.comparison_page import write_comparison

@@ -55,7 +55,7 @@ def _print(examined: Sequence[Examined]) -> None:
     console = make_console()
     table = Table(box=None, pad_edge=False)
     for heading in ("capability", "", "for", "found, or the cost of doing without"):
-        table.add_column(heading)
+        table.add_column(heading, overflow="fold")  # a path that is cut is of no use
     for each in examined:
         present = each.finding.present
         table.add_row(

@@ -99,12 +99,15 @@ def _print_table(result: SweepResult) -> None:
 
 
 def _print_statistics(found: Repetitions) -> None:
+    from rich.markup import escape
+
     from weft.results.figure_tables import print_figures
     from weft.results.report_parts import shown_of
     from weft.system.consoles import make_console
 
     cells = list(found.cells())
-    note = shown_of(min(len(cells), _MAX_ROWS), len(cells), "the first")
+    shared = ", ".join(f"{label}: {value}" for label, value in found.shared.items())
+    note = "; ".join(filter(None, (shown_of(min(len(cells), _MAX_ROWS), len(cells), "the first"), escape(shared))))
     title = f"[bold]{found.title}[/bold]" + (f" ({note})" if note else "")
     print_figures(make_console(), title, found.headings(), cells[:_MAX_ROWS], found.names)
     click.echo()

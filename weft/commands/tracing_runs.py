@@ -68,7 +68,7 @@ def trace_run(asked: RunToTrace, output: TraceOutput) -> None:
         skips_unfit=set(names) != set(asked.switches),
         ends_run=True,
     )
-    failure = _failure_of(spec, search)
+    failure = _failure_of(spec, search, "first run, in machine code: to find packets that match --when")
     found = search.found
     if found.unfit:
         click.echo(f"not looked at, as the program lacks a name of --when: {_some(found.unfit)}", err=True)
@@ -84,7 +84,7 @@ def trace_run(asked: RunToTrace, output: TraceOutput) -> None:
             found.by_switch,
             ends_run=True,
         )
-        _trace(_spec_of(asked), traces, output)
+        _trace(_spec_of(asked), traces, output, "second run: to trace the packets found")
     if failure is not None:
         output.write_page()
         raise failure
@@ -102,8 +102,8 @@ def _shower(output: TraceOutput) -> Callable[[TracedPacket], None]:
     return lambda packet: output.show_trace(packet.program, packet.trace, packet.heading)
 
 
-def _trace(spec: RunSpec, traces: PacketTraces, output: TraceOutput) -> None:
-    failure = _failure_of(spec, traces)
+def _trace(spec: RunSpec, traces: PacketTraces, output: TraceOutput, purpose: str | None = None) -> None:
+    failure = _failure_of(spec, traces, purpose)
     output.unseen.others += traces.others
     output.unseen.missed += traces.missed
     if failure is not None:
@@ -111,9 +111,14 @@ def _trace(spec: RunSpec, traces: PacketTraces, output: TraceOutput) -> None:
         raise failure
 
 
-def _failure_of(spec: RunSpec, attached: Attached) -> CheckFailedError | None:
-    """Run until the end or until the observer has seen enough; return the error of a run that fails."""
+def _failure_of(spec: RunSpec, attached: Attached, purpose: str | None = None) -> CheckFailedError | None:
+    """Run until the end or until the observer has seen enough; return the error of a run that fails.
+
+    `purpose` is said first: the runs of one command have the same stages.
+    """
     progress = make_progress()
+    if purpose is not None:
+        progress(purpose)
     try:
         run_scenario(spec, progress, watcher=progress, attached=[attached])
     except RunEndedEarlyError:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.rdma.errors import VerbsError
 from weft.rdma.work import WC
+from weft.visibility import internal
 
 if TYPE_CHECKING:
     from weft.rdma.device import Device
@@ -32,6 +33,7 @@ class CQ:
         """Return how many completions wait to be polled."""
         return len(self._entries)
 
+    @internal
     def add(self, completion: WC, queue: WorkQueue[Any], sequence: int) -> None:
         """Note a completion, of a work queue's request of this number."""
         if len(self._entries) == self.cqe:

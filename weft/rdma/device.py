@@ -13,6 +13,7 @@ from weft.rdma.errors import VerbsError
 from weft.rdma.out_of_band import Inbox, OutOfBand, OutOfBandMessage, checked_value
 from weft.rdma.reports import Operation, ProgramReport
 from weft.rdma.work import WC
+from weft.visibility import internal
 
 if TYPE_CHECKING:
     from weft.engine import CompletionQueue, Nic, RcQueuePair
@@ -144,10 +145,12 @@ class Device:
             raise VerbsError(f"no other program runs on {peer!r}", valid=others)
         self._out_of_band.send(OutOfBandMessage(self.name, peer, topic, checked_value(value)))
 
+    @internal
     def deliver(self, message: OutOfBandMessage) -> None:
         """Take a message from another program."""
         self.inbox.put(message, of_any=message.topic.startswith(CONNECT))
 
+    @internal
     def drain(self) -> None:
         """Hand the NIC's completions to their queue pairs."""
         for completion in self.port.completions.poll():
@@ -155,36 +158,43 @@ class Device:
             if queue_pair is not None:  # not closed meanwhile
                 queue_pair.on_completion(completion)
 
+    @internal
     def soon(self, callback: Callable[[], object]) -> None:
         """Call something when the program waits next."""
         asyncio.get_running_loop().call_soon(callback)
 
+    @internal
     def take_protection_domain(self) -> None:
         """Note that there is a protection domain. VerbsError: there was one."""
         if self._has_protection_domain:
             raise VerbsError("a device has one protection domain: use the one that there is")
         self._has_protection_domain = True
 
+    @internal
     def take_addresses(self, length: int) -> int:
         """Return where a new region's virtual addresses begin: a page, with an unused one before the next region's."""
         address = self._next_address
         self._next_address += (length // _PAGE_BYTES + 2) * _PAGE_BYTES
         return address
 
+    @internal
     def take_queue_pair_number(self) -> int:
         """Return the next queue pair's number."""
         self._next_queue_pair += 1
         return self._next_queue_pair - 1
 
+    @internal
     def initial_psn(self, qp_num: int) -> int:
         """Return a queue pair's first packet sequence number, 24 bits, which repeats with the seed."""
         text = f"{self.seed} {self.name} {qp_num}"
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=3).digest(), "big")
 
+    @internal
     def add_queue_pair(self, queue_pair: QP) -> None:
         """Have completions reach a queue pair."""
         self._queue_pairs[queue_pair.qp_num] = queue_pair
 
+    @internal
     def open_queue_pair(self, queue_pair: QP, peer: str, remote: Endpoint, settings: ConnectionSettings) -> RcQueuePair:
         """Make the NIC's queue pair."""
         number = queue_pair.qp_num
@@ -192,6 +202,7 @@ class Device:
             number, queue_pair.attributes.port_num, peer, self.initial_psn(number), remote, settings
         )
 
+    @internal
     def close_queue_pair(self, queue_pair: QP, native: RcQueuePair | None) -> None:
         """Destroy a queue pair, and the NIC's if there is one."""
         self.drain()
@@ -199,16 +210,19 @@ class Device:
         if native is not None:
             self.port.close_queue_pair(native)
 
+    @internal
     def close(self) -> None:
         """Destroy the queue pairs that the program has left, so that they answer nothing any more."""
         for queue_pair in list(self._queue_pairs.values()):
             queue_pair.close()
 
+    @internal
     def require_countable(self) -> None:
         """Raise VerbsError if the program has had as many operations as are counted."""
         if len(self.report_so_far.operations) >= _MOST_OPERATIONS:
             raise VerbsError(f"more than {_MOST_OPERATIONS} operations of one program")
 
+    @internal
     def note_operation(self, opcode: str, completion: WC) -> None:
         """Note a request that has ended, for the results."""
         self.report_so_far.operations.append(
@@ -223,6 +237,7 @@ class Device:
 
     # --- for whoever runs the program
 
+    @internal
     @contextlib.contextmanager
     def waiting(self, what: str) -> Iterator[None]:
         """Note what the present task waits for meanwhile."""
@@ -236,6 +251,7 @@ class Device:
             if not waits:
                 self._waits.pop(task, None)
 
+    @internal
     def awaited(self) -> dict[asyncio.Task[Any], str]:
         """Return what each of the program's tasks waits for; only tasks that wait for something of the device."""
         return {task: waits[-1] for task, waits in self._waits.items() if task is not None and not task.done()}

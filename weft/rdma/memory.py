@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.rdma.enums import AccessFlags, WCStatus
 from weft.rdma.errors import VerbsError
 from weft.rdma.work import SGE
+from weft.visibility import internal
 
 if TYPE_CHECKING:
     from weft.rdma.device import Device
@@ -30,18 +31,22 @@ class PD:
         self.device = device
         self._regions: dict[int, MR] = {}
 
+    @internal
     def region(self, lkey: int) -> MR | None:
         """Return the region of an lkey; None if there is none."""
         return self._regions.get(lkey)
 
+    @internal
     def add(self, region: MR) -> None:
         """Note a region that was registered."""
         self._regions[region.lkey] = region
 
+    @internal
     def remove(self, region: MR) -> None:
         """Forget a region."""
         self._regions.pop(region.lkey, None)
 
+    @internal
     def local_status(self, sge: SGE, is_written: bool) -> WCStatus:
         """Return whether this host may use a range: success, or a local protection error."""
         region = self.region(sge.lkey)
@@ -97,6 +102,7 @@ class MR:
         pd.add(self)
 
     @property
+    @internal
     def native(self) -> Any:
         """The engine's region."""
         return self._native

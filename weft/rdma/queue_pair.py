@@ -13,6 +13,7 @@ from weft.rdma.enums import QPState, SendFlags, WCFlags, WCOpcode, WCStatus, WRO
 from weft.rdma.errors import VerbsError
 from weft.rdma.work import ATOMIC_BYTES, NO_FLAGS, SGE, WC, RecvWR, SendWR
 from weft.rdma.work_queues import WorkQueue
+from weft.visibility import internal
 
 if TYPE_CHECKING:
     from weft.engine.records import Completion
@@ -144,6 +145,7 @@ class QP:
         settings = ConnectionSettings(retry_count, rnr_retry_count, min_rnr_timer)
         return await connect(self, peer, service, private_data, settings)
 
+    @internal
     def to_rtr(self, peer: str, remote: Endpoint, settings: ConnectionSettings) -> None:
         """Make the NIC's queue pair, connected to the peer's: INIT to RTR."""
         self.require_init()
@@ -159,10 +161,12 @@ class QP:
         for sequence, request in waiting:
             self._give_receive(sequence, request)
 
+    @internal
     def to_rts(self) -> None:
         """Let the send queue work: RTR to RTS."""
         self._state = QPState.IBV_QPS_RTS
 
+    @internal
     def require_init(self) -> None:
         """Raise VerbsError unless it is in INIT."""
         if self.state is not QPState.IBV_QPS_INIT:
@@ -268,6 +272,7 @@ class QP:
 
     # --- completing
 
+    @internal
     def on_completion(self, completion: Completion) -> None:
         """Take a completion of the NIC's queue pair."""
         status = _STATUS[completion["status"]]

@@ -41,7 +41,6 @@ from weft.sweeps.summary import Measure, measures
 from weft.sweeps.table import Row
 
 SAME = "="
-_MOST_PORTS = 20
 _PORTS_DRAWN = 4
 """Ports with curves over time, of each run: the same in all runs."""
 _LEAST_DIFFERENCE = 0.001
@@ -121,10 +120,11 @@ class Comparison:
         """The runs' names."""
         return [each.name for each in self.runs]
 
-    def tables(self, whole: bool = False) -> dict[str, ReportTable]:
+    def tables(self, whole: bool = False, ports: int = MOST_ROWS) -> dict[str, ReportTable]:
         """Return the tables by their keys, from top to bottom, those without rows left out.
 
-        `whole`: also what is the same in all runs, derived parameters and counters.
+        `whole`: also what is the same in all runs, derived parameters and counters. `ports`: the most of which loads
+        are listed.
         """
         results = [each for each in self.results if whole or not each.is_same]
         of_runs = [each for each in self.whole if whole or not each.is_same]
@@ -133,7 +133,7 @@ class Comparison:
             "compared-results": self._figures("Results", results, len(self.results)),
             "whole-runs": self._figures("Whole runs", of_runs, len(self.whole)),
             "ranking": self.ranking.table(),
-            "loads": _loads(self.runs),
+            "loads": _loads(self.runs, ports),
         }
         if whole:
             found |= self.internals()
@@ -158,7 +158,10 @@ class Comparison:
         ]
         names = self.names
         ratios = ["ratio"] if len(names) == 2 else [f"{name} ratio" for name in names[1:]]
-        same = f"{of - len(found)} of {of} figures are the same in all runs and left out" if of > len(found) else ""
+        same = ""
+        if of > len(found):
+            equal = f"{of - len(found)} of {of} figures are equal in all runs and left out"
+            same = equal if found else f"all {of} figures are equal in all runs"
         notes = (shown_of(len(most), len(found), "the first"), same)
         columns = [*(["result"] if is_of_results else []), "figure", *names, *ratios]
         return ReportTable(title, columns, rows, "; ".join(filter(None, notes)))
@@ -330,7 +333,7 @@ def _time_curve(name: str, times_ps: Any, values: Any, colour: int, style: int) 
     return TimeCurve(name, (times_ps / PS_PER_US).tolist(), np.round(values, 6).tolist(), colour, style)
 
 
-def _loads(runs: Sequence[ComparedRun]) -> ReportTable:
+def _loads(runs: Sequence[ComparedRun], ports: int) -> ReportTable:
     """List the ports with the largest differences of load that all fabrics have."""
     found = [each.run.utilisation for each in runs]
     spread = {
@@ -348,9 +351,9 @@ def _loads(runs: Sequence[ComparedRun]) -> ReportTable:
                 *(round(100 * loads[port], 1) for loads in found),
                 round(100 * (found[1][port] - found[0][port] if len(runs) == 2 else spread[port]), 1),
             ]
-            for port in differing[:_MOST_PORTS]
+            for port in differing[:ports]
         ],
-        shown_of(min(len(differing), _MOST_PORTS), len(differing), "those that differ most"),
+        shown_of(min(len(differing), ports), len(differing), "those that differ most"),
     )
 
 

@@ -61,6 +61,8 @@ class Ranking:
                 rows.append([f"{place}", each.name, _rounded(score, digits), over])
             rows += [[NOTHING, each.name, why, NOTHING] for each, why in self.unranked]
         order = "the largest first" if self.measure.more_is_better else "the smallest first"
+        if len({score for _, score in self.ranked}) == 1:
+            order = "all are equal"
         of = "" if self.results == 1 else f"; geometric mean over {self.results} results"
         return ReportTable(
             f"Ranking by {self.measure.name}", ["rank", "run", self.heading, "over the best"], rows, order + of

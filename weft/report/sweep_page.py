@@ -94,7 +94,7 @@ def _statistics_and(charts: list[str], repetitions: Repetitions | None) -> list[
     if repetitions is None or not rows:
         return charts
     note = shown_of(min(len(rows), _MOST_ROWS), len(rows), "the first; statistics.csv has all")
-    table = Section.table(ReportTable(repetitions.title, repetitions.headings(), rows[:_MOST_ROWS], note))
+    table = Section.table(ReportTable(repetitions.title, repetitions.sortable_headings(), rows[:_MOST_ROWS], note))
     return [table, *charts] if len(rows) <= _SHORT_TABLE else [*charts, table]
 
 

@@ -56,6 +56,7 @@ from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.jobs import Job
 from weft.traffic.patterns import Flow
 from weft.traffic.training import TrainingStep
+from weft.visibility import internal
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
@@ -331,6 +332,7 @@ class Fabric:
                 )
         return self._ended(tasks, [[each] for each in self._exchanges.run(tasks, timeout_s)])
 
+    @internal
     def run_unnoted(self, task: Task[Any], timeout_s: float, label: str) -> int:
         """Run a task once without recording its result; return how long it took, in ps."""
         (ended,) = self._exchanges.run([task], timeout_s, label=label)
@@ -363,6 +365,7 @@ class Fabric:
                 self.add_result(task.kind, results[-1])
         return results
 
+    @internal
     def add_result(self, kind: ResultKind[R], result: R) -> None:
         """Record a result of a run, for `summary` and tables."""
         self._findings.add(kind, result)

@@ -8,6 +8,7 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,13 @@ from weft.results.report_parts import Cell
 from weft.sweeps.axes import SEED, describe, plain_text
 from weft.sweeps.statistics import STATISTIC_COLUMNS, Statistics, statistics_of
 from weft.sweeps.store import State
-from weft.sweeps.summary import Measure, Summary, shown, summarise
+from weft.sweeps.summary import Measure, Summary, joined_labels, shown, summarise
 from weft.sweeps.table import Row
 from weft.system.writing import written_whole
 
 _MOST_LEFT_OUT = 10
+_WHOLE_RUN = "whole run"
+_FIGURES = ("runs", *(each.heading for each in STATISTIC_COLUMNS if each.in_tables))
 _TIMES_HOLD = "run.lateness.valid"
 """Column of a table: whether events were served in time, in runs of the real clock."""
 
@@ -85,42 +88,68 @@ class Repetitions:
         """Heading of tables."""
         return f"{_counted(len(self.results), 'result')}, each over {_counted(self.seeds, 'seed')}"
 
+    @cached_property
+    def shared(self) -> dict[str, str]:
+        """Labels with one value in all results that have them, if the others name the results as well as all do."""
+        found: dict[str, str] = {}
+        distinct = len(set(self._names_by(self.heads.labels)))
+        for label in self.heads.labels:
+            values = {shown(each.head.get(label)) for each in self.results} - {""}
+            names = set(self._names_by([other for other in self.heads.labels if other not in (*found, label)]))
+            if len(values) == 1 and "" not in names and len(names) == distinct:
+                found[label] = values.pop()
+        return found
+
+    def _names_by(self, labels: Sequence[str]) -> list[str]:
+        return [joined_labels(labels, each.head) for each in self.results]
+
     @property
     def names(self) -> list[str]:
-        """Headings of the columns on the left of tables."""
-        return [*self.heads.axes, *self.heads.labels, "figure"]
+        """Headings of the columns on the left of the terminal's table."""
+        return [*self.heads.axes, *(["result"] if self.heads.labels else []), "figure"]
 
     def headings(self) -> list[str]:
-        """Headings of tables."""
-        return [*self.names, "runs", *(each.heading for each in STATISTIC_COLUMNS if each.in_tables)]
+        """Headings of the terminal's table."""
+        return [*self.names, *_FIGURES]
 
     def cells(self) -> Iterator[list[str]]:
-        """Yield the rows of tables as texts; axes and labels are in the first one of each result."""
+        """Yield the rows of the terminal's table; axes and results are named in the first one of each result.
+
+        A result has its labels in one cell, without those that are `shared`, because a column for each is too wide.
+        """
         last: list[str] = []
-        for names, each, measure, found in self._figures():
+        labels = [label for label in self.heads.labels if label not in self.shared]
+        for each, measure, found in self._figures():
+            names = [shown(each.head.get(axis)) for axis in self.heads.axes]
+            if self.heads.labels:
+                names.append(_WHOLE_RUN if measure.of_run else joined_labels(labels, each.head))
             shown_names = [""] * len(names) if names == last else names
             last = names
             yield [*shown_names, measure.heading, _count(each, found), *_texts(found, measure.digits)]
 
+    def sortable_headings(self) -> list[str]:
+        """Headings of tables that readers sort."""
+        return [*self.heads.axes, *self.heads.labels, "figure", *_FIGURES]
+
     def sortable_cells(self) -> Iterator[list[Cell]]:
-        """Yield the rows of tables that readers sort: names in each of them, and numbers as such."""
-        for names, each, measure, found in self._figures():
+        """Yield the rows of tables that readers sort: a column for each label, and numbers as such."""
+        axes, labels = self.heads.axes, self.heads.labels
+        for each, measure, found in self._figures():
+            names = [shown(each.head.get(column)) for column in (*axes, *labels)]
+            if measure.of_run and labels:
+                names[len(axes) :] = [_WHOLE_RUN, *[""] * (len(labels) - 1)]
             numbers = [column.of(found) for column in STATISTIC_COLUMNS if column.in_tables]
             rounded: list[Cell] = ["–" if each is None else round(each, measure.digits + 1) for each in numbers]
             yield [*names, measure.heading, _count(each, found), *rounded]
 
-    def _figures(self) -> Iterator[tuple[list[str], Repeated, Measure, Statistics]]:
+    def _figures(self) -> Iterator[tuple[Repeated, Measure, Statistics]]:
         """Yield what tables have a row for; figures of whole runs once for a point, below its results."""
-        labels = self.heads.labels
         for each in self.results:
-            above = [shown(each.head.get(column)) for column in self.heads.axes]
-            own = above + [shown(each.head.get(label)) for label in labels]
-            whole = [*above, "whole run", *[""] * (len(labels) - 1)] if labels else own
-            for names, of_run in ((own, False), (whole, True)):
+            for of_run in (False, True):
                 for measure in self.heads.measures:
                     found = each.of(measure) if measure.of_run == of_run and (each.is_last or not of_run) else None
                     if found is not None and not found.minimum == found.maximum == 0:
-                        yield names, each, measure, found
+                        yield each, measure, found
 
     def remarks(self) -> list[str]:
         """Return what readers of the statistics must know, a sentence each."""

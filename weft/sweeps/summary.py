@@ -202,9 +202,13 @@ def _places(rows: Sequence[Row]) -> tuple[list[int], dict[str, int]]:
 
 
 def joined_labels(labels: Sequence[str], row: Row) -> str:
-    """Return a row's labels in one text; a number is preceded by its label's name."""
+    """Return a row's labels in one text; a number is preceded by its label's name, or followed by its unit."""
     texts = [(label, shown(row.get(label))) for label in labels if row.get(label) is not None]
-    return ", ".join(text if not _is_number(text) else f"{label.replace('_', ' ')} {text}" for label, text in texts)
+    return ", ".join(_with_meaning(label, text) if _is_number(text) else text for label, text in texts)
+
+
+def _with_meaning(label: str, number: str) -> str:
+    return f"{number} B" if label.endswith("_bytes") else f"{label.replace('_', ' ')} {number}"
 
 
 def _is_number(text: str) -> bool:

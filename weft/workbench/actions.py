@@ -103,8 +103,11 @@ class Actions:
         return self._described(self._folder.create(file, template(given.get("template"), file)))
 
     def _copy(self, given: Arguments) -> Any:
-        scenario = self._folder.read(_text_of(given, "file"))
-        return self._described(self._folder.create(_text_of(given, "to"), scenario.text))
+        scenario, to = self._folder.read(_text_of(given, "file")), _text_of(given, "to")
+        # Comments say how to run the file that they are in.
+        named = rf"(#.*\bweft run ){re.escape(scenario.file)}(?!\S)"
+        text = re.sub(named, lambda found: found[1] + to, scenario.text)
+        return self._described(self._folder.create(to, text))
 
     def _rename(self, given: Arguments) -> Any:
         file, to = _text_of(given, "file"), _text_of(given, "to")

@@ -9,8 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from weft.jobs.traces.calls.joining import _Filling
+from tests.refusals import refused
+from weft.jobs.traces import assembling
+from weft.jobs.traces.assembling import JobAssembler, digest_of
+from weft.jobs.traces.calls.joining import _Filling, _Program, trace_of_calls
 from weft.jobs.traces.calls.recorded import EXCHANGE, RECEIVE, SEND, Place, RecordedCall
+from weft.jobs.traces.errors import TraceError
+from weft.traffic.jobs import Group
 
 Calls = dict[int, list[RecordedCall]]
 Communicators = dict[str, tuple[int, ...]]
@@ -80,3 +85,44 @@ def test_only_a_ranks_own_messages_are_visited(monkeypatch: pytest.MonkeyPatch) 
     filling = _Filling(Path("trace"), {0: sends}, {"all": tuple(range(world))}, world)
     assert sum(len(list(filling.calls_of(rank))) for rank in range(1, world)) == messages
     assert len(visited) == messages
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ranks_that_only_share_calls_have_one_part(seed: int) -> None:
+    chance = random.Random(seed)
+    communicators = {"all": tuple(range(60)), "some": tuple(chance.sample(range(60), 20)), "free": (3, 5)}
+    recorded = [communicators["some"][0]]
+    names = {rank: [each for each in ("all", "some") if rank in communicators[each]] for rank in range(60)}
+    calls = {
+        rank: [
+            random_call(each, chance, {name: communicators[name] for name in names[rank]}, rank) for each in range(12)
+        ]
+        for rank in recorded
+    }
+    calls[recorded[0]] = [call for call in calls[recorded[0]] if call.operation != EXCHANGE]
+    job = trace_of_calls(Path("trace"), calls, communicators).job
+    filling = _Filling(Path("trace"), calls, communicators, 60)
+    expected = JobAssembler("trace")
+    for name, ranks in communicators.items():
+        expected.add_group(Group(name, ranks))
+    for rank in range(60):
+        program = _Program(expected, rank)
+        for call in calls.get(rank) or filling.calls_of(rank):
+            program.add(call)
+        expected.add_rank(rank, program.assembler, "trace")
+    one_by_one = expected.job()
+    assert [digest_of(each.operations) for each in job.parts] == [
+        digest_of(each.operations) for each in one_by_one.parts
+    ]
+    assert [(each.peers, each.groups) for each in job.parts] == [(each.peers, each.groups) for each in one_by_one.parts]
+    assert job.calls == one_by_one.calls
+    senders = {call.root for call in calls[recorded[0]] if call.operation in OTHER}
+    assert len({id(part) for part in job.parts}) <= 1 + 2 * len(senders) + 2
+
+
+def test_equal_ranks_count_as_operations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(assembling, "MAX_TRACE_OPERATIONS", 99)
+    calls = {0: [RecordedCall("allreduce", 8, "int8", "all", Place("call", 0))]}
+    assert len(trace_of_calls(Path("trace"), calls, {"all": tuple(range(99))}).job.parts) == 99
+    with refused(TraceError, problem="100 operations", place="trace", valid="up to 99 in a trace"):
+        trace_of_calls(Path("trace"), calls, {"all": tuple(range(101))})

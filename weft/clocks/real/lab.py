@@ -117,6 +117,8 @@ class MininetLab(Lab):
         targets = self._start_switches(stack)
 
         self._progress("programming them over P4Runtime")
+        if self.options.target == "embedded":
+            self._say_what_is_compiled()
         self._connect_controller(stack, targets)
         self._describe(targets)
 

@@ -183,6 +183,7 @@ class VirtualLab(Lab):
         self._owners = {name: self.partitions.process_of(engine) for name, engine in self.engines.items()}
 
         self._progress("programming them over P4Runtime")
+        self._say_what_is_compiled()
         self.controller = stack.enter_context(self._connect_controller(stack))
         stack.callback(self._fail_if_unwound)
         self.operations = Operations(self.controller.controller, self.options.controller.settings(), self._loop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -57,6 +58,14 @@ class JobAssembler:
         check_count(self.operation_count, self._dependency_count, source)
         shared = self._programs.setdefault(digest_of(operations), operations)
         self._parts[number] = RankPart(shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale)
+
+    def add_equal_ranks(self, numbers: Sequence[int], of: int, source: str) -> None:
+        """Add ranks that do the same as rank `of`, without work for each. Raises TraceError as `add_rank`."""
+        part = self._parts[of]
+        self.operation_count += len(numbers) * len(part.operations)
+        self._dependency_count += len(numbers) * len(part.operations.after)
+        check_count(self.operation_count, self._dependency_count, source)
+        self._parts.update(dict.fromkeys(numbers, part))
 
     def job(self) -> Job:
         """Return the job of all ranks added, in order. Raises JobError if they do not fit together."""

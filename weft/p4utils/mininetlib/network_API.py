@@ -627,7 +627,7 @@ class NetworkAPI:
             sys.exit(code)
 
     def _start(self) -> None:
-        from weft.clocks.environment import require_for
+        from weft.clocks.environment import require_for, require_root
         from weft.clocks.real.network_lab import NetworkLab
         from weft.run.packet_logs import made
         from weft.run.spec import run_spec
@@ -637,6 +637,7 @@ class NetworkAPI:
         path = self.write(Path(NETWORK_FILE))
         scenario, network = load_scenario_or_network(path, [Change("clock", "real", "clock")])
         assert network is not None
+        require_root(f"weft run {path}")
         spec = run_spec(scenario)
         require_for(spec.fabric, spec.options)
         for line in what_is_not_done(network, is_virtual=False):

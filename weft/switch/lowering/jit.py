@@ -76,18 +76,21 @@ def compile_program(
         return compiled
 
 
-def is_compiled(program: Program, assumed: Assumptions) -> bool:
-    """Whether `compile_program` finds the code with these assumptions in the cache."""
-    return _STORE.read(_key(program, False, None, assumed)) is not None
+def is_compiled(content_hash: str, assumed: Assumptions | None = None) -> bool:
+    """Return whether `compile_program` has the code of a document, by its hash, or finds it in the cache."""
+    with _lock:
+        if (content_hash, False, False, bounds.requested(), _text_of(assumed)) in _compiled:
+            return True
+    return _STORE.read(_key(content_hash, False, None, assumed)) is not None
 
 
 def _text_of(assumed: Assumptions | None) -> str:
     return "" if assumed is None else assumed.to_text()
 
 
-def _key(program: Program, instrumented: bool, symbol: str | None, assumed: Assumptions | None) -> str:
+def _key(content_hash: str, instrumented: bool, symbol: str | None, assumed: Assumptions | None) -> str:
     variant = str(instrumented), str(symbol), str(bounds.requested()), _text_of(assumed)
-    return _STORE.key(program.content_hash, *variant, *_environment())
+    return _STORE.key(content_hash, *variant, *_environment())
 
 
 def _compile(
@@ -95,7 +98,7 @@ def _compile(
 ) -> CompiledProgram:
     machine = _machine()
     symbol = None if counts is None else counts.symbol
-    key = _key(program, instrumented, symbol, assumed)
+    key = _key(program.content_hash, instrumented, symbol, assumed)
     entry = _STORE.read(key)
     if entry is not None:
         shape, code = ProgramShape.from_json(json.loads(entry["shape"])), entry["code"]

@@ -31,7 +31,7 @@ def _specialise(switches: Sequence[NativeSwitch], only_cached: bool) -> int:
     program = switches[0].program
     assert program is not None
     assumed = assumptions_of(program, switches)
-    if only_cached and not is_compiled(program, assumed):
+    if only_cached and not is_compiled(program.content_hash, assumed):
         return 0
     code = compile_program(program, assumed=assumed)
     return sum(switch.native.specialise(code.native) for switch in switches)

@@ -89,8 +89,16 @@ class Job:
 
     def __post_init__(self) -> None:
         """Raise JobError for slots, peers, groups and calls that there are not."""
+        callers: dict[int, list[int]] = {}
         for rank, part in enumerate(self.parts):
             self._check_part(rank, part)
+            for number in part.groups[: part.operations.group_slots]:
+                callers.setdefault(number, []).append(rank)
+        # By group, because a search of each rank in a group's ranks takes quadratic time.
+        for number, ranks in callers.items():
+            group = self.groups[number]
+            if strangers := set(ranks).difference(group.ranks):
+                raise JobError(f"rank {min(strangers)} calls a collective of {group.name!r}, without being in it")
         for group in self.groups:
             self._check_ranks(f"group {group.name!r}", group.ranks)
 
@@ -111,8 +119,6 @@ class Job:
         for number in part.groups[: operations.group_slots]:
             if not 0 <= number < len(self.groups):
                 raise JobError(f"rank {rank} names group {number}", valid=f"below {len(self.groups)}")
-            if rank not in self.groups[number].ranks:
-                raise JobError(f"rank {rank} calls a collective of {self.groups[number].name!r}, without being in it")
         for _, call in operations.calls:
             if call >= len(self.calls):
                 raise JobError(f"rank {rank} names call {call}", valid=f"below {len(self.calls)}")

@@ -111,11 +111,16 @@ export class Schema {
     return [...new Set(texts)].filter(Boolean).join(", or ");
   }
 
-  // The keys of a section of this shape; of one of several kinds, those of `kind`.
+  // The keys of a section of this shape; of one of several kinds, those of `kind`, first the ones that not all kinds have.
   section(shape, kind) {
     if (shape.form !== "kinds") return shape;
     const found = shape.kinds.get(kind);
-    return found ? { properties: found.properties, required: found.required ?? [], about: found.description ?? "" } : null;
+    if (!found) return null;
+    const kinds = [...shape.kinds.values()];
+    const isCommon = ([name]) => kinds.every((each) => name in each.properties);
+    const keys = Object.entries(found.properties);
+    const ordered = [...keys.filter((key) => !isCommon(key)), ...keys.filter(isCommon)];
+    return { properties: Object.fromEntries(ordered), required: found.required ?? [], about: found.description ?? "" };
   }
 
   // Yields the paths of all values below a node, as far as lists and mappings have items.

@@ -338,7 +338,7 @@ at("vary").addEventListener("click", () => openDialog({
   fields: [
     { name: "key", label: "Key", value: "fabric.host_rate", list: "keys", onchange: proposeName },
     { name: "value", label: "New value", value: flow(valueAt(state.scenario.tree, ["fabric", "host_rate"]) ?? ""), onchange: proposeName },
-    { name: "to", label: "File of the copy", value: freeName(withSuffix(state.scenario.file, "-changed")) },
+    { name: "to", label: "File of the copy", value: proposed("fabric.host_rate", flow(valueAt(state.scenario.tree, ["fabric", "host_rate"]) ?? "")) },
   ],
   ok: "Change, run and compare",
   done: vary,
@@ -347,9 +347,14 @@ at("vary").addEventListener("click", () => openDialog({
 function proposeName(event) {
   const fields = event.target.form.elements;
   if (event.target === fields.key) fields.value.value = flow(valueAt(state.scenario.tree, pathOf(fields.key.value)) ?? "");
-  const words = `${fields.key.value.split(/[.\]]/).at(-1)}-${fields.value.value}`.replaceAll(/[^A-Za-z0-9]+/g, "-").slice(0, 30);
-  fields.to.value = freeName(withSuffix(state.scenario.file, `-${words.replace(/-$/, "")}`));
+  fields.to.value = proposed(fields.key.value, fields.value.value);
 }
+
+const difference = (key, value) =>
+  `${key.split(/[.\]]/).at(-1)}-${value}`.replaceAll(/[^A-Za-z0-9]+/g, "-").slice(0, 30).replace(/-$/, "");
+
+// A file name that says what differs from the scenario.
+const proposed = (key, value) => freeName(withSuffix(state.scenario.file, `-${difference(key, value)}`));
 
 async function vary({ key, value, to: name }) {
   const to = asFile(name);
@@ -359,7 +364,14 @@ async function vary({ key, value, to: name }) {
   const copy = await inTurn(() => ask("copy", { file, to }));
   let changed;
   try {
-    changed = await ask("change", { file: to, version: copy.version, changes: [{ path: pathOf(key), value }] });
+    const changes = [{ path: pathOf(key), value }];
+    // Runs outside the workbench are named after their scenario: up to 41 lower-case letters, digits and hyphens.
+    const own = copy.tree?.name;
+    if (typeof own === "string" && key !== "name") {
+      const words = difference(key, value).toLowerCase();
+      changes.push({ path: ["name"], text: `${own.slice(0, 40 - words.length)}-${words}` });
+    }
+    changed = await ask("change", { file: to, version: copy.version, changes });
     if (changed.problems.length && !state.scenario.problems.length) throw new Error(changed.problems[0].text);
   } catch (error) {
     const { version } = await ask("read", { file: to });

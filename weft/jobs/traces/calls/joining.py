@@ -49,8 +49,17 @@ def trace_of_calls(
         raise TraceError(f"{rank_count} ranks", place=path, valid=f"up to {MAX_RANKS}")
     filling = _Filling(path, calls, communicators, rank_count)
     agreement = _Agreement()
-    programs = []
+    programs: dict[int, _Program] = {}
+    equal: dict[tuple[str, ...], list[int]] = {}
     for rank in range(rank_count):
+        # Of a large job often few ranks are recorded: work for each of the others would take longer than all the rest.
+        shares = None if rank in calls else filling.only_shares_of(rank)
+        if shares is not None:
+            others = equal.setdefault(shares, [])
+            others.append(rank)
+            if others[0] != rank:
+                programs[rank] = programs[others[0]]
+                continue
         program = _Program(job, rank)
         if rank in calls:
             for call in calls[rank]:
@@ -60,7 +69,9 @@ def trace_of_calls(
             for call in filling.calls_of(rank):
                 program.add(call)
         job.add_rank(rank, program.assembler, str(path))
-        programs.append(program)
+        programs[rank] = program
+    for first, *others in equal.values():
+        job.add_equal_ranks(others, first, str(path))
     with translated(JobError, TraceError, place=path):
         made = job.job()
     return Trace(
@@ -223,11 +234,15 @@ class _Filling:
         """By communicator, the calls in which all ranks may have a part: positions in `_recorded`, and numbers."""
         self._of_one: dict[tuple[str, int], list[tuple[int, int]]] = {}
         """By communicator and place in it, the calls whose only other part is there."""
+        self._exchanging: set[str] = set()
+        """Communicators in which parts differ by rank."""
         for position, (rank, of_rank) in enumerate(calls.items()):
             for number, call in enumerate(of_rank):
                 if call.operation in _OTHER_END:
                     self._of_one.setdefault((call.communicator, call.root), []).append((position, number))
                 elif call.operation == EXCHANGE or self._is_shared(rank, call):
+                    if call.operation == EXCHANGE:
+                        self._exchanging.add(call.communicator)
                     self._of_all.setdefault(call.communicator, []).append((position, number))
 
     def _check_count(self, path: Path, missing: Mapping[str, int]) -> None:
@@ -244,6 +259,13 @@ class _Filling:
         """Whether all ranks of the communicator make a recorded rank's call, and no lower rank recorded it, too."""
         is_message = call.operation in (SEND, RECEIVE, EXCHANGE)
         return not is_message and self._leaders[call.communicator] == rank
+
+    def only_shares_of(self, rank: int) -> tuple[str, ...] | None:
+        """Return the communicators with all of a rank's calls, if all ranks in them have the same part, else None."""
+        places = self._places.get(rank, {})
+        if not self._exchanging.isdisjoint(places) or any(each in self._of_one for each in places.items()):
+            return None
+        return tuple(name for name in places if name in self._of_all)
 
     def calls_of(self, rank: int) -> Iterator[RecordedCall]:
         """Yield the calls of a rank that was not recorded, in the order of each recorded rank."""
