@@ -24,7 +24,7 @@ ALLOWED = {
     "switch": {"architectures", "cache", "command_errors", "engine", "errors", "hints", "quantities"},
     "controller": {"cache", "command_errors", "errors", "hints", "quantities", "registry", "topologies"},
     "rdma": {"engine", "errors", "quantities", "visibility"},
-    "traffic": {"engine", "errors", "quantities", "rdma", "registry", "topologies", "wire"},
+    "traffic": {"cache", "engine", "errors", "quantities", "rdma", "registry", "topologies", "wire"},
     "visibility": set(),
     "wire": {"errors", "registry"},
 }
