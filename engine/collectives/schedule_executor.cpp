@@ -30,15 +30,22 @@ ScheduleExecutor::ScheduleExecutor(Engine& engine) : engine_(engine) {}
 
 ScheduleExecutor::~ScheduleExecutor() = default;
 
-uint32_t ScheduleExecutor::add_channel(RcQueuePair& queue_pair) {
-  return insert({.queue_pair = &queue_pair, .number = queue_pair.config().queue_pair});
+uint32_t ScheduleExecutor::add_channel(RcQueuePair& queue_pair, TimePs step_latency_ps) {
+  return insert({.queue_pair = &queue_pair,
+                 .number = queue_pair.config().queue_pair,
+                 .step_latency_ps = step_latency_ps});
 }
 
-uint32_t ScheduleExecutor::add_scale_up_channel(ScaleUpChannel& scale_up) {
-  return insert({.scale_up = &scale_up, .number = scale_up.number()});
+uint32_t ScheduleExecutor::add_scale_up_channel(ScaleUpChannel& scale_up, TimePs step_latency_ps) {
+  return insert({.scale_up = &scale_up, .number = scale_up.number(), .step_latency_ps = step_latency_ps});
 }
 
 uint32_t ScheduleExecutor::insert(Channel channel) {
+  if (channel.step_latency_ps < 0) {
+    throw std::invalid_argument("step latency of " + std::to_string(channel.step_latency_ps) +
+                                " ps (valid: 0 or more)");
+  }
+  channel.id = next_channel_id_++;
   const auto place = static_cast<uint32_t>(channels_.size());
   if (!channel_of_queue_pair_.emplace(channel.number, {place + 1})) {
     throw std::invalid_argument("queue pair " + std::to_string(channel.number) + " is a channel already");
@@ -223,8 +230,18 @@ void ScheduleExecutor::arrived(const Completion& completion) {
   if (place == nullptr) return;
   Channel& own = channels_[place->number()];
   ++own.received;
-  Arrivals& arrivals = own.stands_for ? channels_[*own.stands_for].arrivals : own.arrivals;
-  const std::optional<Arrivals::Waiter> waiter = arrivals.came(completion.immediate, engine_.now());
+  const uint32_t origin = own.stands_for.value_or(place->number());
+  if (own.step_latency_ps == 0) return seen(origin, completion.immediate);
+  const auto see = [this, origin, id = channels_[origin].id, immediate = completion.immediate] {
+    // The channel may have been removed meanwhile, and its place given to another.
+    if (origin < channels_.size() && channels_[origin].id == id) seen(origin, immediate);
+  };
+  engine_.schedule_at(engine_.now() + own.step_latency_ps, see);
+}
+
+// A message has arrived for a channel, and its protocol has seen it.
+void ScheduleExecutor::seen(uint32_t channel, uint32_t immediate) {
+  const std::optional<Arrivals::Waiter> waiter = channels_[channel].arrivals.came(immediate, engine_.now());
   if (!waiter) return;
   Run* run = running(waiter->run);
   if (run == nullptr) return;

@@ -67,10 +67,12 @@ class ScheduleExecutor : public CompletionHandler {
   ScheduleExecutor& operator=(const ScheduleExecutor&) = delete;
 
   // Make a queue pair known, and return the number by which schedules name it. It outlives the executor or is
-  // removed. Throws std::invalid_argument if a channel of that number of queue pair is known.
-  uint32_t add_channel(RcQueuePair& queue_pair);
+  // removed. Steps learn of what arrives `step_latency_ps` later: the time that a protocol takes to see it
+  // and to go on. Throws std::invalid_argument if a channel of that number of queue pair is known, and for a
+  // negative latency.
+  uint32_t add_channel(RcQueuePair& queue_pair, TimePs step_latency_ps = 0);
   // The same of a channel between ranks of a host; its number counts as a queue pair's.
-  uint32_t add_scale_up_channel(ScaleUpChannel& scale_up);
+  uint32_t add_scale_up_channel(ScaleUpChannel& scale_up, TimePs step_latency_ps = 0);
   uint32_t add_aggregator(AggregationClient& client);
   // Forgets a channel; arrivals on it that nobody waited for are forgotten, too. Steps that name it fail.
   void remove_channel(uint32_t channel);
@@ -167,6 +169,8 @@ class ScheduleExecutor : public CompletionHandler {
     ScaleUpChannel* scale_up = nullptr;
     uint32_t number = 0;
     Arrivals arrivals{};
+    TimePs step_latency_ps = 0;
+    uint64_t id = 0;                       // from 1; no other channel has had it
     uint64_t received = 0;                 // messages, over its queue pair
     std::unique_ptr<Detour> detour{};      // once it has been suspended
     std::optional<uint32_t> stands_for{};  // the channel whose messages it carries, if not its own
@@ -192,6 +196,7 @@ class ScheduleExecutor : public CompletionHandler {
   void add_over(const std::vector<uint32_t>& channels, const OperationTraffic& traffic);
   void queue_pair_done(const Completion& completion);
   void arrived(const Completion& completion);
+  void seen(uint32_t channel, uint32_t immediate);
   ConnectionEnds ends_of(uint32_t channel) const;
   void fail(Run& run, uint32_t step, const std::string& reason);
   void forget_waiters(uint64_t run);
@@ -202,6 +207,7 @@ class ScheduleExecutor : public CompletionHandler {
   FlatMap<uint32_t, Place> channel_of_queue_pair_;
   std::vector<AggregationClient*> aggregators_;
   std::unordered_map<uint64_t, std::unique_ptr<Run>> runs_;
+  uint64_t next_channel_id_ = 1;
   uint64_t next_run_ = 1;
   uint64_t next_part_ = kFirstPart;
   std::vector<uint64_t> ended_parts_;  // not erased yet

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "hosts/line_format.hpp"
 #include "hosts/options.hpp"
 #include "observe/statistics.hpp"
 #include "packets/roce_formats.hpp"
@@ -52,6 +53,8 @@ enum class Retransmission : uint8_t {
          "acknowledgements say how many receives are posted, and SENDs beyond them wait: at both ends or " \
          "neither")                                                                                        \
   OPTION(TimePs, cnp_interval_ps, 50 * kPsPerUs, "at most one CNP in this time")                           \
+  OPTION(LineFormat, line_format, LineFormat::kNone,                                                       \
+         "none, or ll or ll128: WRITEs travel as lines with flags, the same at both ends")                 \
   OPTION(uint32_t, segment_packets, 1,                                                                     \
          "packets in the middle of a long message of lengths that travel as one, 1 to 255")                \
   OPTION(uint64_t, segment_message_bytes, 0, "of messages that are at least so long")

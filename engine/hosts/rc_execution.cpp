@@ -73,7 +73,8 @@ uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket&
   if (message_limit_bytes_ > kMaxMessageBytes) return roce::kSyndromeNakInvalidRequest;
   // A WRITE of no bytes touches no memory, so its rkey is not looked at (section 9.7.4.1.5).
   if (message_limit_bytes_ == 0) return roce::kSyndromeAck;
-  return memory_.find(write_rkey_, write_address_, message_limit_bytes_, kRemoteWrite) != nullptr
+  const uint64_t least_bytes = least_data_bytes(config_.line_format, message_limit_bytes_);
+  return memory_.find(write_rkey_, write_address_, least_bytes, kRemoteWrite) != nullptr
              ? roce::kSyndromeAck
              : roce::kSyndromeNakRemoteAccess;
 }
@@ -87,7 +88,8 @@ uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket&
     if (target != nullptr) target += message_bytes_;
   } else {
     if (shape.last && end_bytes != message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
-    const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + message_bytes_, packet);
+    const uint64_t offset = data_offset(config_.line_format, message_bytes_);
+    const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + offset, packet);
     if (syndrome != roce::kSyndromeAck) return syndrome;
   }
   if (target != nullptr && !packet.as_length) std::copy_n(packet.payload, packet.payload_bytes, target);
@@ -98,11 +100,33 @@ uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket&
 // The region is looked up for each packet, because it may have been deregistered meanwhile.
 uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet) {
   if (packet.payload_bytes == 0) return roce::kSyndromeAck;
+  if (config_.line_format != LineFormat::kNone) [[unlikely]]
+    return write_lines_to_memory(rkey, address, packet);
   const MemoryRegion* region = memory_.find(rkey, address, packet.payload_bytes, kRemoteWrite);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
   if (region->data != nullptr && !packet.as_length) {
     std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
   }
+  return roce::kSyndromeAck;
+}
+
+// Lines that carry lengths have no flags, so nobody knows where their data end; nothing is written.
+uint8_t RcResponder::write_lines_to_memory(uint32_t rkey, uint64_t address,
+                                           const roce::ParsedPacket& packet) {
+  if (packet.as_length) {
+    const MemoryRegion* region = memory_.find(rkey);
+    const bool writable = region != nullptr && (region->access & kRemoteWrite) != 0;
+    return writable ? roce::kSyndromeAck : roce::kSyndromeNakRemoteAccess;
+  }
+  const std::optional<size_t> data_bytes =
+      data_in_lines(config_.line_format, packet.payload, packet.payload_bytes);
+  if (!data_bytes) return roce::kSyndromeNakInvalidRequest;
+  if (*data_bytes == 0) return roce::kSyndromeAck;  // padding
+  const MemoryRegion* region = memory_.find(rkey, address, *data_bytes, kRemoteWrite);
+  if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
+  if (region->data != nullptr)
+    read_lines(config_.line_format, packet.payload, *data_bytes,
+               region->data + (address - region->virtual_address));
   return roce::kSyndromeAck;
 }
 

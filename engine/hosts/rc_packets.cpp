@@ -24,7 +24,14 @@ uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
 size_t RcRequester::packet_payload_bytes(const Outstanding& request, uint64_t sequence) const {
   if (is_read(request.kind)) return 0;
   const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
-  return std::min<uint64_t>(config_.path_mtu_bytes, request.length_bytes - offset);
+  return std::min<uint64_t>(config_.path_mtu_bytes, request.wire_bytes - offset);
+}
+
+uint64_t RcRequester::packet_data_offset(const Outstanding& request, uint64_t sequence) const {
+  const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+  if (config_.line_format == LineFormat::kNone || request.length_bytes == 0) [[likely]]
+    return offset;
+  return std::min(data_offset(config_.line_format, offset), request.length_bytes - 1);
 }
 
 // With selective repeat every packet says where its payload goes, so that it can be placed whenever it
@@ -38,14 +45,14 @@ void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequen
   headers_.bth.psn = psn_map_.psn(request.psn_of(sequence));
   headers_.immediate = request.immediate.value_or(0);
   if (selective_repeat_) {
-    const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+    const uint64_t offset = packet_data_offset(request, sequence);
     headers_.bth.opcode = opcode_of(CompletionKind::kWrite, true, true, last && immediate);
     headers_.bth.solicited = last;
     headers_.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(payload_bytes)};
   } else {
     headers_.bth.opcode = opcode_of(request.kind, first, last, immediate);
     headers_.bth.solicited = last && immediate;
-    headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.length_bytes)};
+    headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.wire_bytes)};
   }
 }
 
@@ -70,6 +77,12 @@ void RcRequester::set_path(TimePs now, uint64_t sequence, bool retransmission) {
 PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {
   if (request.as_length) return template_.build_as_length(pool_, headers_, payload_bytes);
   const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
+  if (config_.line_format != LineFormat::kNone && payload_bytes > 0) [[unlikely]] {
+    lines_.resize(payload_bytes);
+    write_lines(config_.line_format, request.data, request.length_bytes, offset, lines_.data(),
+                payload_bytes);
+    return template_.build(pool_, headers_, lines_.data(), payload_bytes);
+  }
   return template_.build(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
                          payload_bytes);
 }

@@ -47,7 +47,16 @@ void RcRequester::post(TimePs now, Request request) {
   if (selective_repeat_ && request.kind == CompletionKind::kSend) {
     throw std::invalid_argument("a queue pair with selective repeat carries no SENDs");
   }
-  const uint64_t psns = packets_of_payload(request.length_bytes, config_.path_mtu_bytes);
+  const bool has_lines = config_.line_format != LineFormat::kNone;
+  if (has_lines && request.kind != CompletionKind::kWrite) {
+    throw std::invalid_argument("a queue pair with a line format carries nothing but WRITEs");
+  }
+  const uint64_t wire = wire_bytes(config_.line_format, request.length_bytes);
+  if (wire > kMaxMessageBytes) {
+    throw std::invalid_argument("message of " + std::to_string(request.length_bytes) + " bytes takes " +
+                                std::to_string(wire) + " as lines (valid: at most 2147483648)");
+  }
+  const uint64_t psns = packets_of_payload(wire, config_.path_mtu_bytes);
   const bool reads = is_read(request.kind);
   if (reads && psns > kMaxReadPackets) {
     throw std::invalid_argument(
@@ -56,8 +65,8 @@ void RcRequester::post(TimePs now, Request request) {
   }
   const uint64_t packets = reads ? 1 : psns;
   if (request.posted_ps == kNever) request.posted_ps = now;
-  requests_.push_back(
-      Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, end_psn_, ++posted_messages_});
+  requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, end_psn_,
+                                  ++posted_messages_, wire});
   end_sequence_ += packets;
   end_psn_ += psns;
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);

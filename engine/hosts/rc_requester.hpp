@@ -76,6 +76,7 @@ class RcRequester {
     uint64_t end_sequence = 0;  // one past its last packet
     uint64_t first_psn = 0;     // counted from the first PSN
     uint64_t number = 0;        // of the message, from 1
+    uint64_t wire_bytes = 0;    // its length, with flags
     uint64_t psn_of(uint64_t sequence) const { return first_psn + (sequence - first_sequence); }
     uint64_t retransmitted_packets = 0;
   };
@@ -93,6 +94,8 @@ class RcRequester {
   void note_credits(const roce::Aeth& aeth);
   PacketPtr pull_repeat(TimePs now);
   PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  // Where the packet's data begin in the message's; for nothing but padding, at the last byte.
+  uint64_t packet_data_offset(const Outstanding& request, uint64_t sequence) const;
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint32_t packets,
                           uint64_t frame_bytes) const;
   void record_sent(TimePs now, Outstanding& request, uint64_t sequence, uint16_t frame_bytes,
@@ -140,6 +143,7 @@ class RcRequester {
 
   roce::RoceHeaders headers_;  // of the next data packet
   roce::HeaderTemplate template_;
+  std::vector<uint8_t> lines_;  // of the packet that is built
   PsnMap psn_map_;
   std::deque<Outstanding> requests_;
   size_t send_index_ = 0;       // in requests_, of the request that next_sequence_ belongs to

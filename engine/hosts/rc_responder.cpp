@@ -82,7 +82,8 @@ void RcResponder::take_segment(TimePs now, const roce::ParsedPacket& segment) {
       packet.bth.opcode = opcode_in_segment(segment.bth.opcode, place == 0, last);
     packet.bth.solicited = last && segment.bth.solicited;
     packet.bth.acknowledge_request = asks && segment.bth.acknowledge_request;
-    packet.reth.virtual_address = segment.reth.virtual_address + place * packet.payload_bytes;
+    packet.reth.virtual_address =
+        segment.reth.virtual_address + data_offset(config_.line_format, place * packet.payload_bytes);
     take(now, packet);
   }
   // What is out of sequence has answers of its own, if any.

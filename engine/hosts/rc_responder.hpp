@@ -94,6 +94,7 @@ class RcResponder {
   uint8_t place_payload(const Shape& shape, const roce::ParsedPacket& packet);
   uint8_t place_alone(const Shape& shape, const roce::ParsedPacket& packet);
   uint8_t write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);
+  uint8_t write_lines_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);
   void finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet);
   void ask_to_wait();
   void refuse(TimePs now, uint8_t syndrome);

@@ -39,7 +39,7 @@ uint64_t RcRequester::more_window_bytes(const Outstanding& request) const {
 uint32_t RcRequester::packets_to_send(const Outstanding& request, uint64_t sequence) const {
   if (!has_segments(request) || sequence != next_sequence_) return 1;
   const uint64_t limit = segment_limit();
-  const bool ends_full = request.length_bytes % config_.path_mtu_bytes == 0;
+  const bool ends_full = request.wire_bytes % config_.path_mtu_bytes == 0;
   const uint64_t full_packets = request.end_sequence - sequence - (ends_full ? 0 : 1);
   const uint64_t outstanding = sequence - sent_.accepted();
   const uint64_t room_packets =

@@ -77,9 +77,9 @@ void ScaleUpDomain::set_wire(uint32_t own_port, ScaleUpWire& wire) {
 void ScaleUpDomain::send(TimePs now, Message message) {
   Port& source = *ports_[message.source];
   ++source.counters.sent_messages;
-  source.counters.sent_bytes += message.length_bytes;
+  source.counters.sent_bytes += message.wire_bytes;
   const TimePs begins_ps = std::max(now, source.out_free_ps);
-  source.out_free_ps = begins_ps + rate_.serialisation_ps(message.length_bytes);
+  source.out_free_ps = begins_ps + rate_.serialisation_ps(message.wire_bytes);
   const TimePs due_ps = begins_ps + latency_ps_;
   if (is_elsewhere(message.destination))
     wire_->carry(due_ps, message);
@@ -111,7 +111,7 @@ void ScaleUpDomain::first_bits_arrive(Port& port) {
     InFlight arriving = std::move(port.on_the_way.front());
     port.on_the_way.pop_front();
     const TimePs begins_ps = std::max(arriving.due_ps, port.in_free_ps);
-    port.in_free_ps = begins_ps + rate_.serialisation_ps(arriving.message.length_bytes);
+    port.in_free_ps = begins_ps + rate_.serialisation_ps(arriving.message.wire_bytes);
     arriving.due_ps = port.in_free_ps;
     port.coming_in.push_back(std::move(arriving));
   }
@@ -214,18 +214,19 @@ CompletionStatus ScaleUpDomain::place(Port& destination, const Message& message)
     }
   }
   ++destination.counters.received_messages;
-  destination.counters.received_bytes += message.length_bytes;
+  destination.counters.received_bytes += message.wire_bytes;
   return CompletionStatus::kSuccess;
 }
 
 ScaleUpChannel::ScaleUpChannel(ScaleUpDomain& domain, uint32_t port, uint32_t number, uint32_t peer_port,
-                               uint32_t peer_number, CompletionHandler* handler)
+                               uint32_t peer_number, CompletionHandler* handler, LineFormat line_format)
     : domain_(domain),
       port_(port),
       number_(number),
       peer_port_(peer_port),
       peer_number_(peer_number),
-      handler_(handler) {
+      handler_(handler),
+      line_format_(line_format) {
   domain.port_at(peer_port);
   if (port == peer_port) {
     throw std::invalid_argument("scale-up channel from port " + std::to_string(port) + " to itself");
@@ -251,6 +252,7 @@ void ScaleUpChannel::post_write(TimePs now, const uint8_t* data, uint64_t length
                      .peer_channel = peer_number_,
                      .data = data,
                      .length_bytes = length_bytes,
+                     .wire_bytes = wire_bytes(line_format_, length_bytes),
                      .remote_address = remote_address,
                      .rkey = rkey,
                      .immediate = immediate,

@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "hosts/line_format.hpp"
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
 #include "observe/statistics.hpp"
@@ -39,6 +40,7 @@ struct ScaleUpMessage {
   uint32_t peer_channel = 0;  // number at the destination
   const uint8_t* data = nullptr;
   uint64_t length_bytes = 0;
+  uint64_t wire_bytes = 0;  // on the links
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
   std::optional<uint32_t> immediate;
@@ -123,13 +125,15 @@ class ScaleUpDomain {
 };
 
 // One end of a connection between two ports, named by numbers as queue pairs are. Completions are those of an
-// RDMA WRITE, reported to both ends when the last bit is in.
+// RDMA WRITE, reported to both ends when the last bit is in. With a line format the links carry the flags of
+// lines, too.
 class ScaleUpChannel {
  public:
   // `domain` outlives the channel; `handler` may be null. Throws std::invalid_argument for ports there are
   // not, or a number in use at the port.
   ScaleUpChannel(ScaleUpDomain& domain, uint32_t port, uint32_t number, uint32_t peer_port,
-                 uint32_t peer_number, CompletionHandler* handler);
+                 uint32_t peer_number, CompletionHandler* handler,
+                 LineFormat line_format = LineFormat::kNone);
   ~ScaleUpChannel();
   ScaleUpChannel(const ScaleUpChannel&) = delete;
   ScaleUpChannel& operator=(const ScaleUpChannel&) = delete;
@@ -153,6 +157,7 @@ class ScaleUpChannel {
   uint32_t peer_port_;
   uint32_t peer_number_;
   CompletionHandler* handler_;
+  LineFormat line_format_;
   bool open_ = true;
 };
 

@@ -240,10 +240,15 @@ void bind_executor(py::module_& m) {
 As a file (`fileno`) it becomes readable when a run ends.)doc")
       .def(py::init([](Engine& engine) { return make_component<Executor>(engine, engine); }), "engine"_a,
            py::keep_alive<1, 2>())
-      .def("add_channel", locked_executor<&ScheduleExecutor::add_channel, RcQueuePair&>(), "queue_pair"_a)
+      .def("add_channel", locked_executor<&ScheduleExecutor::add_channel, RcQueuePair&, TimePs>(),
+           "queue_pair"_a, "step_latency_ps"_a = 0,
+           R"doc(Make a queue pair known, and return the number by which schedules name it.
+
+Steps learn of what arrives `step_latency_ps` later. Raises ValueError for a number in use, and a negative
+latency.)doc")
       .def("add_scale_up_channel",
-           locked_executor<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&>(), "channel"_a,
-           py::keep_alive<1, 2>())
+           locked_executor<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&, TimePs>(), "channel"_a,
+           "step_latency_ps"_a = 0, py::keep_alive<1, 2>(), "The same of a channel between ranks of a host.")
       .def("add_aggregator", locked_executor<&ScheduleExecutor::add_aggregator, AggregationClient&>(),
            "client"_a)
       .def("remove_channel", locked_executor<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "hosts/nic.hpp"
@@ -12,6 +13,7 @@
 #include "hosts/scale_up_sockets.hpp"
 #include "python/bind_flows.hpp"
 #include "python/bindings_support.hpp"
+#include "python/rc_options.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
 
@@ -26,8 +28,8 @@ namespace {
 class PythonScaleUpChannel final : public ScaleUpChannel {
  public:
   PythonScaleUpChannel(ScaleUpDomain& domain, std::shared_ptr<CompletionHandler> handler, uint32_t port,
-                       uint32_t number, uint32_t peer_port, uint32_t peer_number)
-      : ScaleUpChannel(domain, port, number, peer_port, peer_number, handler.get()),
+                       uint32_t number, uint32_t peer_port, uint32_t peer_number, LineFormat line_format)
+      : ScaleUpChannel(domain, port, number, peer_port, peer_number, handler.get(), line_format),
         engine(domain.engine()),
         handler_(std::move(handler)) {}
 
@@ -96,15 +98,17 @@ OSError for descriptors that are none.)doc")
       m, "ScaleUpChannel",
       R"doc(One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
-Completions are those of an RDMA WRITE, at both ends when the last bit is in. Raises ValueError for ports there
-are not and a number in use.)doc")
+Completions are those of an RDMA WRITE, at both ends when the last bit is in. With the line format "ll" or "ll128"
+the links carry flags, too. Raises ValueError for ports there are not, a number in use and another format.)doc")
       .def(py::init([](ScaleUpDomain& domain, std::shared_ptr<CompletionHandler> completions, uint32_t port,
-                       uint32_t number, uint32_t peer_port, uint32_t peer_number) {
+                       uint32_t number, uint32_t peer_port, uint32_t peer_number,
+                       const std::string& line_format) {
              return make_component<Channel>(domain.engine(), domain, std::move(completions), port, number,
-                                            peer_port, peer_number);
+                                            peer_port, peer_number,
+                                            PythonOption<LineFormat>::of(py::str(line_format)));
            }),
            "domain"_a, "completions"_a, py::kw_only(), "port"_a, "number"_a, "peer_port"_a, "peer_number"_a,
-           py::keep_alive<1, 2>())
+           "line_format"_a = "none", py::keep_alive<1, 2>())
       .def(
           "close",
           [](Channel& channel) {

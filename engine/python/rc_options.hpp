@@ -22,4 +22,16 @@ struct PythonOption<Retransmission> {
   }
 };
 
+template <>
+struct PythonOption<LineFormat> {
+  static constexpr const char* kType = "str";
+  static LineFormat of(pybind11::handle given) {
+    const auto name = given.cast<std::string>();
+    if (name == "none") return LineFormat::kNone;
+    if (name == "ll") return LineFormat::kLl;
+    if (name == "ll128") return LineFormat::kLl128;
+    throw std::invalid_argument("line_format is '" + name + "' (valid: 'none', 'll', 'll128')");
+  }
+};
+
 }  // namespace weft

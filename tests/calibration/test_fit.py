@@ -77,24 +77,30 @@ def test_a_fit_is_the_same_again(recovered: Calibration) -> None:
     not os.environ.get("WEFT_SUPERBENCH_CLONE"),
     reason="WEFT_SUPERBENCH_CLONE names no clone of microsoft/superbenchmark",
 )
-def test_a_dgx_fits_as_badly_as_the_page_says() -> None:
+@pytest.mark.parametrize("protocol", [None, "auto"])
+def test_a_dgx_fits_as_badly_as_the_page_says(protocol: str | None) -> None:
     """Eight A100 with NCCL's own choice of protocols, which one set of costs does not meet."""
     log = Path(os.environ["WEFT_SUPERBENCH_CLONE"]) / "tests" / "data" / "nccl_allreduce.log"
     fabric = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "ranks_per_host": 8, "host_rate": "200Gb/s"}
     tree = {
         "fabric": fabric | {"scale_up": {"rate": "2400Gb/s"}},
-        "traffic": [{"collective": "allreduce", "algorithms": ["ring"], "ranks": list(range(8))}],
+        "traffic": [{"collective": "allreduce", "algorithms": ["ring"], "ranks": list(range(8)), "protocol": protocol}],
     }
-    keys = ["fabric.scale_up.rate", "fabric.scale_up.latency"]
+    keys = () if protocol else ("fabric.scale_up.rate", "fabric.scale_up.latency")
     found = calibrate(read_log(log), tree, keys=keys, least_bytes=4096, most_bytes=64 * 2**20)
     page = (ROOT / "docs" / "calibrate.md").read_text(encoding="utf-8")
     fitted, held_out = (found.summary(is_held_out) for is_held_out in (False, True))
     assert fitted is not None
     assert held_out is not None
-    assert (
+    said = (
         f"have a median of {100 * fitted[0]:.0f} % and a maximum of {100 * fitted[1]:.0f} %, of held-out sizes "
         f"{100 * held_out[0]:.0f} % and {100 * held_out[1]:.0f} %"
-    ) in " ".join(page.split())
+    )
+    if protocol:
+        names = {"protocols.ll_up_to": "LL", "protocols.ll128_up_to": "LL128"}
+        ends = {each.key.name: each.key.shown(each.after) for each in found.keys}
+        said += ": " + ", ".join(f"{name} up to {ends[key]}" for key, name in names.items())
+    assert said in " ".join(page.split())
 
 
 def test_keys_without_effect_keep_their_values() -> None:

@@ -9,6 +9,7 @@ from tests.refusals import refused
 from weft.topologies.int_rates import STANDARD_INT_RATES
 from weft.traffic.host_config import HostConfig, HostRecording, NicConfig, ScaleUpConfig
 from weft.traffic.messages import MessageError, as_message, read_message
+from weft.traffic.protocols import ProtocolSettings
 from weft.traffic.transport_settings import CreditSettings, NicCosts, TransportSettings
 
 NIC = NicConfig("eth0", "02:00:00:00:00:01", "10.0.0.1", "02:00:00:00:00:02", 10**9, 10**6)
@@ -39,6 +40,7 @@ FULL = HostConfig(
     realtime_priority=10,
     transport=TransportSettings(path="spray", retransmission="selective-repeat", parameters={"a": 1.5}),
     nic_costs=NicCosts(dma_latency=8),
+    protocols=ProtocolSettings(ll_latency=7, ll_up_to=4096),
     recording=HostRecording(messages=True, telemetry_from=(1, 2)),
     int_rates_bps=(*STANDARD_INT_RATES[:-1], 123),
     scale_up=ScaleUpConfig((3, 7), 10**12, 5, {7: 11}),
@@ -86,6 +88,7 @@ def test_what_lacks_is_named(name):
                 "valid": (
                     "name, rank, epoch_ns, nics, dilation, seed, entropy_seed, mtu_bytes, "
                     "wall_clock_floor_ns, realtime_priority, transport, paths, segments, nic_costs, "
+                    "protocols, "
                     "recording, int_rates_bps, scale_up, metrics_socket"
                 ),
                 "problem": "field 'speed' is unknown",

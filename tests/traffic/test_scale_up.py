@@ -114,6 +114,61 @@ def test_bytes_are_counted_at_both_ends():
     assert host.ports[0].stats()["sent_messages"] == 0
 
 
+@pytest.mark.parametrize(("protocol", "size_bytes", "wire_bytes"), [("ll", 5000, 10_000), ("ll128", 5000, 6144)])
+def test_links_carry_the_flags_of_lines(protocol, size_bytes, wire_bytes):
+    host = HostOfRanks()
+    for rank in (0, 1):
+        host.ports[rank].connect(Channel(0, 1 - rank, SCALE_UP, protocol=protocol), 0x200, 0x200)
+    sender = host.schedule(0)
+    sender.add_write(
+        host.ports[0].channels()[Channel(0, 1, SCALE_UP, protocol=protocol)],
+        (0, 0, size_bytes),
+        remote_address=host.memory[1].virtual_address,
+        rkey=host.memory[1].rkey,
+    )
+    assert host.run({0: sender})[0]["finished_ps"] == wire_bytes * PS_PER_BYTE + LATENCY_PS
+    assert (host.ports[0].stats()["sent_bytes"], host.ports[1].stats()["received_bytes"]) == (wire_bytes, wire_bytes)
+    assert np.all(host.data[1][:size_bytes] == 0)
+    assert np.all(host.data[1][size_bytes:] == 1)
+
+
+def test_a_step_goes_on_after_its_latency():
+    """Whether it has waited for the message or not; the sender's step has ended before."""
+    for wait_ps in (0, 10**9):
+        host = HostOfRanks()
+        for rank in (0, 1):
+            host.ports[rank].connect(Channel(0, 1 - rank, SCALE_UP), 0x200, 0x200, 3_000_000)
+        sender, receiver = host.schedule(0), host.schedule(1)
+        host.write(sender, 0, 1, 1000, immediate=7)
+        later = [receiver.add_delay(wait_ps)] if wait_ps else []
+        receiver.add_wait_receive(host.ports[1].channels()[Channel(0, 0, SCALE_UP)], 7, after=later)
+        ended = host.run({0: sender, 1: receiver})
+        arrived_ps = 1000 * PS_PER_BYTE + LATENCY_PS
+        assert ended[0]["finished_ps"] == arrived_ps
+        assert ended[1]["finished_ps"] == max(wait_ps, arrived_ps + 3_000_000)
+
+
+def test_a_message_is_not_seen_by_a_channel_that_takes_its_place():
+    host = HostOfRanks()
+    for rank in (0, 1):
+        host.ports[rank].connect(Channel(0, 1 - rank, SCALE_UP), 0x200, 0x200, 3_000_000)
+    sender = host.schedule(0)
+    host.write(sender, 0, 1, 1000, immediate=7)
+    host.executors[0].start(sender)
+    host.engine.run_for(2_000_000)  # it has arrived, and is not seen
+    for rank in (0, 1):
+        host.ports[rank].connect(Channel(0, 1 - rank, SCALE_UP), 0x300, 0x300, 3_000_000)
+    receiver = host.schedule(1)
+    receiver.add_wait_receive(host.ports[1].channels()[Channel(0, 0, SCALE_UP)], 7)
+    assert host.run({1: receiver})[1]["state"] == "running"
+
+
+def test_a_negative_latency_is_refused():
+    host = HostOfRanks()
+    with pytest.raises(ValueError, match=r"step latency of -1 ps \(valid: 0 or more\)"):
+        host.ports[0].connect(Channel(0, 1, SCALE_UP), 0x200, 0x200, -1)
+
+
 def test_memory_that_is_not_registered_is_refused():
     host = HostOfRanks()
     sender = host.schedule(0)

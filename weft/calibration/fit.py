@@ -5,6 +5,10 @@ along each key comes first, because a key may have no effect over part of its ra
 packet's time on the link is hidden by it. Levenberg–Marquardt steps with differences follow (Marquardt, "An algorithm
 for least-squares estimation of nonlinear parameters", SIAM J. Appl. Math. 11(2), 1963), within bounds. Nothing is
 random, so the same logs give the same values.
+
+Sizes up to which protocols are taken are no such keys: times change at measured sizes only. They are chosen among all
+measured sizes at once, first together with coarse latencies of each protocol; then the other keys are fitted, until
+neither changes.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, combinations_with_replacement
 from statistics import median
 from typing import Any
 
@@ -20,27 +24,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.calibration.held_out import EVERY_THIRD, HoldOut
-from weft.calibration.keys import Key, Scale, chosen_keys
+from weft.calibration.keys import Key, Scale, chosen_keys, round_significant
 from weft.calibration.logs import MeasuredTable
 from weft.calibration.runs import ComparedTable, Model, Values, matched
 from weft.errors import BadInputError
 from weft.quantities.units import PS_PER_US, shortest_size
 from weft.scenario import Scenario, parse_scenario
 from weft.scenario.dotted import plain
+from weft.traffic.protocols import NONE, PROTOCOLS
 
 POOR_FIT = 0.2
 """Residual, as part of the measured time, above which a fit is called poor."""
 _SCAN_SIZES = 4
 _SCAN_ROUNDS = 2
+_SHARED_OUT_SIZES = 8
+_COARSE_LATENCIES_PS = (0, PS_PER_US // 10, PS_PER_US, 3 * PS_PER_US, 10 * PS_PER_US, 30 * PS_PER_US)
+"""Of a protocol's steps, with which a fit of thresholds begins."""
+_LATENCIES_BETWEEN = 60
 _MOST_STEPS = 12
 _MOST_DAMPINGS = 6
 _STEP = 0.08
 """Difference on a key's scale from which slopes are computed: large against the rounding of values."""
 _SMALLEST_GAIN = 1e-3
 """Part of the sum of squares that a step must save for another one to follow."""
+_MOST_SWITCHES = 4
+"""Times that thresholds are chosen anew."""
 _NO_EFFECT = 0.01
 """Root-mean-square relative change of times for a change of a key by its e-fold: below, it is not fitted."""
 _PROBE_PS = PS_PER_US
+_PROBE_BYTES = 2**14
 _COLLINEAR = 0.98
 """Cosine of the effects of two keys above which the sizes do not tell them apart."""
 _SMALL_SINGULAR = 0.1
@@ -58,6 +70,8 @@ class Row:
     before_ps: int
     after_ps: int
     held_out: bool
+    protocol: str = NONE
+    """NCCL's protocol after the fit, "" for none."""
 
     @property
     def residual_before(self) -> float:
@@ -79,7 +93,7 @@ class KeyFit:
         before: the scenario's value; None: no limit.
         after: the fitted value; None: the fitted sizes do not depend on the key, which keeps the scenario's value.
         effect: root-mean-square relative change of the fitted sizes' times per e-fold of the key; of a time that is
-            near 0, where no e-fold changes anything: for a microsecond more.
+            near 0, where no e-fold changes anything: for a microsecond more; of a threshold: for twice the size.
         at_bound: whether the value is the least or the largest that the fit tries.
     """
 
@@ -114,6 +128,21 @@ class Calibration:
         """Return the median and the largest residual of fitted or held-out sizes; None without such sizes."""
         found = self.residuals(held_out)
         return (median(found), max(found)) if found else None
+
+    def summary_of(self, protocol: str, held_out: bool) -> tuple[float, float] | None:
+        """Return the same of the sizes that travel in a protocol."""
+        found = [
+            abs(row.residual)
+            for _, rows in self.tables
+            for row in rows
+            if row.held_out == held_out and row.protocol == protocol
+        ]
+        return (median(found), max(found)) if found else None
+
+    @property
+    def protocols(self) -> list[str]:
+        """Return the protocols after the fit, each once, in the order of the sizes."""
+        return list(dict.fromkeys(row.protocol for _, rows in self.tables for row in rows if row.protocol))
 
     @property
     def poor(self) -> list[tuple[ComparedTable, Row]]:
@@ -154,6 +183,7 @@ class Calibration:
                             "after_ps": row.after_ps,
                             "residual": row.residual,
                             "held_out": row.held_out,
+                            **({"protocol": row.protocol} if row.protocol else {}),
                         }
                         for row in rows
                     ],
@@ -181,7 +211,8 @@ def calibrate(
         tables: what was measured; each is compared with the item of the same collective and number of ranks.
         tree: the scenario's keys.
         place: the scenario's file, for errors.
-        keys: names of the keys; by default overheads of NICs, and scale-up links if the fabric has them.
+        keys: names of the keys; by default overheads of NICs, and scale-up links if the fabric has them, or what the
+            tables tell of protocols.
         hold_out: sizes that the fit does not see.
         least_bytes: smallest size that is compared.
         most_bytes: largest size that is compared.
@@ -192,8 +223,8 @@ def calibrate(
         CheckFailedError: a run did not end.
     """
     scenario: Scenario = parse_scenario(plain(tree), place, units_required=True)
-    chosen = chosen_keys(keys, scenario)
     compared = matched(tables, scenario, least_bytes, most_bytes)
+    chosen = chosen_keys(keys, scenario, compared)
     hold_out.require_measured({size for each in compared for size in each.sizes})
     held_out = [hold_out.of_table(each.sizes) for each in compared]
     fitted = sum(len(each.sizes) - len(held) for each, held in zip(compared, held_out, strict=True))
@@ -204,34 +235,58 @@ def calibrate(
     model = Model(tree, place, chosen, compared, progress)
     before = model.times_ps((None,) * len(chosen), [each.sizes for each in compared])
     search = _Search(model, compared, held_out)
-    found = search.best(search.scanned(tuple(key.start(scenario) for key in chosen)))
+    found = search.found(tuple(key.start(scenario) for key in chosen))
     effects = search.probed(found, search.effects(found))
     values = search.without_idle(found, effects)
-    after = model.times_ps(values, [each.sizes for each in compared])
+    all_sizes = [each.sizes for each in compared]
+    after, protocols = model.times_ps(values, all_sizes), model.protocols(values, all_sizes)
     return Calibration(
         tuple(
-            (each, tuple(_rows(each, old, new, held)))
-            for each, old, new, held in zip(compared, before, after, held_out, strict=True)
+            (each, tuple(_rows(each, old, new, held, names)))
+            for each, old, new, held, names in zip(compared, before, after, held_out, protocols, strict=True)
         ),
         tuple(
-            KeyFit(key, key.held_by(scenario), value, strength, value in key.bounds)
+            KeyFit(key, key.held_by(scenario), value, strength, value in key.bounds and not key.is_threshold)
             for key, value, strength in zip(chosen, values, _strengths(effects).tolist(), strict=True)
         ),
-        undetermined([key.name for key in chosen], effects),
+        undetermined(*_smooth([key.name for key in chosen], chosen, effects)),
         model.runs,
     )
 
 
-def _rows(compared: ComparedTable, before: Sequence[int], after: Sequence[int], held_out: set[int]) -> list[Row]:
+def _smooth(
+    names: Sequence[str], keys: Sequence[Key], effects: NDArray[np.float64]
+) -> tuple[list[str], NDArray[np.float64]]:
+    """Return the names and effects of keys that are no thresholds."""
+    places = [place for place, key in enumerate(keys) if not key.is_threshold]
+    return [names[place] for place in places], effects[:, places]
+
+
+def _rows(
+    compared: ComparedTable,
+    before: Sequence[int],
+    after: Sequence[int],
+    held_out: set[int],
+    protocols: Sequence[str],
+) -> list[Row]:
     measured = {each.size_bytes: each.time_ps for each in compared.table.measurements}
     return [
-        Row(size, measured[size], old, new, size in held_out)
-        for size, old, new in zip(compared.sizes, before, after, strict=True)
+        Row(size, measured[size], old, new, size in held_out, protocol)
+        for size, old, new, protocol in zip(compared.sizes, before, after, protocols, strict=True)
     ]
 
 
 _Found = tuple[int, ...]
 """A value of each key."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Squares of errors if all sizes travel in a protocol: a row for each of its latencies (none: as they are)."""
+
+    places: list[int]
+    latencies_ps: tuple[int, ...]
+    squares: NDArray[np.float64]
 
 
 class _Search:
@@ -244,7 +299,96 @@ class _Search:
         self._sizes = [
             [size for size in each.sizes if size not in held] for each, held in zip(tables, held_out, strict=True)
         ]
-        self._few = [_spread(sizes) for sizes in self._sizes]
+        self._few = [_spread(sizes, _SCAN_SIZES) for sizes in self._sizes]
+        self._thresholds = sorted(
+            (place for place, key in enumerate(self._keys) if key.is_threshold),
+            key=lambda place: PROTOCOLS.index(self._keys[place].protocol),
+        )
+
+    def found(self, values: _Found) -> _Found:
+        """Return the best values that a fit from these finds."""
+        if not self._thresholds:
+            return self.best(self.scanned(values))
+        values = self.best(self.shared_out(values))
+        for _ in range(_MOST_SWITCHES):
+            if (switched := self.switched(values)) == values:
+                break
+            values = self.best(switched)
+        return values
+
+    def shared_out(self, values: _Found) -> _Found:
+        """Return the best values of a coarse search of thresholds and all else, with some of the sizes.
+
+        A wrong latency makes a protocol look slow for sizes that travel in it, so that no single key leads to the
+        right one: latencies and thresholds are tried together, for each value of one key after the other that all
+        protocols share.
+        """
+        sizes = [_spread(mine, _SHARED_OUT_SIZES) for mine in self._sizes]
+        best = self._divided(values, sizes, _COARSE_LATENCIES_PS)
+        for place, key in enumerate(self._keys):
+            if key.protocol:
+                continue
+            for trials in (key.trials, key.neighbours):
+                for trial in trials(best[1][place]):
+                    start = _replaced(best[1], [place], [trial])
+                    best = min(best, self._divided(start, sizes, _COARSE_LATENCIES_PS), key=lambda each: each[0])
+        return best[1]
+
+    def switched(self, values: _Found) -> _Found:
+        """Return values with the best thresholds, of all fitted sizes."""
+        _, switched = self._divided(values, self._sizes, ())
+        return switched if self._squares(switched, self._sizes) < self._squares(values, self._sizes) else values
+
+    def _divided(
+        self, values: _Found, sizes: Sequence[Sequence[int]], latencies_ps: Sequence[int]
+    ) -> tuple[float, _Found]:
+        """Return the best division of sizes among protocols, and its squares.
+
+        A size travels by one protocol whatever the others do, so a run with one protocol for all sizes tells the times
+        for all divisions. Runs with these latencies tell those with latencies in between, too: times are a sum of
+        steps, or where links are busy do not depend on them. Without any, protocols keep theirs.
+        """
+        # The first threshold that is not below a size takes it; the last part is of sizes above all.
+        own = [self._keys[place].protocol for place in self._thresholds]
+        parts = [
+            self._part(number, protocols, values, sizes, latencies_ps)
+            for number, protocols in enumerate([*({name} for name in own), set(PROTOCOLS) - set(own)])
+        ]
+        measured = np.array([size for mine in sizes for size in mine])
+        best, least_squares = values, math.inf
+        for thresholds in combinations_with_replacement([0, *sorted(set(measured.tolist()))], len(self._thresholds)):
+            taken_by = np.sum(measured[:, None] > np.array(thresholds), axis=1)
+            total, trial = 0.0, _replaced(values, self._thresholds, thresholds)
+            for number, part in enumerate(parts):
+                sums = part.squares[:, taken_by == number].sum(axis=1)
+                chosen = int(np.argmin(sums))
+                total += float(sums[chosen])
+                if part.places:
+                    trial = _replaced(trial, part.places, [part.latencies_ps[chosen]] * len(part.places))
+            if total < least_squares:
+                best, least_squares = trial, total
+        return least_squares, best
+
+    def _part(
+        self,
+        number: int,
+        protocols: set[str],
+        values: _Found,
+        sizes: Sequence[Sequence[int]],
+        latencies_ps: Sequence[int],
+    ) -> _Part:
+        """Return how well sizes travel in the protocols of part `number`."""
+        bounds = [self._keys[place].bounds for place in self._thresholds]
+        ends = [most if at >= number else least for at, (least, most) in enumerate(bounds)]
+        values = _replaced(values, self._thresholds, ends)
+        places = [place for place, key in enumerate(self._keys) if key.protocol in protocols and not key.is_threshold]
+        if not latencies_ps or not places:
+            return _Part([], (), self._errors(values, sizes)[None, :] ** 2)
+        tried = [_replaced(values, places, [latency] * len(places)) for latency in latencies_ps]
+        factors = np.exp([self._errors(trial, sizes) for trial in tried])
+        between = np.geomspace(latencies_ps[1], latencies_ps[-1], _LATENCIES_BETWEEN)
+        found = np.stack([np.interp(between, latencies_ps, column) for column in factors.T], axis=1)
+        return _Part(places, tuple(round_significant(each) for each in between.tolist()), np.log(found) ** 2)
 
     def scanned(self, values: _Found) -> _Found:
         """Return the best values of a coarse search along one key after the other, with a few sizes."""
@@ -283,6 +427,9 @@ class _Search:
         """Return the change of each fitted size's error per unit of each key's scale: a column for each key."""
         columns = []
         for place, key in enumerate(self._keys):
+            if key.is_threshold:
+                columns.append(np.zeros(sum(map(len, self._sizes))))
+                continue
             position = key.position(values[place])
             ends = [key.value(position - _STEP), key.value(position + _STEP)]
             positions = [key.position(end) for end in ends]
@@ -291,11 +438,15 @@ class _Search:
         return np.stack(columns, axis=1)
 
     def probed(self, values: _Found, effects: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return effects with those of times near 0 for a microsecond more: there, slopes on the scale say nothing."""
+        """Return effects with those of times near 0 for a microsecond more, and of thresholds for twice the size.
+
+        There, slopes on the scale say nothing.
+        """
         found = effects.copy()
         for place, key in enumerate(self._keys):
-            if key.scale is Scale.TIME and _strengths(effects)[place] < _NO_EFFECT:
-                more = (*values[:place], key.rounded(values[place] + _PROBE_PS), *values[place + 1 :])
+            probe = _PROBE_PS if key.scale is Scale.TIME else values[place] or _PROBE_BYTES
+            if key.scale is not Scale.RATE and _strengths(effects)[place] < _NO_EFFECT:
+                more = (*values[:place], key.rounded(values[place] + probe), *values[place + 1 :])
                 found[:, place] = self._errors(more, self._sizes) - self._errors(values, self._sizes)
         return found
 
@@ -336,17 +487,25 @@ class _Search:
         )
 
 
+def _replaced(values: _Found, places: Sequence[int], others: Sequence[int]) -> _Found:
+    """Return values with others at some places."""
+    found = list(values)
+    for place, value in zip(places, others, strict=True):
+        found[place] = value
+    return tuple(found)
+
+
 def _strengths(effects: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the root mean square of each key's effects."""
     strengths: NDArray[np.float64] = np.sqrt(np.mean(effects**2, axis=0))
     return strengths
 
 
-def _spread(sizes: Sequence[int]) -> list[int]:
+def _spread(sizes: Sequence[int], most: int) -> list[int]:
     """Return a few of the sizes, with the smallest and the largest."""
-    if len(sizes) <= _SCAN_SIZES:
+    if len(sizes) <= most:
         return list(sizes)
-    return [sizes[round(place * (len(sizes) - 1) / (_SCAN_SIZES - 1))] for place in range(_SCAN_SIZES)]
+    return [sizes[round(place * (len(sizes) - 1) / (most - 1))] for place in range(most)]
 
 
 def undetermined(names: Sequence[str], effects: NDArray[np.float64]) -> tuple[tuple[str, ...], ...]:

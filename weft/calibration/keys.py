@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
-from weft.quantities.readable import format_rate, format_time
-from weft.quantities.units import PS_PER_S, PS_PER_US, shortest_rate, shortest_time
+from weft.quantities.readable import format_rate, format_size, format_time
+from weft.quantities.units import PS_PER_S, PS_PER_US, shortest_rate, shortest_size, shortest_time
 from weft.scenario import Scenario
 from weft.topologies.kinds.base import ScaleUpSection
+from weft.traffic.protocols import AUTO_PROTOCOL, LL, LL128, NONE, PROTOCOLS
+
+if TYPE_CHECKING:
+    from weft.calibration.runs import ComparedTable
 
 _SMALL_TIME_PS = 50_000
 """Below about this, steps of a fit are even in time; above, in its logarithm, as those of rates are."""
+_SMALL_SIZE_BYTES = 1024
+"""The same of sizes."""
 _DIGITS = 4
 """Significant digits of a value that a fit tries, so that the file holds exactly what ran."""
 
@@ -26,6 +32,20 @@ class Scale(Enum):
 
     TIME = "time"
     RATE = "rate"
+    SIZE = "size"
+
+
+_SMALL = {Scale.TIME: _SMALL_TIME_PS, Scale.SIZE: _SMALL_SIZE_BYTES, Scale.RATE: 0}
+_WRITE: dict[Scale, Callable[[int], str]] = {
+    Scale.TIME: shortest_time,
+    Scale.RATE: shortest_rate,
+    Scale.SIZE: shortest_size,
+}
+_SHOW: dict[Scale, Callable[[int], str]] = {
+    Scale.TIME: format_time,
+    Scale.RATE: format_rate,
+    Scale.SIZE: format_size,
+}
 
 
 @dataclass(frozen=True)
@@ -34,51 +54,66 @@ class Key:
 
     Attributes:
         name: its place in a scenario.
-        scale: a time (ps) or a rate (b/s).
+        scale: a time (ps), a rate (b/s) or a size (bytes).
         bounds: the least and the largest value that a fit tries.
         of_ranks_in_hosts: whether it exists only with several ranks a host.
+        protocol: NCCL's that it is a cost of, "" for none.
     """
 
     name: str
     scale: Scale
     bounds: tuple[int, int]
     of_ranks_in_hosts: bool = False
+    protocol: str = NONE
+
+    @property
+    def is_threshold(self) -> bool:
+        """Whether times change at some values of it only, so that slopes say nothing."""
+        return self.scale is Scale.SIZE
 
     def position(self, value: int) -> float:
         """Return where a value stands on the scale of the fit."""
-        return math.log(value) if self.scale is Scale.RATE else math.log1p(value / _SMALL_TIME_PS)
+        small = _SMALL[self.scale]
+        return math.log1p(value / small) if small else math.log(value)
 
     def value(self, position: float) -> int:
         """Return the value at a position, within the bounds and to four significant digits."""
-        exact = math.exp(position) if self.scale is Scale.RATE else _SMALL_TIME_PS * math.expm1(position)
-        return self.rounded(exact)
+        small = _SMALL[self.scale]
+        return self.rounded(small * math.expm1(position) if small else math.exp(position))
 
     def rounded(self, value: float) -> int:
-        """Return a value within the bounds and to four significant digits."""
+        """Return a value within the bounds and to four significant digits; of a threshold exactly."""
         low, high = self.bounds
-        return round_significant(min(max(value, low), high))
+        inside = min(max(value, low), high)
+        return round(inside) if self.is_threshold else round_significant(inside)
 
     def trials(self, start: int) -> list[int]:
         """Return the values with which a fit begins: `start`, and others over the whole range that is usual."""
         if self.scale is Scale.TIME:
             values = [0, 100_000, 300_000, PS_PER_US, 3 * PS_PER_US, 10 * PS_PER_US, 30 * PS_PER_US]
+        elif self.scale is Scale.SIZE:
+            values = [0, *(2**power for power in range(10, 31, 2))]
         else:
             values = [round_significant(start * 2.0**power) for power in (-4, -3, -2, -1, 1, 2)]
         low, high = self.bounds
         return [start, *(value for value in values if low <= value <= high and value != start)]
 
+    def neighbours(self, value: int) -> list[int]:
+        """Return values half as far away as the next ones with which a fit begins."""
+        return [self.value(self.position(value) + step) for step in (-math.log(2) / 2, math.log(2) / 2)]
+
     def written(self, value: int) -> str:
         """Return a value as a scenario has it: `350ns`."""
-        return shortest_rate(value) if self.scale is Scale.RATE else shortest_time(value)
+        return _WRITE[self.scale](value)
 
     def shown(self, value: int | None) -> str:
         """Return a value for people: `350 ns`."""
         if value is None:
-            return "unlimited"
-        return format_rate(value) if self.scale is Scale.RATE else format_time(value)
+            return "predicted" if self.is_threshold else "unlimited"
+        return _SHOW[self.scale](value)
 
     def held_by(self, scenario: Scenario) -> int | None:
-        """Return the value in a scenario; None for a rate without limit."""
+        """Return the value in a scenario; None for a rate without limit and a size that is predicted."""
         section, _, name = self.name.rpartition(".")
         found: Any = scenario
         for part in section.split("."):
@@ -89,15 +124,32 @@ class Key:
         return None if value is None else int(value)
 
     def start(self, scenario: Scenario) -> int:
-        """Return where a fit begins: at the scenario's value, or at a rate that all NICs of a rank reach together."""
+        """Return where a fit begins: at the scenario's value, or at a rate that all NICs of a rank reach together.
+
+        A size that the scenario leaves to prediction begins at 64 KiB for LL, at 4 MiB for LL128.
+        """
         held = self.held_by(scenario)
+        if held is None and self.is_threshold:
+            held = _USUAL_THRESHOLDS[self.protocol]
         if held is None:
             held = scenario.fabric.host_rate * scenario.fabric.planes
-        return min(max(round_significant(held), self.bounds[0]), self.bounds[1])
+        return self.rounded(held)
 
 
 _TIMES = (0, PS_PER_S // 1000)
 _RATES = (10**9, 100 * 10**12)
+_SIZES = (0, 2**30)
+
+_USUAL_THRESHOLDS = {LL: 2**16, LL128: 2**22}
+
+
+def _of_protocols() -> Iterator[Key]:
+    for name in PROTOCOLS:
+        yield Key(f"protocols.{name}_latency", Scale.TIME, _TIMES, protocol=name)
+        yield Key(f"protocols.{name}_scale_up_latency", Scale.TIME, _TIMES, True, name)
+    for name in _USUAL_THRESHOLDS:
+        yield Key(f"protocols.{name}_up_to", Scale.SIZE, _SIZES, protocol=name)
+
 
 KEYS = {
     key.name: key
@@ -110,6 +162,7 @@ KEYS = {
         Key("fabric.delay", Scale.TIME, _TIMES),
         Key("fabric.scale_up.rate", Scale.RATE, _RATES, of_ranks_in_hosts=True),
         Key("fabric.scale_up.latency", Scale.TIME, _TIMES, of_ranks_in_hosts=True),
+        *_of_protocols(),
     )
 }
 """All keys that a fit may change, by name."""
@@ -117,15 +170,19 @@ _OF_HOSTS = ("nic.per_message_overhead", "nic.per_packet_overhead")
 _WITHIN_HOSTS = ("fabric.scale_up.rate", "fabric.scale_up.latency")
 
 
-def chosen_keys(names: Sequence[str], scenario: Scenario) -> list[Key]:
+def chosen_keys(names: Sequence[str], scenario: Scenario, compared: Sequence[ComparedTable] = ()) -> list[Key]:
     """Return the keys named, or those that suit the fabric: overheads of NICs, and scale-up links if it has them.
+
+    Where what is compared has a protocol, the steps' latencies of its protocols are fitted in place of others.
 
     Raises:
         BadInputError: a key is unknown, named twice, or not one of this fabric.
     """
     several = scenario.fabric.ranks_per_host is not None
     if not names:
-        return [KEYS[name] for name in _OF_HOSTS + (_WITHIN_HOSTS if several else ())]
+        plain = any(not each.protocol for each in compared) or not compared
+        chosen = [*(_OF_HOSTS + (_WITHIN_HOSTS if several else ()) if plain else ()), *_of_tables(compared)]
+        return [KEYS[name] for name in dict.fromkeys(chosen)]
     for place, name in enumerate(names):
         if name not in KEYS:
             raise BadInputError(f"{name!r} is no key to fit; {did_you_mean(name, KEYS)}", place="--keys")
@@ -136,6 +193,20 @@ def chosen_keys(names: Sequence[str], scenario: Scenario) -> list[Key]:
         if not hasattr(scenario.fabric, name.split(".")[1]) and name.startswith("fabric."):
             raise BadInputError(f"a fabric of kind {scenario.fabric.kind} lacks '{name}'", place="--keys")
     return [KEYS[name] for name in names]
+
+
+def _of_tables(compared: Sequence[ComparedTable]) -> Iterator[str]:
+    """Yield the keys of protocols that tables tell, and the rates at which these carry data."""
+    for each in compared:
+        if not each.protocol:
+            continue
+        between = each.table.nodes > 1
+        yield "nic.per_packet_overhead" if between else "fabric.scale_up.rate"
+        is_auto = each.protocol == AUTO_PROTOCOL
+        for name in PROTOCOLS if is_auto else (each.protocol,):
+            yield f"protocols.{name}_latency" if between else f"protocols.{name}_scale_up_latency"
+        if is_auto:
+            yield from (f"protocols.{name}_up_to" for name in _USUAL_THRESHOLDS)
 
 
 def round_significant(value: float) -> int:

@@ -45,20 +45,25 @@ def _print_sizes(console: Console, compared: ComparedTable, rows: tuple[Row, ...
         f"{table.collective} by {compared.algorithm}, {table.ranks} ranks on {counted(table.nodes, 'host')} "
         f"({table.path})"
     )
+    has_protocols = any(row.protocol for row in rows)
     print_figures(
         console,
         title,
-        ["size", "measured (µs)", "model before (µs)", "model after (µs)", "residual (%)", ""],
+        [
+            *(["size", "protocol"] if has_protocols else ["size"]),
+            *("measured (µs)", "model before (µs)", "model after (µs)", "residual (%)", ""),
+        ],
         [
             [
                 format_size(row.size_bytes),
+                *([row.protocol] if has_protocols else []),
                 *(f"{time / PS_PER_US:.2f}" for time in (row.measured_ps, row.before_ps, row.after_ps)),
                 f"{100 * row.residual:+.1f}",
                 "held out" if row.held_out else "",
             ]
             for row in rows
         ],
-        ["size", ""],
+        ["size", "protocol", ""],
     )
 
 
@@ -74,6 +79,13 @@ def remarks(found: Calibration) -> Iterator[str]:
             f"{name} sizes: median residual {100 * middle:.1f} %, largest {100 * largest:.1f} % of "
             f"{counted(len(found.residuals(held_out)), 'size')}"
         )
+    for protocol in found.protocols:
+        parts = [
+            f"{name} sizes: median residual {100 * summary[0]:.1f} %, largest {100 * summary[1]:.1f} %"
+            for held_out, name in ((False, "fitted"), (True, "held-out"))
+            if (summary := found.summary_of(protocol, held_out)) is not None
+        ]
+        yield f"{protocol}, {'; '.join(parts)}"
     if poor := found.poor:
         worst = sorted(poor, key=lambda each: -abs(each[1].residual))[:_MOST_NAMED]
         named = "; ".join(f"{described(compared.table, row)}: {100 * row.residual:+.1f} %" for compared, row in worst)

@@ -10,13 +10,14 @@ from weft.calibration.keys import Key
 from weft.calibration.logs import MeasuredTable
 from weft.errors import BadInputError
 from weft.quantities.units import shortest_size
-from weft.results.collectives import LENGTHS
+from weft.results.collectives import LENGTHS, CollectiveResult
 from weft.run.runner import run_scenario
 from weft.run.traffic_kinds.collective import CollectiveTraffic
 from weft.scenario import Scenario, parse_scenario
 from weft.scenario.dotted import plain, set_at
 from weft.traffic.collectives import collective_named
 from weft.traffic.data_types import DataType
+from weft.traffic.protocols import NONE
 
 Values = tuple[int | None, ...]
 """A value of each key, in their order; None leaves the scenario's own."""
@@ -30,6 +31,7 @@ class ComparedTable:
         table: the measurements.
         item: the item's position in the traffic.
         algorithm: the one algorithm of the item.
+        protocol: the item's, "" for none.
         sizes: the sizes in bytes that both have, in ascending order.
         left_out: sizes that are not compared, with the reason.
     """
@@ -39,6 +41,7 @@ class ComparedTable:
     algorithm: str
     sizes: tuple[int, ...]
     left_out: Mapping[str, tuple[int, ...]]
+    protocol: str = NONE
 
 
 def matched(
@@ -92,7 +95,7 @@ def _matched(
             f"no size of {what} can be compared: {_reasons(left_out)}",
             place=table.path,
         )
-    return ComparedTable(table, number, item.algorithms[0], sizes, left_out)
+    return ComparedTable(table, number, item.algorithms[0], sizes, left_out, item.protocol or NONE)
 
 
 def _reasons(left_out: Mapping[str, Sequence[int]]) -> str:
@@ -148,7 +151,7 @@ class Model:
         self.keys = tuple(keys)
         self.tables = tuple(tables)
         self._progress = progress
-        self._times: dict[tuple[Values, tuple[tuple[int, ...], ...]], list[list[int]]] = {}
+        self._found: dict[tuple[Values, tuple[tuple[int, ...], ...]], list[list[CollectiveResult]]] = {}
         self.runs = 0
 
     def times_ps(self, values: Values, sizes: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -157,12 +160,19 @@ class Model:
         Raises:
             BadInputError: the fabric refuses a value. CheckFailedError: a run did not end.
         """
-        asked = (values, tuple(map(tuple, sizes)))
-        if asked not in self._times:
-            self._times[asked] = self._run(values, asked[1])
-        return self._times[asked]
+        return [[each.time_ps for each in mine] for mine in self._results(values, sizes)]
 
-    def _run(self, values: Values, sizes: Sequence[Sequence[int]]) -> list[list[int]]:
+    def protocols(self, values: Values, sizes: Sequence[Sequence[int]]) -> list[list[str]]:
+        """Return the protocols in which these ran, "" for none; errors as `times_ps`."""
+        return [[each.protocol for each in mine] for mine in self._results(values, sizes)]
+
+    def _results(self, values: Values, sizes: Sequence[Sequence[int]]) -> list[list[CollectiveResult]]:
+        asked = (values, tuple(map(tuple, sizes)))
+        if asked not in self._found:
+            self._found[asked] = self._run(values, asked[1])
+        return self._found[asked]
+
+    def _run(self, values: Values, sizes: Sequence[Sequence[int]]) -> list[list[CollectiveResult]]:
         tree = plain(self._tree)
         for key, value in zip(self.keys, values, strict=True):
             if value is not None:
@@ -178,5 +188,5 @@ class Model:
         ]
         self._progress(f"run {self.runs}: {', '.join(shown) or 'values of the scenario'}")
         found = run_scenario(parse_scenario(tree, self._place, units_required=True)).collectives
-        times = iter(found)
-        return [[next(times).time_ps for _ in mine] for mine in sizes]
+        results = iter(found)
+        return [[next(results) for _ in mine] for mine in sizes]

@@ -468,6 +468,8 @@ class RcOptions(typing.TypedDict):
     """Acknowledgements say how many receives are posted, and SENDs beyond them wait: at both ends or neither."""
     cnp_interval_ps: typing.NotRequired[int]
     """At most one CNP in this time."""
+    line_format: typing.NotRequired[str]
+    """None, or ll or ll128: WRITEs travel as lines with flags, the same at both ends."""
     segment_packets: typing.NotRequired[int]
     """Packets in the middle of a long message of lengths that travel as one, 1 to 255."""
     segment_message_bytes: typing.NotRequired[int]
@@ -1852,8 +1854,8 @@ class _ScaleUpChannel:
 class ScaleUpChannel(_ScaleUpChannel):
     """One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
-    Completions are those of an RDMA WRITE, at both ends when the last bit is in. Raises ValueError for ports there
-    are not and a number in use.
+    Completions are those of an RDMA WRITE, at both ends when the last bit is in. With the line format "ll" or "ll128"
+    the links carry flags, too. Raises ValueError for ports there are not, a number in use and another format.
     """
     def __init__(
         self,
@@ -1864,6 +1866,7 @@ class ScaleUpChannel(_ScaleUpChannel):
         number: int,
         peer_port: int,
         peer_number: int,
+        line_format: str = "none",
     ) -> None: ...
     def close(self) -> None:
         """Forget what is under way; its data is read no more."""
@@ -2242,8 +2245,14 @@ class ScheduleExecutor(_ScheduleExecutor):
     """
     def __init__(self, engine: Engine) -> None: ...
     def add_aggregator(self, client: _AggregationClient) -> int: ...
-    def add_channel(self, queue_pair: RcQueuePair) -> int: ...
-    def add_scale_up_channel(self, channel: _ScaleUpChannel) -> int: ...
+    def add_channel(self, queue_pair: RcQueuePair, step_latency_ps: int = 0) -> int:
+        """Make a queue pair known, and return the number by which schedules name it.
+
+        Steps learn of what arrives `step_latency_ps` later. Raises ValueError for a number in use, and a negative
+        latency.
+        """
+    def add_scale_up_channel(self, channel: _ScaleUpChannel, step_latency_ps: int = 0) -> int:
+        """The same of a channel between ranks of a host."""
     def cancel(self, run: int) -> None: ...
     def detour(self, channel: int, over: collections.abc.Sequence[int], peer_received: int) -> None:
         """Have other channels carry, in turn, what a suspended one would, but for what its peer has received.

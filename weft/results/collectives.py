@@ -96,6 +96,8 @@ class CollectiveResult(ItemResult):
     """nccl-tests' bus bandwidth by the mean time; 0 where no time passed."""
     choice: AlgorithmChoice | None = None
     """Choice of `auto`; missing where the algorithm was named."""
+    protocol: str = ""
+    """NCCL's protocol in which messages travelled; missing where none was named."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -124,6 +126,8 @@ class CollectiveResult(ItemResult):
         data = super().as_dict()
         if self.choice is None:
             del data["choice"]
+        if not self.protocol:
+            del data["protocol"]
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             data["largest_error"] = None
@@ -178,6 +182,7 @@ def collective_result(
         cnps=sum(each.cnps for each in counts),
         data=data,
         choice=choice,
+        protocol=spec.protocol,
         root=spec.root if collective.has_root else None,
         title=collective.title,
         reduces=collective.reduces,
@@ -209,6 +214,7 @@ _TABLE = ResultTable[CollectiveResult](
             lambda each: _algorithm(each),
             page={"title": "collective", "value": lambda each: f"{each.collective}, {_algorithm(each)}"},
         ),
+        Column("protocol", "protocol", only_if=lambda results: any(each.protocol for each in results)),
         Column("size\n", "size_bytes", unit="B"),
         Column("count", "count", page=None),
         Column("type", "dtype"),

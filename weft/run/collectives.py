@@ -20,6 +20,7 @@ from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective, collective_named
 from weft.traffic.data_types import DataType, data_type_of, elements_of, numbers
+from weft.traffic.protocols import NONE
 from weft.traffic.schedules import CollectiveSpec
 
 MAX_REPETITIONS = 1000
@@ -90,6 +91,7 @@ class CollectiveRequest:
         data: describes the inputs in the result's table.
         repetitions: how often it runs. Times are the runs' mean, least and largest; buffers are the last run's.
         warmup: runs before these, which are verified but not counted.
+        protocol: NCCL's in which messages travel: "simple", "ll", "ll128", or "auto", by size; "" for none.
     """
 
     collective: str
@@ -104,6 +106,7 @@ class CollectiveRequest:
     data: str = "given"
     repetitions: int = 1
     warmup: int = 0
+    protocol: str = NONE
 
     @property
     def buffers(self) -> Sequence[NDArray[Any]] | None:

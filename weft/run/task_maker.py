@@ -23,7 +23,7 @@ from weft.results.flows import FLOWS, FlowsResult, flows_result
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
 from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
-from weft.run.algorithms import objection_to_nics
+from weft.run.algorithms import objection_to_nics, placed_group
 from weft.run.collectives import (
     CollectiveRequest,
     Repetitions,
@@ -37,6 +37,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.group_collectives import GroupCollective, collective_call
 from weft.run.job_data import JobData
 from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, placed_ranks, rank_places
+from weft.run.protocols import chosen_protocol
 from weft.run.reducing_groups import ReducingGroup, groups_of, jobs_of_ranks
 from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
@@ -95,10 +96,11 @@ class TaskMaker:
         repetitions = Repetitions(request.repetitions, request.warmup)
         data = LENGTHS if arrays is None else request.data
         if ranks is not None:
-            group = self._group(question, request.algorithm, elements, ranks)
+            group = self._group(question, request.algorithm, elements, ranks, request.protocol)
             return self._of_group(group, arrays, data, repetitions).of(request.tenant)
         choice = self._choice(question, request.algorithm, elements)
         spec = self._spec(question, choice.algorithm if choice else request.algorithm, elements)
+        spec = replace(spec, protocol=self._protocol(request.protocol, found, request.algorithm, spec))
         inputs = None if arrays is None else data_of_ranks(found, spec, arrays)
         task = self._collective(found, request.algorithm, spec, inputs, data, repetitions, choice)
         if arrays is not None:
@@ -114,7 +116,13 @@ class TaskMaker:
         """Return the choice of `auto`; None for another algorithm."""
         return self._tuner.choose(question, elements) if algorithm == AUTO else None
 
-    def _group(self, question: Question, algorithm: str, elements: int, ranks: Sequence[int]) -> GroupCollective:
+    def _protocol(self, asked: str, collective: Collective, algorithm: str, spec: CollectiveSpec) -> str:
+        """Return the protocol for a collective; errors as `chosen_protocol`."""
+        return chosen_protocol(asked, collective, algorithm, spec, self._topology, self._options)
+
+    def _group(
+        self, question: Question, algorithm: str, elements: int, ranks: Sequence[int], protocol: str
+    ) -> GroupCollective:
         """Return a collective of some ranks. Raises BadInputError and JobError for an impossible one."""
         collective = question.collective
 
@@ -125,6 +133,9 @@ class TaskMaker:
             self._placed(call_of(collective.algorithms[0].name), ranks)  # raises for ranks that the fabric lacks
         choice = self._choice(question, algorithm, elements)
         call = question.call(choice.algorithm if choice else algorithm, elements)
+        if protocol:
+            spec = placed_group(call, ranks, self._topology).spec
+            call = replace(call, protocol=self._protocol(protocol, collective, algorithm, spec))
         return GroupCollective(collective, call, self._placed(call, ranks), choice)
 
     def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:

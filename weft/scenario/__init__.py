@@ -16,6 +16,7 @@ from weft.scenario.observe import ObserveSection
 from weft.scenario.options import MAX_SLOTS, FabricKeywords, FabricOptions
 from weft.scenario.parsing import Change, anchor_paths, apply_changes, load_scenario, parse_scenario
 from weft.scenario.places import KeyProblem, Places
+from weft.scenario.protocols import ProtocolsSection
 from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import (
     ControlSection,
@@ -54,6 +55,7 @@ __all__ = [
     "ObserveSection",
     "PfcSection",
     "Places",
+    "ProtocolsSection",
     "RoutingSection",
     "Scenario",
     "SchedulingSection",

@@ -20,6 +20,7 @@ from weft.scenario.events import EventSection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
+from weft.scenario.protocols import ProtocolsSection
 from weft.scenario.routing import RoutingSection
 from weft.scenario.sections import (
     ControlSection,
@@ -46,6 +47,8 @@ MAX_WORKERS = 256
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
+# Costs that nothing pays unless a collective names a protocol.
+_IN_RESULTS_IF_CHANGED = {"protocols"}
 
 
 class FabricOptions(Section):
@@ -118,6 +121,7 @@ class FabricOptions(Section):
     transport: TransportSection = TransportSection()
     fidelity: FidelitySection = FidelitySection()
     nic: NicSection = NicSection()
+    protocols: ProtocolsSection = ProtocolsSection()
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
     pfc: PfcSection = PfcSection()
@@ -194,8 +198,9 @@ class FabricOptions(Section):
         """Return plain values for a result's header: all that it depends on."""
         return {
             _KEYS_IN_RESULTS.get(name, name): _plain(getattr(self, name))
-            for name in FabricOptions.model_fields
+            for name, field in FabricOptions.model_fields.items()
             if name not in _NOT_IN_RESULTS
+            and not (name in _IN_RESULTS_IF_CHANGED and getattr(self, name) == field.default)
         }
 
 
@@ -231,6 +236,7 @@ class FabricKeywords(TypedDict, total=False):
     transport: TransportSection | None
     fidelity: FidelitySection | None
     nic: NicSection | None
+    protocols: ProtocolsSection | None
     buffer: BufferSection | None
     scheduling: SchedulingSection | None
     pfc: PfcSection | None

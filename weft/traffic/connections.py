@@ -102,6 +102,7 @@ class Connections:
                     remote_initial_psn=psns[1 - side],
                     telemetry=telemetry,
                     traffic_class=towards.traffic_class,
+                    protocol=towards.protocol,
                 )
             )
             self._connected[own, towards] = telemetry

@@ -30,6 +30,7 @@ from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
+from weft.traffic.protocols import LINE_FORMATS
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
 
@@ -122,9 +123,11 @@ class Host:
 
         One labelled for scale-up links is made over the host's own links. Raises ValueError if it has none.
         """
-        channel = Channel(connection.plane, connection.peer, connection.label, connection.traffic_class)
+        channel, settings = connection.channel, self.config.protocols
+        step_latency_ps = settings.step_latency_ps(channel.protocol, scale_up=channel.is_scale_up)
         if channel.is_scale_up:
-            self._scale_up_port().connect(channel, connection.queue_pair, connection.remote_queue_pair)
+            port = self._scale_up_port()
+            port.connect(channel, connection.queue_pair, connection.remote_queue_pair, step_latency_ps)
             return
         plane = self.plane(connection.plane)
         destination_of(connection)  # before what it replaces is removed
@@ -137,10 +140,11 @@ class Host:
             self.executor,
             connection,
             retry_limit=connection.retry_limit,
+            line_format=LINE_FORMATS[channel.protocol],
         )
         self._observe(queue_pair, channel)
         if suspended is None:
-            self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair))
+            self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair, step_latency_ps))
         else:
             self.executor.resume(suspended, queue_pair)
             self._connections[channel] = _Connection(queue_pair, suspended)

@@ -12,6 +12,7 @@ from weft.topologies.int_rates import CODES, STANDARD_INT_RATES
 from weft.traffic import transport_settings
 from weft.traffic.host_ip import IpNicConfig
 from weft.traffic.messages import IN_PROCESS
+from weft.traffic.protocols import DEFAULT_PROTOCOLS, ProtocolSettings
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class HostConfig:
     paths: transport_settings.PathTraits = transport_settings.NO_TRAITS
     segments: transport_settings.SegmentSettings = transport_settings.NO_SEGMENTS
     nic_costs: transport_settings.NicCosts = transport_settings.NO_COSTS
+    protocols: ProtocolSettings = DEFAULT_PROTOCOLS
     recording: HostRecording = field(default_factory=HostRecording)
     int_rates_bps: IntRates = STANDARD_INT_RATES
     scale_up: ScaleUpConfig | None = None

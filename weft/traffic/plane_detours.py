@@ -120,7 +120,7 @@ class PlaneDetours:
         # A stand-in may lose its plane, too: who stands in for it carries the first one's messages.
         origin = self._stands_for.get(end, channel)
         label = f"{origin.label}, for plane {origin.plane}"
-        channels = tuple(Channel(plane, channel.peer, label, origin.traffic_class) for plane in planes)
+        channels = tuple(Channel(plane, channel.peer, label, origin.traffic_class, origin.protocol) for plane in planes)
         self._stands_for.update({(rank, each): origin for each in channels})
         return channels
 

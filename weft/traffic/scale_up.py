@@ -9,6 +9,7 @@ from typing import Any
 from weft.engine import Engine, Nic, _core
 from weft.errors import InvalidValueError
 from weft.traffic.host_config import ScaleUpConfig
+from weft.traffic.protocols import LINE_FORMATS
 from weft.traffic.schedule_nodes import Channel
 
 
@@ -50,8 +51,11 @@ class ScaleUpPort:
         self._channels: dict[Channel, tuple[_core.ScaleUpChannel, int]] = {}
         links.domain.attach(self._port, nic)
 
-    def connect(self, channel: Channel, queue_pair: int, remote_queue_pair: int) -> None:
-        """Make a channel to a rank of the host, in place of one before. Raises ValueError for another's rank."""
+    def connect(self, channel: Channel, queue_pair: int, remote_queue_pair: int, step_latency_ps: int = 0) -> None:
+        """Make a channel to a rank of the host, in place of one before. Raises ValueError for another's rank.
+
+        Steps learn of what arrives `step_latency_ps` later.
+        """
         if channel.peer not in self._links.ranks:
             raise InvalidValueError(f"rank {channel.peer} is of another host", valid=self._links.ranks)
         self.disconnect(channel)
@@ -62,8 +66,9 @@ class ScaleUpPort:
             number=queue_pair,
             peer_port=self._links.ranks.index(channel.peer),
             peer_number=remote_queue_pair,
+            line_format=LINE_FORMATS[channel.protocol],
         )
-        self._channels[channel] = (made, self._executor.add_scale_up_channel(made))
+        self._channels[channel] = (made, self._executor.add_scale_up_channel(made, step_latency_ps))
 
     def disconnect(self, channel: Channel) -> None:
         """Remove a channel, if there is one, and what is in flight on it."""

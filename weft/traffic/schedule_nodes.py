@@ -7,7 +7,7 @@ It serves flows and everything else without a regular pattern; collectives use `
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated
 
 from weft.errors import InvalidValueError
@@ -15,6 +15,7 @@ from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
 from weft.traffic.messages import Between
+from weft.traffic.protocols import NONE, ProtocolName
 
 DATA = "data"
 """The rank's buffer: input, and in the end the result."""
@@ -61,17 +62,18 @@ class Channel:
     """A reliable connection to `peer` (a rank) over `plane`; `label` distinguishes connections of the same pair.
 
     Over scale-up links (`is_scale_up`), which use no plane's network, `plane` only distinguishes connections of the
-    same pair. Its messages travel in the fabric's `traffic_class`.
+    same pair. Its messages travel in the fabric's `traffic_class`, in the form of an NCCL `protocol` ("": as they are).
     """
 
     plane: int
     peer: int
     label: str = "collective"
     traffic_class: TrafficClass = DATA_CLASS
+    protocol: ProtocolName = NONE
 
     def towards(self, peer: int) -> Channel:
         """Return the same channel to another peer, such as its other end's."""
-        return Channel(self.plane, peer, self.label, self.traffic_class)
+        return replace(self, peer=peer)
 
     @property
     def is_scale_up(self) -> bool:

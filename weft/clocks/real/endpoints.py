@@ -134,6 +134,7 @@ class Endpoints:
             transport=transport,
             paths=paths,
             nic_costs=lab.options.nic.costs(),
+            protocols=lab.options.protocols.settings(),
             recording=recording_of(lab.options.observe, lab.fabric, host),
             int_rates_bps=lab.int_rates,
             scale_up=scale_up_config(lab.fabric, host.index, sockets),

@@ -393,6 +393,7 @@ class VirtualLab(Lab):
             paths=paths,
             segments=self.options.fidelity.settings(self.options.mtu_bytes),
             nic_costs=self.options.nic.costs(),
+            protocols=self.options.protocols.settings(),
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,
             ip=ip_settings(self.fabric, host, self.options.link_mtu_bytes),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
-from weft.errors import translated
+from weft.errors import BadInputError, translated
 from weft.jobs.digits_mlp import HIDDEN_UNITS, DigitsMlp
 from weft.jobs.drawn_digits import IMAGES, drawn_digits
 from weft.jobs.plain_jobs import collectives_job
@@ -27,6 +27,7 @@ from weft.run.algorithms import (
     suitable,
 )
 from weft.run.collectives import CollectiveRequest, random_elements
+from weft.run.protocols import objection_to_protocol
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
@@ -37,6 +38,7 @@ from weft.traffic.collectives import Collective, collective_named
 from weft.traffic.data_types import DataType, DataTypeName, elements_of
 from weft.traffic.extensions import ExtensionError
 from weft.traffic.jobs import CollectiveCall, Job
+from weft.traffic.protocols import NONE, ProtocolChoice
 from weft.traffic.training import GRADIENT_COLLECTIVE
 
 if TYPE_CHECKING:
@@ -87,6 +89,9 @@ class CollectiveTraffic(JoinableItem):
     """The fabric's ranks that take part, in order; by default all. Requires `algorithms`."""
     tenant: Annotated[str, Example("blue", ("tenants.blue={slots: 512}",))] = ""
     """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
+    protocol: Annotated[ProtocolChoice | None, Example("ll", (".algorithms=[ring]",))] = None
+    """NCCL's protocol in which messages travel, with the costs in `protocols`: `simple`, `ll`, `ll128`, or `auto`, by
+    size. By default none: messages travel as they are, and steps go on at once. Requires `algorithms`."""
     repetitions: Annotated[int, whole(1, 1000)] = 1
     """Runs of each size with each algorithm; results have the mean, least and largest time."""
     warmup: Annotated[int, whole(0, 1000)] = 0
@@ -128,8 +133,20 @@ class CollectiveTraffic(JoinableItem):
         operation = Operation[self.operation.upper()]
         if objection := collective.objection_to_operation(operation, DataType(self.dtype)):
             raise KeyProblem(f"{key}.operation", objection)
+        self._check_protocol(collective, key)
         if self.ranks is None:
             check_algorithms(collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation)
+
+    def _check_protocol(self, collective: Collective, key: str) -> None:
+        if self.protocol is None:
+            return
+        if not self.algorithms:
+            raise KeyProblem(f"{key}.algorithms", "with protocol there must be one or more")
+        for name in self.algorithms:
+            with translated(ValueError, KeyProblem, f"{key}.algorithms"):
+                objection = objection_to_protocol(collective, name)
+            if objection:
+                raise KeyProblem(f"{key}.protocol", objection, valid="leave it out")
 
     def _count(self, ranks_of_fabric: int) -> int:
         """Return how many ranks take part."""
@@ -189,10 +206,18 @@ class CollectiveTraffic(JoinableItem):
             data=self.data,
             repetitions=self.repetitions,
             warmup=self.warmup,
+            protocol=self.protocol or NONE,
         )
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return collectives of all sizes, one after the other, without repetitions."""
+        """Return collectives of all sizes, one after the other, without repetitions.
+
+        Raises BadInputError with a protocol, for which traces of jobs have no place.
+        """
+        if self.protocol is not None:
+            raise BadInputError(
+                f"protocol {self.protocol} has no place in a trace", place=self.kind, valid="an item without it"
+            )
         calls = [
             CollectiveCall(
                 self.collective,

@@ -9,6 +9,7 @@ from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.answers import Done, Suspended
 from weft.traffic.commands.base import Command
 from weft.traffic.messages import Between
+from weft.traffic.protocols import NONE, ProtocolName
 from weft.traffic.schedule_nodes import Channel, TrafficClass
 from weft.traffic.transport_settings import DEFAULTS
 
@@ -37,6 +38,12 @@ class Connection:
     telemetry: bool = False
     retry_limit: Annotated[int, Between(0)] = DEFAULTS["retry_limit"]
     traffic_class: TrafficClass = DATA_CLASS
+    protocol: ProtocolName = NONE
+
+    @property
+    def channel(self) -> Channel:
+        """The channel that it carries."""
+        return Channel(self.plane, self.peer, self.label, self.traffic_class, self.protocol)
 
 
 @dataclass(frozen=True)

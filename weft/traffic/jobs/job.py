@@ -8,6 +8,7 @@ from weft.errors import Refusal
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs.operations import Operations
+from weft.traffic.protocols import NONE, ProtocolName
 
 MAX_NAME_LENGTH = 200
 
@@ -42,6 +43,7 @@ class CollectiveCall:
         dtype: type of the elements.
         operation: reduces the elements, if the collective reduces.
         root: a broadcast's or a reduce's root, a group rank.
+        protocol: NCCL's, in which messages travel; "" for none.
     """
 
     collective: str
@@ -50,6 +52,7 @@ class CollectiveCall:
     dtype: DataType = DataType.FLOAT32
     operation: Operation = Operation.SUM
     root: int = 0
+    protocol: ProtocolName = NONE
 
 
 @dataclass(frozen=True)

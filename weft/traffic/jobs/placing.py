@@ -301,6 +301,7 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
         operation=call.operation,
         plane_rates_bps=places.plane_rates_bps,
         root=call.root,
+        protocol=call.protocol,
         **shape._asdict(),
     )
     in_network = {each.name for each in collective.algorithms if each.in_network}

@@ -66,7 +66,7 @@ class RankCall:
     def channel(self, channel: Channel) -> Channel:
         """Return the fabric's channel for one of the schedule."""
         label = scale_up_label(self.label) if channel.is_scale_up else self.label
-        return Channel(channel.plane, self.ranks[channel.peer], label, self.traffic_class)
+        return Channel(channel.plane, self.ranks[channel.peer], label, self.traffic_class, channel.protocol)
 
 
 @dataclass(frozen=True)

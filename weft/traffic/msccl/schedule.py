@@ -6,6 +6,7 @@ So no message overwrites what another step still reads, whatever the order in wh
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from weft.traffic.msccl.ordering import OrderedSteps
 from weft.traffic.msccl.reading import Block, Chunks, Gpu, MscclAlgorithm, Step
@@ -141,4 +142,5 @@ class _Rank:
 
     def _channel(self, block: Block, peer: int) -> Channel:
         plane = block.channel % len(self._spec.plane_rates_bps)
-        return Channel(plane, peer, SCALE_UP) if self._spec.share_a_host(self._rank, peer) else Channel(plane, peer)
+        channel = Channel(plane, peer, protocol=self._spec.protocol)
+        return replace(channel, label=SCALE_UP) if self._spec.share_a_host(self._rank, peer) else channel

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Generic, Self, TypeVar
 
 from weft.traffic.schedule_nodes import (
@@ -59,7 +60,8 @@ class Plan(Generic[_Schedule]):
     def channel_to(self, peer: int) -> Channel:
         """Return the rank's channel to a peer."""
         shared = self.spec.share_a_host(self.rank, peer)
-        return Channel(self.plane, peer, SCALE_UP) if shared else Channel(self.plane, peer)
+        channel = Channel(self.plane, peer, protocol=self.spec.protocol)
+        return replace(channel, label=SCALE_UP) if shared else channel
 
 
 class RankPlan(Plan[RankSchedule]):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from weft.errors import InvalidValueError
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
+from weft.traffic.protocols import NONE, ProtocolName
 from weft.traffic.schedule_nodes import Span
 from weft.traffic.striping import split_evenly, stripe
 
@@ -27,6 +28,8 @@ class CollectiveSpec:
     host by host. Where ranks share hosts in another way, `hosts` has the host of each: scale-up links join ranks of the
     same host; it has no other effect.
 
+    Messages travel in NCCL's `protocol`, "" for none.
+
     In the network every plane has `trees`, over which its elements are striped. Schedules name tree t of plane p as
     plane p + t times the number of planes.
     """
@@ -43,6 +46,7 @@ class CollectiveSpec:
     rank_stride: int = 1
     hosts: tuple[int, ...] = ()
     trees: int = 1
+    protocol: ProtocolName = NONE
 
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""

@@ -45,7 +45,10 @@ class CallData(_Strict):
     @classmethod
     def of(cls, call: CollectiveCall) -> CallData:
         """Return the data of a call."""
-        return cls(**{**vars(call), "operation": call.operation.name})
+        data = vars(call) | {"operation": call.operation.name}
+        # No trace has one: they say what is communicated, not how.
+        del data["protocol"]
+        return cls(**data)
 
     def call(self) -> CollectiveCall:
         """Return the call. Raises ValueError for an unknown operation."""
