@@ -57,7 +57,7 @@ def action_named(session: CommandSession, profile: p4i.ActionProfile, name: str)
         if table.preamble.id in profile.table_ids
         for reference in table.action_refs
     }
-    actions = (each for each in session.info.actions if each.preamble.id in ids)
+    actions: list[p4i.Action] = [each for each in session.info.actions if each.preamble.id in ids]
     return find(actions, name, f"action of {profile.preamble.name}")
 
 

@@ -43,11 +43,8 @@ def has_priority(table: p4i.Table) -> bool:
 def action_named(session: CommandSession, table: p4i.Table, name: str) -> p4i.Action:
     """Return an action of a table. Raises CommandError."""
     ids = {reference.id for reference in table.action_refs}
-    return find(
-        (each for each in session.info.actions if each.preamble.id in ids),
-        name,
-        f"action of {table.preamble.name}",
-    )
+    actions: list[p4i.Action] = [each for each in session.info.actions if each.preamble.id in ids]
+    return find(actions, name, f"action of {table.preamble.name}")
 
 
 def action_of(session: CommandSession, table: p4i.Table, name: str, words: Sequence[str]) -> p4r.Action:

@@ -189,10 +189,7 @@ def _with_values(arguments: list[str]) -> Iterator[str]:
     "--json-version", is_flag=True, expose_value=False, is_eager=True, callback=_print_json_version,
     help="Print the newest version of BMv2 JSON that is understood.",
 )  # fmt: skip
-@click.pass_context
-def switch(
-    context: click.Context, arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], **options: Any
-) -> None:
+def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], **options: Any) -> None:
     """Run one embedded switch until interrupted; takes simple_switch_grpc's options.
 
     JSON is a BMv2 program. Without --p4info, P4Runtime has no pipeline until a controller sets one.
@@ -227,7 +224,7 @@ def switch(
         if given is not None and program is None:
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
         config = _config(interfaces, options, target)
-        Foreground(config, run).run(_beside(context, config))
+        Foreground(config, run).run(_beside(options["thrift_port"], config))
     except ValidationError as error:
         say_error(description(error))
         sys.exit(EXIT_BAD_INPUT)
@@ -239,13 +236,13 @@ def switch(
         sys.exit(EXIT_ENVIRONMENT)
 
 
-def _beside(context: click.Context, config: DaemonConfig) -> Beside:
+def _beside(port: int | None, config: DaemonConfig) -> Beside:
     """Return what runs next to the switch: its Thrift port, if it has one."""
-    port: int | None = context.params["thrift_port"]
     if port is None:
         return alone
-    assert isinstance(context.command, SwitchCommand)
-    thrift = context.command.thrift
+    command = click.get_current_context().command
+    assert isinstance(command, SwitchCommand)
+    thrift = command.thrift
     return lambda address: thrift(port, address, config.switches[0].device_id, config.grpc_tls is not None)
 
 

@@ -13,6 +13,8 @@ from weft.thrift.bmv2 import CounterError, MeterError, RegisterError
 from weft.thrift.calls.registry import CallRefusedError, Target, as_signed, carries_out, refused_as
 from weft.thrift.calls.tables import Record, meter_config, rate_words, shown_counter, shown_rates
 
+_MOST_CELLS = 1 << 20
+
 
 def _index(size: int, index: int, code: IntEnum) -> p4r.Index:
     with refused_as(code):
@@ -106,8 +108,11 @@ async def bm_register_read(on: Target, *, register_array_name: str, idx: int) ->
 
 @carries_out
 async def bm_register_read_all(on: Target, *, register_array_name: str) -> list[int]:
-    """Return all cells."""
+    """Return all cells, if they fit into an answer."""
     register, _ = _register(on, register_array_name)
+    if register.size > _MOST_CELLS:
+        reason = f"{register.size} cells are too many for one answer (valid: at most {_MOST_CELLS})"
+        raise CallRefusedError(RegisterError.ERROR, reason)
     return [as_signed(each) for each in await arrays.read_register(on.session, register, None)]
 
 

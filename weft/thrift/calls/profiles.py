@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TypeVar
 
 from finsy.proto import p4i, p4r
 
@@ -11,6 +11,8 @@ from weft.controller.switch_cli import profiles
 from weft.thrift.bmv2 import TableError
 from weft.thrift.calls.registry import CallRefusedError, Target, carries_out, refused_as, statuses_as
 from weft.thrift.calls.tables import Record, action_with, hexadecimal, shown_action_data
+
+_Held = TypeVar("_Held", p4r.ActionProfileMember, p4r.ActionProfileGroup)
 
 
 def _named(on: Target, name: str) -> p4i.ActionProfile:
@@ -25,7 +27,7 @@ def _selecting(on: Target, name: str) -> p4i.ActionProfile:
     return profile
 
 
-def _one(found: dict[int, Any], handle: int, code: TableError) -> Any:
+def _one(found: dict[int, _Held], handle: int, code: TableError) -> _Held:
     if handle not in found:
         raise CallRefusedError(code, f"there is no handle {handle}")
     return found[handle]
