@@ -10,13 +10,13 @@ from finsy.proto import p4i, p4r
 from weft.controller.switch_cli import arrays, tables
 from weft.controller.switch_cli.arrays import MICROSECONDS
 from weft.controller.switch_cli.session import key_of
+from weft.quantities.units import PS_PER_MS, PS_PER_NS
 from weft.thrift.bmv2 import ActionType, MatchType, MeterError, TableError
 from weft.thrift.calls.registry import CallRefusedError, Target, carries_out, refused_as, statuses_as
 
 Record: TypeAlias = dict[str, Any]
 """A struct's fields by name."""
 _NO_PRIORITY = -1
-_NS_PER_MS = 10**6
 _MOST_TIMEOUT_MS = 2**31 - 1
 
 
@@ -337,7 +337,7 @@ def _shown(on: Target, table: p4i.Table, entry: p4r.TableEntry) -> Record:
 
 
 def _milliseconds(nanoseconds: int) -> int:
-    return min(nanoseconds // _NS_PER_MS, _MOST_TIMEOUT_MS)
+    return min(nanoseconds * PS_PER_NS // PS_PER_MS, _MOST_TIMEOUT_MS)
 
 
 def _shown_match(field: p4i.MatchField, match: p4r.FieldMatch | None) -> Record:
