@@ -18,6 +18,7 @@ from weft.thrift.calls import CALLS, CallRefusedError, CallUnsupportedError, Tar
 from weft.thrift.declaration import Method
 
 _LOGGER = logging.getLogger(__name__)
+_MOST_LOGGED = 1000
 _TABLE_CODES = {
     "ALREADY_EXISTS": TableError.DUPLICATE_ENTRY,
     "RESOURCE_EXHAUSTED": TableError.TABLE_FULL,
@@ -65,11 +66,15 @@ class Gateway:
             try:
                 return await self._run(CALLS[name], given)
             except (CallRefusedError, CallUnsupportedError) as error:
-                _LOGGER.info("Thrift port %d: %s is refused: %s", self.thrift_port, name, error)
+                self._log(name, error)
                 raise
             except (ControllerError, ValueError) as error:  # ValueError: a number that its P4Runtime field cannot hold
-                _LOGGER.info("Thrift port %d: %s is refused: %s", self.thrift_port, name, error)
+                self._log(name, error)
                 raise _as_refusal(method.codes, error) from None
+
+    def _log(self, name: str, error: Exception) -> None:
+        # As text: a log's records outlive the call, and an error holds the session that it comes from.
+        _LOGGER.info("Thrift port %d: %s is refused: %s", self.thrift_port, name, str(error)[:_MOST_LOGGED])
 
     async def _run(self, carry: Callable[..., Awaitable[Any]], arguments: Mapping[str, Any]) -> Any:
         if self._session is None:

@@ -135,7 +135,7 @@ class _Port:
                     async with asyncio.timeout(MESSAGE_TIMEOUT_S):
                         await writer.drain()
         except (ProtocolError, PermissionError) as error:
-            _LOGGER.warning("Thrift port %d: a client is cut off: %s", self._number, error)
+            _LOGGER.warning("Thrift port %d: a client is cut off: %s", self._number, str(error))
         except TimeoutError:
             _LOGGER.warning("Thrift port %d: a client takes longer than %g s", self._number, MESSAGE_TIMEOUT_S)
         except (asyncio.IncompleteReadError, ConnectionError):
