@@ -40,6 +40,7 @@ LAYERS = [
     "recording",
     "results",
     "cost",
+    "thrift",
     "clocks",
     "run",
     "metrics",

@@ -75,7 +75,7 @@ SECTIONS = {
         "new": Entry("weft.commands.new", "new", "Make a folder with a P4 program of your own"),
         "compile": Entry("weft.compiler.cli", "compile_command", "Compile a P4_16 program to BMv2 JSON and P4Info"),
         "stf": Entry("weft.commands.stf", "stf", "Run STF test cases on a P4 program"),
-        "switch": Entry("weft.switch.cli", "switch", "Run one switch on interfaces of this machine"),
+        "switch": Entry("weft.thrift.commands", "switch", "Run one switch on interfaces of this machine"),
         "shims": Entry("weft.commands.shims", "shims", "Write launchers by the names of p4lang's tools"),
     },
     "Learn": {

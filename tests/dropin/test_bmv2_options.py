@@ -111,4 +111,4 @@ def test_a_name_of_the_binary_holds_grpc() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     scripts = dict(line.split(" = ") for line in setup["options.entry_points"]["console_scripts"].strip().splitlines())
-    assert scripts["weft-switch-grpc"] == scripts["weft-switch"] == "weft.switch.cli:switch"
+    assert scripts["weft-switch-grpc"] == scripts["weft-switch"] == "weft.thrift.commands:switch"

@@ -20,24 +20,27 @@ from scapy.layers.l2 import Ether  # noqa: F401  (how captures are dissected)
 from scapy.packet import Packet
 from scapy.utils import rdpcap
 
+from tests.thrift.client import Client
+from tests.thrift.conftest import free_port
 from weft.cli import weft
 from weft.compiler import compile_file
 from weft.errors import CheckFailedError
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).parent / "programs" / "basic_forward.p4"
-START = "import sys; from weft.switch.cli import switch; switch(prog_name='weft-switch')"
+START = "import sys; from weft.thrift.commands import switch; switch(prog_name='weft-switch')"
 ECHO_REQUEST = 8
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 
 
 class RunningSwitch:
-    """The process, its log and where it serves P4Runtime."""
+    """The process, its log, and where it serves P4Runtime and Thrift."""
 
-    def __init__(self, process: subprocess.Popen[str], log: Path, address: str) -> None:
+    def __init__(self, process: subprocess.Popen[str], log: Path, address: str, thrift_port: int) -> None:
         self.process = process
         self.log = log
         self.address = address
+        self.thrift_port = thrift_port
 
 
 StartSwitch = Callable[..., RunningSwitch]
@@ -52,12 +55,12 @@ def start(tmp_path: Path) -> Iterator[StartSwitch]:
     (tmp_path / "build.txtpb").write_text(result.p4info_text())
 
     def launch(hosts: tuple[Namespace, Namespace], *options: str) -> RunningSwitch:
-        log = tmp_path / "s1.log"
+        log, thrift_port = tmp_path / "s1.log", free_port()
         line = [sys.executable, "-c", START]
         for number, host in enumerate(hosts, start=1):
             line += ["-i", f"{number}@{host.outside}"]
         line += [f"--pcap={tmp_path}", "--nanolog", "ipc:///tmp/bm-0-log.ipc", "--device-id", "0"]
-        line += [str(tmp_path / "build.json"), "--log-console", "--thrift-port", "9090", *options]
+        line += [str(tmp_path / "build.json"), "--log-console", "--thrift-port", str(thrift_port), *options]
         line += ["--", "--grpc-server-addr", "127.0.0.1:0"]
         with log.open("w") as out:
             process = subprocess.Popen(line, stdout=out, stderr=subprocess.STDOUT, text=True, cwd=ROOT)
@@ -65,7 +68,7 @@ def start(tmp_path: Path) -> Iterator[StartSwitch]:
         address = _wait_for(lambda: re.search(r"P4Runtime on (\S+)", log.read_text()), process)[1]
         routes = {"10.0.1.1": 1, "10.0.1.2": 2}
         write_routes(address, tmp_path / "build.txtpb", tmp_path / "build.json", routes)
-        return RunningSwitch(process, log, address)
+        return RunningSwitch(process, log, address, thrift_port)
 
     yield launch
     for process in running:
@@ -91,7 +94,11 @@ def test_a_launch_line_of_the_tutorials_works(
     said = hosts[0].run("ping", "-c", "3", "-i", "0.2", "-W", "5", "10.0.1.2")
     assert " 3 received" in said
     log = switch.log.read_text()
-    assert "--thrift-port has no effect: there is no Thrift server" in log
+    client = Client(switch.thrift_port)
+    assert client.call("standard:bm_mt_get_num_entries", table_name="ipv4_lpm") == 2
+    ports = [tuple(each.values()) for each in client.call("standard:bm_dev_mgr_show_ports")]
+    assert ports == [(number, host.outside, True, {}) for number, host in enumerate(hosts, 1)]
+    client.socket.close()
     assert "--nanolog has no effect" in log
     routed = r"table MyIngress.ipv4_lpm: hdr.ipv4.dstAddr = 10.0.1.2 → hit 10.0.1.2/32"
     _wait_for(lambda: re.search(routed, switch.log.read_text()), switch.process)

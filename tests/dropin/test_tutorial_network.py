@@ -14,7 +14,7 @@ from weft.compiler import compile_file
 
 FOLDER = Path(__file__).parent
 ROOT = FOLDER.parents[1]
-WEFT_SWITCH = f"{sys.executable} -c 'from weft.switch.cli import switch; switch()'"
+WEFT_SWITCH = f"{sys.executable} -c 'from weft.thrift.commands import switch; switch()'"
 
 pytestmark = [
     pytest.mark.mininet,

@@ -14,8 +14,9 @@ import networkx as nx
 import pytest
 
 from tests.refusals import refused
+from tests.thrift.client import Client
 from weft.clocks.real.network_lab import NetworkLab
-from weft.clocks.real.scripts_beside import NO_THRIFT, ScriptsBeside
+from weft.clocks.real.scripts_beside import ScriptsBeside
 from weft.run.spec import run_spec
 from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
 from weft.scenario.parsing import Change
@@ -166,14 +167,6 @@ def test_scripts_end_with_what_they_run_beside(tmp_path: Path) -> None:
     assert not (tmp_path / "other").exists(), "a link of somebody's is not followed"
 
 
-def test_a_script_that_fails_over_thrift_is_told_what_there_is_instead(tmp_path: Path) -> None:
-    said: list[str] = []
-    commands = ["echo thrift.transport.TTransport.TTransportException; exit 1"]
-    with ScriptsBeside(commands, tmp_path, tmp_path, said.append):
-        until(lambda: len(said) == 2)
-    assert said[1] == NO_THRIFT
-
-
 def until(holds: Callable[[], bool]) -> None:
     deadline_s = time.monotonic() + 60
     while not holds():
@@ -207,7 +200,9 @@ def test_a_lab_writes_the_graph_and_runs_scripts(tmp_path: Path) -> None:
     ) as lab:
         assert ended.wait(60)
         assert " 1 received" in lab.network.net.get("h1").cmd("ping -c 1 -W 5 10.0.0.2")
-        assert NO_THRIFT in lab.where_to_look()
+        client = Client(next(int(setup.thrift_port or 0) for setup in network.setups.values()))
+        assert client.call("standard:bm_mgmt_get_info")["device_id"] == lab.fabric.switches[0].device_id
+        client.socket.close()
     seen = json.loads((folder / "seen.json").read_text(encoding="utf-8"))
     assert [node["id"] for node in seen["nodes"]] == ["h1", "h2", "s1"]
     assert Path(seen["nodes"][2]["json_path"]) == folder / "cpu.json"

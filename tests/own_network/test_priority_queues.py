@@ -55,8 +55,8 @@ def written(path: Path, tree: object) -> Path:
     return path
 
 
-def arrivals(path: Path) -> tuple[list[int], int]:
-    """Return the kinds of the frames that h3 gets, and how many of a kind were sent: each host sends at 8 Mb/s."""
+def arrivals(path: Path) -> list[tuple[int, int]]:
+    """Return the kinds of the frames that h3 gets, each with its queue: each of both hosts sends at 8 Mb/s."""
 
     def frames(kind: int) -> list[list[object]]:
         frame = bytes(12) + b"\x12\x34" + bytes([kind]) * 986
@@ -68,30 +68,29 @@ def arrivals(path: Path) -> tuple[list[int], int]:
         "duration": "5s",
     }
     scenario, _ = load_scenario_or_network(path, [Change("traffic", [traffic], "--set")], "virtual")
-    return [frame[14] for _, frame in seen(run_scenario(scenario), "h3")], FRAMES
+    return [(frame[14], frame[15]) for _, frame in seen(run_scenario(scenario), "h3")]
 
 
-def high_while_sending(kinds: list[int]) -> float:
+def high_while_sending(frames: list[tuple[int, int]]) -> float:
     """Return the share of frames of the high priority among those that leave while both hosts send."""
-    leaving = kinds[: int(FRAMES / SERIALISED_MS)]
+    leaving = [kind for kind, _ in frames[: int(FRAMES / SERIALISED_MS)]]
     return leaving.count(HIGH) / len(leaving)
 
 
 def test_a_high_priority_gets_the_whole_link(tmp_path: Path) -> None:
-    kinds, _ = arrivals(p4_utils(tmp_path, 8))
-    assert high_while_sending(kinds) > 0.98, "only the first frame of the low priority is before them"
-    assert LOW in kinds[-5:], "what waits at a low priority leaves in the end"
+    frames = arrivals(p4_utils(tmp_path, 8))
+    assert high_while_sending(frames) > 0.98, "only the first frame of the low priority is before them"
+    assert LOW in dict(frames[-5:]), "what waits at a low priority leaves in the end"
+    assert set(frames) == {(LOW, 0), (HIGH, 7)}, "egress reads the queue in standard_metadata.qid"
 
 
 @pytest.mark.parametrize("queues", [None, 1])
 def test_without_them_priorities_share_a_ports_memory(queues: object, tmp_path: Path) -> None:
-    kinds, _ = arrivals(p4_utils(tmp_path, queues))
-    assert high_while_sending(kinds) < 0.9
+    assert high_while_sending(arrivals(p4_utils(tmp_path, queues))) < 0.9
 
 
 def test_the_tutorials_key_means_the_same(tmp_path: Path) -> None:
-    kinds, _ = arrivals(tutorials(tmp_path, 8))
-    assert high_while_sending(kinds) > 0.98
+    assert high_while_sending(arrivals(tutorials(tmp_path, 8))) > 0.98
 
 
 @pytest.mark.parametrize(("make", "place"), [(p4_utils, "topology.switches.s1.priority_queues_num"),

@@ -113,7 +113,7 @@ def test_controllers_are_answered_once_the_program_is_loaded(program: Path, monk
             return result
 
         monkeypatch.setattr(owner, name, noted)
-    monkeypatch.setattr(Foreground, "run", lambda self: self._daemon.close())
+    monkeypatch.setattr(Foreground, "run", lambda self, _beside: self._daemon.close())
     result = CliRunner().invoke(switch, [str(program), "--grpc-server-addr", "127.0.0.1:0"])
     assert result.exit_code == 0, result.output
     assert order == ["load", "start"]

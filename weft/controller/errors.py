@@ -38,7 +38,13 @@ class NotPrimaryError(ControllerError):
 
 
 class RequestRefusedError(ControllerError):
-    """The switch rejected a request; the message gives its reason and the first failed update."""
+    """The switch rejected a request; the message gives its reason and the first failed update.
+
+    Attributes:
+        status: the name of the gRPC status of the first failed update, or of the request; "" if the switch gave none.
+    """
+
+    status = ""
 
 
 class CommandError(SettingError):

@@ -33,15 +33,19 @@ def explain(
     if error.code() in _UNREACHABLE:
         return SwitchUnavailableError(f"{switch}: {operation}: no answer ({error.code().name}: {error.details()})")
     status = P4RpcStatus.from_rpc_error(error)
-    text = f"{switch}: {operation} refused: {status.code.name}: {status.message}"
+    code = status.code.name
+    text = f"{switch}: {operation} refused: {code}: {status.message}"
     if updates is not None and status.details:
         index, detail = next(iter(status.details.items()))
         update = describe_update(updates[index].message, schema)
         more = f" (and {len(status.details) - 1} more)" if len(status.details) > 1 else ""
-        text = f"{switch}: {update} refused: {detail.canonical_code.name}: {detail.message}{more}"
+        code = detail.canonical_code.name
+        text = f"{switch}: {update} refused: {code}: {detail.message}{more}"
     if error.code() is grpc.StatusCode.PERMISSION_DENIED:
         return NotPrimaryError(text)
-    return RequestRefusedError(text)
+    refusal = RequestRefusedError(text)
+    refusal.status = code
+    return refusal
 
 
 def describe_update(update: Any, schema: finsy.P4Schema | None) -> str:

@@ -9,11 +9,9 @@ from weft.cli import run_guarded
 from weft.command_errors import say_error
 from weft.errors import EnvironmentLacksError
 from weft.shims.p4c import p4info_of
-from weft.switch.cli import switch
 from weft.switch.cli.command import given
-from weft.system.thrift_ports import Served, announced
-
-_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "": "127.0.0.1"}
+from weft.system.thrift_ports import Served, announced, reachable
+from weft.thrift.commands import switch
 
 
 def main() -> None:
@@ -30,18 +28,12 @@ def run(arguments: list[str]) -> None:
             arguments = ["--p4info", str(found), *arguments]
     with contextlib.ExitStack() as stack:
         if asked.thrift_port is not None:
-            served = Served(_reachable(asked.address), asked.device_id)
+            served = Served(reachable(asked.address), asked.device_id)
             try:
                 stack.enter_context(announced({asked.thrift_port: served}))
             except (EnvironmentLacksError, OSError) as error:
                 say_error(f"simple_switch_CLI will not find this switch: {error}")
         switch.main(arguments, prog_name="simple_switch_grpc", standalone_mode=False)
-
-
-def _reachable(address: str) -> str:
-    """Return an address at which a switch that listens on all addresses is reached."""
-    host, colon, port = address.rpartition(":")
-    return _EVERY_ADDRESS.get(host, host) + colon + port
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Which running switch has which Thrift port: simple_switch_CLI and p4-utils' controllers name switches by it.
 
-Nothing listens on these ports. A file per port in a folder of root's says where the switch serves P4Runtime.
+A file per port in a folder of root's says where the switch serves P4Runtime. `weft.thrift` listens on the ports.
 """
 
 from __future__ import annotations
@@ -29,6 +29,15 @@ class Served:
 
     address: str
     device_id: int
+
+
+_EVERY_ADDRESS = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]", "": "127.0.0.1"}
+
+
+def reachable(address: str) -> str:
+    """Return an address at which a switch that listens on all addresses is reached."""
+    host, colon, port = address.rpartition(":")
+    return _EVERY_ADDRESS.get(host, host) + colon + port
 
 
 def folder() -> Path:

@@ -1,12 +1,23 @@
 // Everything goes to port 3; what comes by port 2 has the highest priority, the rest the lowest.
+// A frame carries the number of the queue in which it waited.
 #include <core.p4>
 #include <v1model.p4>
 
-struct headers_t {}
+header marked_t {
+    bit<112> ethernet;
+    bit<8> kind;
+    bit<8> queue;
+}
+
+struct headers_t {
+    marked_t marked;
+}
+
 struct metadata_t {}
 
 parser Read(packet_in packet, out headers_t headers, inout metadata_t metadata, inout standard_metadata_t standard) {
     state start {
+        packet.extract(headers.marked);
         transition accept;
     }
 }
@@ -23,7 +34,9 @@ control Forward(inout headers_t headers, inout metadata_t metadata, inout standa
 }
 
 control Leave(inout headers_t headers, inout metadata_t metadata, inout standard_metadata_t standard) {
-    apply {}
+    apply {
+        headers.marked.queue = (bit<8>)standard.qid;
+    }
 }
 
 control Compute(inout headers_t headers, inout metadata_t metadata) {
@@ -31,7 +44,9 @@ control Compute(inout headers_t headers, inout metadata_t metadata) {
 }
 
 control Write(packet_out packet, in headers_t headers) {
-    apply {}
+    apply {
+        packet.emit(headers);
+    }
 }
 
 V1Switch(Read(), Verify(), Forward(), Leave(), Compute(), Write()) main;

@@ -28,13 +28,14 @@ from weft.clocks.real.access import hand_over, owner
 from weft.clocks.real.lab import MininetLab
 from weft.clocks.real.lab_files import end_of, write_whole
 from weft.clocks.real.port_watch import PortWatch
-from weft.clocks.real.scripts_beside import NO_THRIFT, ScriptsBeside
+from weft.clocks.real.scripts_beside import ScriptsBeside
 from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import GrpcTarget
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.config import DaemonConfig
 from weft.system.thrift_ports import Served, announced
+from weft.thrift.server import ThriftServers
 from weft.topologies import Endpoint, FabricSpec, LinkEnds
 from weft.topologies.networks import Network, NetworkHost, p4_utils, p4_utils_graph
 from weft.topologies.networks.model import SwitchSetup
@@ -124,7 +125,6 @@ class NetworkLab(MininetLab):
                 for port in switch.ports
                 if port.leads_to_controller
             ),
-            *([NO_THRIFT] if self.source.format == p4_utils.FORMAT else []),
             f"programs in {folder / places.programs}, logs in {folder / places.logs}, "
             f"captures in {folder / places.captures}",
         ]
@@ -134,10 +134,16 @@ class NetworkLab(MininetLab):
 
     def _daemon_config(self, address: str) -> DaemonConfig:
         config = super()._daemon_config(address)
-        # A TCP port on loopback is open to every user of the machine, so the server asks whose process calls.
-        users = None if self.options.grpc == "tcp" else tuple(sorted({0, owner()[0]}))
         addresses = tuple(self.addresses.values())
-        return config.model_copy(update={"more_grpc_addresses": addresses, "grpc_users": users})
+        return config.model_copy(update={"more_grpc_addresses": addresses, "grpc_users": self._callers})
+
+    @property
+    def _callers(self) -> tuple[int, ...] | None:
+        """Users who may call the switches by TCP; None for all.
+
+        A TCP port on loopback is open to every user of the machine, so servers ask whose process calls.
+        """
+        return None if self.options.grpc == "tcp" else tuple(sorted({0, owner()[0]}))
 
     def _new_controller(self, targets: Mapping[str, GrpcTarget]) -> FabricController:
         controller = super()._new_controller(targets)
@@ -161,7 +167,7 @@ class NetworkLab(MininetLab):
         self._begin_scripts()
 
     def _announce(self) -> None:
-        """Let simple_switch_CLI and p4-utils' controllers find the switches by their Thrift ports."""
+        """Let simple_switch_CLI and p4-utils' controllers find the switches by their Thrift ports, and serve these."""
         ids = {switch.name: switch.device_id for switch in self.fabric.switches}
         served = {
             setup.thrift_port: Served(self.addresses[name], ids[name])
@@ -169,6 +175,9 @@ class NetworkLab(MininetLab):
             if setup.thrift_port is not None
         }
         self._exit.enter_context(announced(served))
+        servers = self._exit.enter_context(ThriftServers(served, self._callers))
+        for port, error in servers.failures.items():
+            self._progress(f"Thrift port {port} is not served: {error.strerror}")
 
     def _write_programs(self) -> dict[Path, tuple[Path, Path]]:
         """Write each program and its P4Info where controllers read them, and return both by source.

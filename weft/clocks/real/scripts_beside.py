@@ -15,11 +15,6 @@ from typing import IO, Self
 from weft.clocks.real.access import hand_over
 from weft.clocks.real.lab_files import end_of, open_new
 
-NO_THRIFT = (
-    "nothing listens on Thrift ports: controllers find the switches with the python3 of `weft shims`, and "
-    "simple_switch_CLI's commands run with `weft switch-cli SWITCH`"
-)
-
 
 @dataclass(frozen=True)
 class _Running:
@@ -93,8 +88,6 @@ class ScriptsBeside:
         ended = f"{'ended with' if found.si_code == os.CLD_EXITED else 'was ended by signal'} {found.si_status}"
         said = end_of(running.log)
         self._say(": ".join(filter(None, (f"{running.command!r} {ended}", said))))
-        if "thrift" in said.lower():
-            self._say(NO_THRIFT)
 
     def __exit__(self, *_: object) -> None:
         self._is_ending = True

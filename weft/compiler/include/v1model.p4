@@ -42,6 +42,8 @@ struct standard_metadata_t {
     bit<1> checksum_error;
     error parser_error;
     @alias("intrinsic_metadata.priority") bit<3> priority;
+    // The queue, valid in egress; p4c has users add it to its v1model.p4.
+    @alias("queueing_metadata.qid") bit<5> qid;
 }
 
 // ---- kinds and algorithms

@@ -6,7 +6,7 @@ BMv2's meter rates are per microsecond, P4Runtime's per second; bursts are the s
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from finsy.proto import p4d, p4i, p4r
@@ -18,20 +18,21 @@ from weft.controller.switch_cli.session import CommandSession
 from weft.controller.switch_cli.tables import bare, parse_handle, rates_of
 from weft.controller.switch_cli.values import encoded, parse_value, parse_whole
 
-_MICROSECONDS = 10**6
+MICROSECONDS = 10**6
 _RATE = re.compile(r"\A([0-9]{1,12}(?:\.[0-9]{1,12})?):([0-9]{1,18})\Z")
 _MOST_RATE = _MOST_COUNT = 2**63 - 1
 
 
-def _index(word: str, size: int) -> p4r.Index:
+def index_below(size: int, word: str) -> p4r.Index:
+    """Return an index of an array with `size` cells. Raises CommandError."""
     return p4r.Index(index=parse_whole(word, 0, size - 1, "index"))
 
 
 # Registers
 
 
-def _register(session: CommandSession, name: str) -> tuple[p4i.Register, int]:
-    """Return a register and the width of its cells in bits."""
+def register_named(session: CommandSession, name: str) -> tuple[p4i.Register, int]:
+    """Return a register and the width of its cells in bits. Raises CommandError."""
     register = find(session.info.registers, name, "register")
     spec = register.type_spec.bitstring
     width = spec.bit.bitwidth if spec.HasField("bit") else spec.int.bitwidth
@@ -44,39 +45,44 @@ def _number(data: p4d.P4Data) -> int:
     return int.from_bytes(data.bitstring, "big")
 
 
+async def read_register(session: CommandSession, register: p4i.Register, index: p4r.Index | None) -> list[int]:
+    """Return the value of one cell of a register, or of all (None)."""
+    query = p4r.RegisterEntry(register_id=register.preamble.id, index=index)
+    return [_number(each.register_entry.data) for each in await session.read(register_entry=query)]
+
+
 @command("register_read", "<register> [index]")
 async def register_read(session: CommandSession, words: Sequence[str]) -> str:
     """Show one cell of a register, or all."""
-    register, _ = _register(session, words[0])
-    query = p4r.RegisterEntry(register_id=register.preamble.id)
+    register, _ = register_named(session, words[0])
     if len(words) > 1:
-        query.index.CopyFrom(_index(words[1], register.size))
-    found = [each.register_entry for each in await session.read(register_entry=query)]
-    if len(words) > 1:
-        return f"{words[0]}[{query.index.index}]= {_number(found[0].data)}"
-    return f"{words[0]}= " + ", ".join(str(_number(each.data)) for each in found)
+        index = index_below(register.size, words[1])
+        return f"{words[0]}[{index.index}]= {(await read_register(session, register, index))[0]}"
+    return f"{words[0]}= " + ", ".join(map(str, await read_register(session, register, None)))
 
 
 @command("register_write", "<register> <index> <value>")
 async def register_write(session: CommandSession, words: Sequence[str]) -> str:
     """Set one cell of a register."""
-    register, width = _register(session, words[0])
+    register, width = register_named(session, words[0])
     value = parse_value(words[2], width, f"value of {register.preamble.name}")
-    await session.write(
-        p4r.Update.MODIFY,
-        register_entry=p4r.RegisterEntry(
-            register_id=register.preamble.id,
-            index=_index(words[1], register.size),
-            data=p4d.P4Data(bitstring=encoded(value)),
-        ),
-    )
+    await write_register(session, register, [index_below(register.size, words[1])], value)
     return ""
+
+
+async def write_register(
+    session: CommandSession, register: p4i.Register, indices: Iterable[p4r.Index], value: int
+) -> None:
+    """Set cells of a register."""
+    data = p4d.P4Data(bitstring=encoded(value))
+    cells = (p4r.RegisterEntry(register_id=register.preamble.id, index=index, data=data) for index in indices)
+    await session.write_all(p4r.Update.MODIFY, [p4r.Entity(register_entry=cell) for cell in cells])
 
 
 @command("register_reset", "<register>")
 async def register_reset(session: CommandSession, words: Sequence[str]) -> str:
     """Set all cells of a register to 0."""
-    register, _ = _register(session, words[0])
+    register, _ = register_named(session, words[0])
     entry = p4r.RegisterEntry(register_id=register.preamble.id, data=p4d.P4Data(bitstring=b"\0"))
     await session.write(p4r.Update.MODIFY, register_entry=entry)
     return ""
@@ -101,7 +107,7 @@ async def _cell(session: CommandSession, counter: str, index: str) -> p4r.Counte
     if isinstance(found, p4i.DirectCounter):
         entry = await session.entry(_table_of(session, found.direct_table_id), parse_handle(index))
         return p4r.DirectCounterEntry(table_entry=bare(entry))
-    return p4r.CounterEntry(counter_id=found.preamble.id, index=_index(index, found.size))
+    return p4r.CounterEntry(counter_id=found.preamble.id, index=index_below(found.size, index))
 
 
 def _as_entity(cell: p4r.CounterEntry | p4r.DirectCounterEntry) -> dict[str, Any]:
@@ -112,10 +118,16 @@ def _as_entity(cell: p4r.CounterEntry | p4r.DirectCounterEntry) -> dict[str, Any
 @command("counter_read", "<counter> <index>")
 async def counter_read(session: CommandSession, words: Sequence[str]) -> str:
     """Show a cell of a counter, or a direct counter's value for the entry with a handle."""
-    ((name, cell),) = _as_entity(await _cell(session, *words)).items()
-    data = getattr((await session.read(**{name: cell}))[0], name).data
+    data = await read_counter(session, await _cell(session, *words))
     number = parse_handle(words[1])
     return f"{words[0]}[{number}]= ({data.byte_count} bytes, {data.packet_count} packets)"
+
+
+async def read_counter(session: CommandSession, cell: p4r.CounterEntry | p4r.DirectCounterEntry) -> p4r.CounterData:
+    """Return what a cell, or a direct counter's entry, has counted."""
+    ((name, wanted),) = _as_entity(cell).items()
+    data: p4r.CounterData = getattr((await session.read(**{name: wanted}))[0], name).data
+    return data
 
 
 @command("counter_write", "<counter> <index> <packets> <bytes>")
@@ -124,26 +136,40 @@ async def counter_write(session: CommandSession, words: Sequence[str]) -> str:
     packets, octets = (
         parse_whole(word, 0, _MOST_COUNT, what) for word, what in zip(words[2:], ("packets", "bytes"), strict=True)
     )
-    cell = await _cell(session, *words[:2])
+    await write_counter(session, await _cell(session, *words[:2]), packets, octets)
+    return f"{words[0]}[{parse_handle(words[1])}] has been updated"
+
+
+async def write_counter(
+    session: CommandSession, cell: p4r.CounterEntry | p4r.DirectCounterEntry, packets: int, octets: int
+) -> None:
+    """Set a cell, or a direct counter's entry."""
     cell.data.CopyFrom(p4r.CounterData(packet_count=packets, byte_count=octets))
     await session.write(p4r.Update.MODIFY, **_as_entity(cell))
-    return f"{words[0]}[{parse_handle(words[1])}] has been updated"
 
 
 @command("counter_reset", "<counter>")
 async def counter_reset(session: CommandSession, words: Sequence[str]) -> str:
     """Set all cells or entries of a counter to 0."""
     counter = _counter(session, words[0])
-    zero = p4r.CounterData()
     if isinstance(counter, p4i.DirectCounter):
-        for entry in await session.entries(_table_of(session, counter.direct_table_id)):
-            direct = p4r.DirectCounterEntry(table_entry=bare(entry), data=zero)
-            await session.write(p4r.Update.MODIFY, direct_counter_entry=direct)
+        await reset_direct_counters(session, _table_of(session, counter.direct_table_id))
         return ""
-    for index in range(counter.size):
-        cell = p4r.CounterEntry(counter_id=counter.preamble.id, index=p4r.Index(index=index), data=zero)
-        await session.write(p4r.Update.MODIFY, counter_entry=cell)
+    cells = (
+        p4r.CounterEntry(counter_id=counter.preamble.id, index=p4r.Index(index=index), data=p4r.CounterData())
+        for index in range(counter.size)
+    )
+    await session.write_all(p4r.Update.MODIFY, (p4r.Entity(counter_entry=cell) for cell in cells))
     return ""
+
+
+async def reset_direct_counters(session: CommandSession, table: p4i.Table) -> None:
+    """Set the counters of all entries of a table to 0."""
+    cells = [
+        p4r.DirectCounterEntry(table_entry=bare(entry), data=p4r.CounterData())
+        for entry in await session.entries(table)
+    ]
+    await session.write_all(p4r.Update.MODIFY, [p4r.Entity(direct_counter_entry=cell) for cell in cells])
 
 
 # Meters
@@ -163,7 +189,7 @@ def meter_config(words: Sequence[str]) -> p4r.MeterConfig:
         match = _RATE.match(word)
         if match is None:
             raise CommandError(f"{word[:80]!r} is not RATE_PER_MICROSECOND:BURST", valid="such as 0.001:10")
-        rate, burst = round(float(match[1]) * _MICROSECONDS), int(match[2])
+        rate, burst = round(float(match[1]) * MICROSECONDS), int(match[2])
         if rate > _MOST_RATE or burst > _MOST_RATE:
             raise CommandError(f"{word[:80]!r} is out of range", valid=f"at most {_MOST_RATE} a second")
         numbers.append((rate, burst))
@@ -182,7 +208,7 @@ async def meter_set_rates(session: CommandSession, words: Sequence[str]) -> str:
         direct = p4r.DirectMeterEntry(table_entry=bare(entry), config=config)
         await session.write(p4r.Update.MODIFY, direct_meter_entry=direct)
         return ""
-    cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=_index(words[1], meter.size), config=config)
+    cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=index_below(meter.size, words[1]), config=config)
     await session.write(p4r.Update.MODIFY, meter_entry=cell)
     return ""
 
@@ -193,14 +219,25 @@ async def meter_array_set_rates(session: CommandSession, words: Sequence[str]) -
     meter, config = _meter(session, words[0]), meter_config(words[1:])
     if isinstance(meter, p4i.DirectMeter):
         session.rates[meter.direct_table_id] = config
-        for entry in await session.entries(_table_of(session, meter.direct_table_id)):
-            direct = p4r.DirectMeterEntry(table_entry=bare(entry), config=config)
-            await session.write(p4r.Update.MODIFY, direct_meter_entry=direct)
+        direct = [
+            p4r.DirectMeterEntry(table_entry=bare(entry), config=config)
+            for entry in await session.entries(_table_of(session, meter.direct_table_id))
+        ]
+        await session.write_all(p4r.Update.MODIFY, [p4r.Entity(direct_meter_entry=each) for each in direct])
         return ""
-    for index in range(meter.size):
-        cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=p4r.Index(index=index), config=config)
-        await session.write(p4r.Update.MODIFY, meter_entry=cell)
+    cells = (
+        p4r.MeterEntry(meter_id=meter.preamble.id, index=p4r.Index(index=index), config=config)
+        for index in range(meter.size)
+    )
+    await session.write_all(p4r.Update.MODIFY, (p4r.Entity(meter_entry=cell) for cell in cells))
     return ""
+
+
+async def read_rates(session: CommandSession, meter: p4i.Meter, index: p4r.Index) -> p4r.MeterConfig | None:
+    """Return the rates of a meter's cell, in bytes or packets per second; None if they are not set."""
+    cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=index)
+    found = [each.meter_entry for each in await session.read(meter_entry=cell)]
+    return found[0].config if found and found[0].HasField("config") else None
 
 
 @command("meter_get_rates", "<meter> <index>")
@@ -211,12 +248,10 @@ async def meter_get_rates(session: CommandSession, words: Sequence[str]) -> str:
         entry = await session.entry(_table_of(session, meter.direct_table_id), parse_handle(words[1]))
         config = await rates_of(session, entry)
     else:
-        cell = p4r.MeterEntry(meter_id=meter.preamble.id, index=_index(words[1], meter.size))
-        found = [each.meter_entry for each in await session.read(meter_entry=cell)]
-        config = found[0].config if found and found[0].HasField("config") else None
+        config = await read_rates(session, meter, index_below(meter.size, words[1]))
     if config is None:
         return "the meter has no rates: every packet is green"
     return "\n".join(
-        f"{number}: info rate = {rate / _MICROSECONDS:g}, burst size = {burst}"
+        f"{number}: info rate = {rate / MICROSECONDS:g}, burst size = {burst}"
         for number, (rate, burst) in enumerate(((config.cir, config.cburst), (config.pir, config.pburst)))
     )

@@ -29,7 +29,8 @@ def over_grpc(address: str, name: str, device_id: int) -> Manage:
     return partial(ask_switch, MANAGE, address, name, device_id)
 
 
-async def _manage(session: CommandSession, **request: Any) -> dict[str, Any]:
+async def manage(session: CommandSession, **request: Any) -> dict[str, Any]:
+    """Send a request and return the answer. Raises CommandError if the switch takes none."""
     if session.manage is None:
         raise CommandError("P4Runtime does not offer it, and this switch has no other interface")
     return await session.manage(request)
@@ -47,7 +48,7 @@ def _port(words: Sequence[str]) -> dict[str, int]:
 async def set_queue_depth(session: CommandSession, words: Sequence[str]) -> str:
     """Set the queue capacity of a port, or of all ports, in packets of the largest size."""
     packets = parse_whole(words[0], 1, _MOST_PACKETS, "packets")
-    await _manage(session, queue_capacity_bytes=packets * PACKET_BYTES, **_port(words[1:]))
+    await manage(session, queue_capacity_bytes=packets * PACKET_BYTES, **_port(words[1:]))
     return ""
 
 
@@ -55,17 +56,17 @@ async def set_queue_depth(session: CommandSession, words: Sequence[str]) -> str:
 async def set_queue_rate(session: CommandSession, words: Sequence[str]) -> str:
     """Limit a port, or all ports, to a number of packets per second; 0 removes the limit."""
     rate_pps = parse_whole(words[0], 0, _MOST_RATE_PPS, "packets_per_second")
-    await _manage(session, rate_pps=rate_pps, **_port(words[1:]))
+    await manage(session, rate_pps=rate_pps, **_port(words[1:]))
     return ""
 
 
 @command("get_time_elapsed")
 async def get_time_elapsed(session: CommandSession, words: Sequence[str]) -> str:
     """Show the microseconds since the switch started."""
-    return str((await _manage(session))["elapsed_us"])
+    return str((await manage(session))["elapsed_us"])
 
 
 @command("get_time_since_epoch")
 async def get_time_since_epoch(session: CommandSession, words: Sequence[str]) -> str:
     """Show the microseconds since the epoch of the switch's clock: 1970, or the start of a virtual-time run."""
-    return str((await _manage(session))["since_epoch_us"])
+    return str((await manage(session))["since_epoch_us"])

@@ -46,7 +46,7 @@ async def mirroring_add_mc(session: CommandSession, words: Sequence[str]) -> str
 
 
 async def _set(session: CommandSession, session_id: int, replicas: Sequence[p4r.Replica]) -> None:
-    is_known = await _ports(session, session_id) is not None
+    is_known = await ports_of(session, session_id) is not None
     await write_clone_session(session, p4r.Update.MODIFY if is_known else p4r.Update.INSERT, session_id, replicas)
 
 
@@ -63,7 +63,7 @@ async def mirroring_delete(session: CommandSession, words: Sequence[str]) -> str
 async def mirroring_get(session: CommandSession, words: Sequence[str]) -> str:
     """Show the ports or the group of a clone session."""
     session_id = _session_id(words[0])
-    ports = await _ports(session, session_id)
+    ports = await ports_of(session, session_id)
     if ports is None:
         raise CommandError(f"there is no clone session {session_id}")
     if session_id in session.mirrored:
@@ -71,7 +71,7 @@ async def mirroring_get(session: CommandSession, words: Sequence[str]) -> str:
     return f"MirroringSessionConfig(port={', '.join(map(str, ports))}, mgid=None)"
 
 
-async def _ports(session: CommandSession, session_id: int) -> list[int] | None:
+async def ports_of(session: CommandSession, session_id: int) -> list[int] | None:
     """Return the ports of a clone session; None if there is none."""
     query = p4r.PacketReplicationEngineEntry(clone_session_entry=p4r.CloneSessionEntry())
     found = await session.read(packet_replication_engine_entry=query)

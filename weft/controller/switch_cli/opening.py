@@ -30,6 +30,8 @@ async def opened(
 ) -> AsyncIterator[CommandSession]:
     """Open a session; with the first command that writes, it becomes primary for `role`, in place of another client.
 
+    With `SIMPLE_SWITCH_ROLE` it does so again whenever another client of the role has written in between.
+
     P4Info is the switch's. `name` is for messages, `ports` are the switch's ports in words, `kind` is the class of the
     session's P4Runtime client.
 
@@ -49,7 +51,8 @@ async def opened(
             await session.become_primary(preempt=True)
 
         try:
-            yield CommandSession(session, ports, take_over, over_grpc(target.address, name, target.device_id))
+            manage = over_grpc(target.address, name, target.device_id)
+            yield CommandSession(session, ports, take_over, manage, retakes=role == SIMPLE_SWITCH_ROLE)
         finally:
             await session.close()
     finally:

@@ -49,31 +49,41 @@ def _lowest_free(taken: Iterable[int]) -> int:
     return next(number for number in range(len(handles) + 1) if number not in handles)
 
 
-def _action(session: CommandSession, profile: p4i.ActionProfile, name: str, words: Sequence[str]) -> p4r.Action:
+def action_named(session: CommandSession, profile: p4i.ActionProfile, name: str) -> p4i.Action:
+    """Return an action of a profile's tables. Raises CommandError."""
     ids = {
         reference.id
         for table in session.info.tables
         if table.preamble.id in profile.table_ids
         for reference in table.action_refs
     }
-    actions = (each for each in session.info.actions if each.preamble.id in ids)
-    return with_parameters(find(actions, name, f"action of {profile.preamble.name}"), words)
+    actions: list[p4i.Action] = [each for each in session.info.actions if each.preamble.id in ids]
+    return find(actions, name, f"action of {profile.preamble.name}")
+
+
+def _action(session: CommandSession, profile: p4i.ActionProfile, name: str, words: Sequence[str]) -> p4r.Action:
+    return with_parameters(action_named(session, profile, name), words)
 
 
 @command("act_prof_create_member", "<profile> <action> …")
 async def create_member(session: CommandSession, words: Sequence[str]) -> str:
     """Add a member, an action with its parameters, to an action profile."""
-    profile = profile_named(session, words[0])
+    handle = await add_member(session, profile_named(session, words[0]), words[1], words[2:])
+    return f"Member has been created with handle {handle}"
+
+
+async def add_member(session: CommandSession, profile: p4i.ActionProfile, action: str, words: Sequence[str]) -> int:
+    """Add a member and return its handle."""
     handle = _lowest_free(await members_of(session, profile))
     await session.write(
         p4r.Update.INSERT,
         action_profile_member=p4r.ActionProfileMember(
             action_profile_id=profile.preamble.id,
             member_id=handle + 1,
-            action=_action(session, profile, words[1], words[2:]),
+            action=_action(session, profile, action, words),
         ),
     )
-    return f"Member has been created with handle {handle}"
+    return handle
 
 
 @command("act_prof_modify_member", "<profile> <action> <member> …")
@@ -109,12 +119,17 @@ async def create_group(session: CommandSession, words: Sequence[str]) -> str:
     profile = profile_named(session, words[0])
     if not profile.with_selector:
         raise CommandError(f"{profile.preamble.name} has no selector, so it has no groups")
+    return f"Group has been created with handle {await add_group(session, profile)}"
+
+
+async def add_group(session: CommandSession, profile: p4i.ActionProfile) -> int:
+    """Add an empty group and return its handle."""
     handle = _lowest_free(await groups_of(session, profile))
     group = p4r.ActionProfileGroup(
         action_profile_id=profile.preamble.id, group_id=handle + 1, max_size=profile.max_group_size
     )
     await session.write(p4r.Update.INSERT, action_profile_group=group)
-    return f"Group has been created with handle {handle}"
+    return handle
 
 
 @command("act_prof_delete_group", "<profile> <group>")

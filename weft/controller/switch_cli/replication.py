@@ -138,6 +138,14 @@ async def _learn(session: CommandSession, group_id: int) -> None:
         session.associated[handle] = {group_id}
 
 
+async def learned_groups(session: CommandSession) -> list[int]:
+    """Return the ids of all groups in order, after the session has made nodes of others' replicas."""
+    groups = sorted(await _groups(session))
+    for group_id in groups:
+        await _learn(session, group_id)
+    return groups
+
+
 @command("mc_mgrp_create", "<group>")
 async def mgrp_create(session: CommandSession, words: Sequence[str]) -> str:
     """Create a multicast group without ports."""
@@ -242,8 +250,7 @@ async def node_destroy(session: CommandSession, words: Sequence[str]) -> str:
 async def mc_dump(session: CommandSession, words: Sequence[str]) -> str:
     """Show all multicast groups, with their nodes."""
     lines = ["==========", "MC ENTRIES"]
-    for group_id in sorted(await _groups(session)):
-        await _learn(session, group_id)
+    for group_id in await learned_groups(session):
         lines += ["**********", f"mgrp({group_id})"]
         for handle, groups in session.associated.items():
             if group_id in groups:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import shlex
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from finsy.proto import p4i, p4r
 from weft.cache.files import UnreadableFileError, read_text
 from weft.controller.errors import CommandError, ControllerError
 from weft.controller.reconcile import EncodedEntity, EncodedUpdate
-from weft.controller.session import SwitchSession
+from weft.controller.session import BATCH_UPDATES, SwitchSession
 from weft.controller.switch_cli.commands import named
 from weft.errors import translated
 
@@ -26,7 +27,10 @@ _COMMENTS = ("#", "//")
 
 
 class CommandSession:
-    """Runs commands on a switch. `before_writing` is awaited once, before the first write.
+    """Runs commands on a switch.
+
+    `before_writing` is awaited before the first write. With `retakes` it is awaited again before a write after another
+    client has become primary.
 
     Attributes:
         handles: handles of each table's entries, by the entries' keys; see `handle_of`.
@@ -50,6 +54,7 @@ class CommandSession:
         manage: Manage | None = None,
         *,
         may_write_files: bool = True,
+        retakes: bool = False,
     ) -> None:
         self.switch = switch
         self.ports = ports
@@ -63,6 +68,8 @@ class CommandSession:
         self.manage = manage
         self.may_write_files = may_write_files
         self._before_writing = before_writing
+        self._has_taken_over = False
+        self._retakes = retakes
 
     @property
     def info(self) -> p4i.P4Info:
@@ -113,10 +120,17 @@ class CommandSession:
         return said
 
     async def take_over(self) -> None:
-        """Do what comes before the first write, unless it is done."""
-        if self._before_writing is not None:
-            await self._before_writing()
-            self._before_writing = None
+        """Do what comes before the first write, unless it is done and holds."""
+        if self._before_writing is None or (self._has_taken_over and (self.switch.is_primary or not self._retakes)):
+            return
+        await self._before_writing()
+        self._has_taken_over = True
+
+    async def reload(self) -> None:
+        """Load the running program again, which empties tables, registers, counters, groups and clone sessions."""
+        await self.take_over()
+        await self.switch.reload_program()
+        self.forget()
 
     def forget(self) -> None:
         """Forget handles, nodes and lags, because the switch has lost its entries and groups."""
@@ -130,9 +144,15 @@ class CommandSession:
 
     async def write(self, kind: p4r.Update.Type.ValueType, **entity: Any) -> None:
         """Send one update; `entity` is a field of `p4.v1.Entity` with its message."""
+        await self.write_all(kind, [p4r.Entity(**entity)])
+
+    async def write_all(self, kind: p4r.Update.Type.ValueType, entities: Iterable[p4r.Entity]) -> None:
+        """Send updates of one kind in order; those before the first rejected one take effect."""
         await self.take_over()
-        data = p4r.Entity(**entity).SerializeToString()
-        await self.switch.write([EncodedUpdate(kind, EncodedEntity(("", b""), data, 0, False))])
+        left = iter(entities)
+        while batch := list(itertools.islice(left, BATCH_UPDATES)):  # an array may have millions of cells
+            encoded = (EncodedEntity(("", b""), each.SerializeToString(), 0, False) for each in batch)
+            await self.switch.write([EncodedUpdate(kind, each) for each in encoded])
 
     async def read(self, **entity: Any) -> list[p4r.Entity]:
         """Read the entities that a wildcard selects."""
@@ -140,7 +160,10 @@ class CommandSession:
 
     async def entries(self, table: p4i.Table) -> list[p4r.TableEntry]:
         """Return a table's entries without the default entry, in order of their handles."""
-        found = await self.read(table_entry=p4r.TableEntry(table_id=table.preamble.id))
+        query = p4r.TableEntry(table_id=table.preamble.id)
+        if table.idle_timeout_behavior == p4i.Table.NOTIFY_CONTROL:
+            query.time_since_last_hit.SetInParent()
+        found = await self.read(table_entry=query)
         entries = [each.table_entry for each in found if not each.table_entry.is_default_action]
         return sorted(entries, key=self.handle_of)
 

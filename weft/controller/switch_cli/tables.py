@@ -23,7 +23,7 @@ from weft.controller.switch_cli.values import (
     shown_parameters,
 )
 
-_HIGHEST_PRIORITY = 2**31 - 1
+HIGHEST_PRIORITY = 2**31 - 1
 _ARROW = "=>"
 _BY_PRIORITY = (p4i.MatchField.TERNARY, p4i.MatchField.RANGE, p4i.MatchField.OPTIONAL)
 _LONGEST_TIMEOUT_MS = 2**32 - 1
@@ -40,15 +40,16 @@ def has_priority(table: p4i.Table) -> bool:
     return any(field.match_type in _BY_PRIORITY for field in table.match_fields)
 
 
+def action_named(session: CommandSession, table: p4i.Table, name: str) -> p4i.Action:
+    """Return an action of a table. Raises CommandError."""
+    ids = {reference.id for reference in table.action_refs}
+    actions: list[p4i.Action] = [each for each in session.info.actions if each.preamble.id in ids]
+    return find(actions, name, f"action of {table.preamble.name}")
+
+
 def action_of(session: CommandSession, table: p4i.Table, name: str, words: Sequence[str]) -> p4r.Action:
     """Return a table's action with its parameters. Raises CommandError."""
-    ids = {reference.id for reference in table.action_refs}
-    info = find(
-        (each for each in session.info.actions if each.preamble.id in ids),
-        name,
-        f"action of {table.preamble.name}",
-    )
-    return with_parameters(info, words)
+    return with_parameters(action_named(session, table, name), words)
 
 
 def with_parameters(info: p4i.Action, words: Sequence[str]) -> p4r.Action:
@@ -75,8 +76,8 @@ def key_and_rest(table: p4i.Table, words: Sequence[str]) -> tuple[p4r.TableEntry
     if has_priority(table):
         if not words or words[-1] == _ARROW:
             raise CommandError("has no priority, which its table's keys need", valid="a number at the end")
-        lowest_first = parse_whole(words.pop(), 0, _HIGHEST_PRIORITY - 1, "priority (the last word)")
-        priority = _HIGHEST_PRIORITY - lowest_first
+        lowest_first = parse_whole(words.pop(), 0, HIGHEST_PRIORITY - 1, "priority (the last word)")
+        priority = HIGHEST_PRIORITY - lowest_first
     if _ARROW in words:
         at = words.index(_ARROW)
         key, rest = words[:at], words[at + 1 :]
@@ -129,7 +130,7 @@ async def table_modify(session: CommandSession, words: Sequence[str]) -> str:
     # Some files have => here as well, as in table_add.
     parameters = [word for word in words[3:] if word != _ARROW]
     action = p4r.TableAction(action=action_of(session, table, words[1], parameters))
-    await session.write(p4r.Update.MODIFY, table_entry=await _changed(session, table, entry, action))
+    await session.write(p4r.Update.MODIFY, table_entry=await changed_entry(session, table, entry, action))
     return ""
 
 
@@ -147,8 +148,8 @@ async def table_delete(session: CommandSession, words: Sequence[str]) -> str:
 async def table_clear(session: CommandSession, words: Sequence[str]) -> str:
     """Remove all entries of a table except its default action."""
     table = table_named(session, words[0])
-    for entry in await session.entries(table):
-        await session.write(p4r.Update.DELETE, table_entry=bare(entry))
+    entries = [p4r.Entity(table_entry=bare(entry)) for entry in await session.entries(table)]
+    await session.write_all(p4r.Update.DELETE, entries)
     session.handles.pop(table.preamble.id, None)
     return ""
 
@@ -181,7 +182,7 @@ async def table_set_timeout(session: CommandSession, words: Sequence[str]) -> st
         raise CommandError(f"table {table.preamble.name} has no support_timeout")
     entry = await session.entry(table, parse_handle(words[1]))
     timeout_ms = parse_whole(words[2], 0, _LONGEST_TIMEOUT_MS, "timeout_ms")
-    changed = await _changed(session, table, entry, entry.action)
+    changed = await changed_entry(session, table, entry, entry.action)
     changed.idle_timeout_ns = timeout_ms * 10**6
     await session.write(p4r.Update.MODIFY, table_entry=changed)
     return ""
@@ -200,11 +201,16 @@ async def table_dump(session: CommandSession, words: Sequence[str]) -> str:
     lines = ["==========", "TABLE ENTRIES"]
     for entry in await session.entries(table):
         lines += ["**********", *entry_lines(session, table, entry)]
-    query = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
-    default = [each.table_entry for each in await session.read(table_entry=query)]
-    lines += ["==========", "Dumping default entry"]
-    lines += [action_line(session, each.action) for each in default] or ["EMPTY"]
+    default = await default_action(session, table)
+    lines += ["==========", "Dumping default entry", "EMPTY" if default is None else action_line(session, default)]
     return "\n".join([*lines, "=========="])
+
+
+async def default_action(session: CommandSession, table: p4i.Table) -> p4r.TableAction | None:
+    """Return the action for packets that match no entry of a table; None if it has none."""
+    query = p4r.TableEntry(table_id=table.preamble.id, is_default_action=True)
+    found = [each.table_entry for each in await session.read(table_entry=query)]
+    return found[0].action if found else None
 
 
 @command("table_dump_entry", "<table> <handle>")
@@ -233,7 +239,7 @@ def entry_lines(session: CommandSession, table: p4i.Table, entry: p4r.TableEntry
         kind = p4i.MatchField.MatchType.Name(field.match_type)
         lines.append(f"* {field.name:<20}: {kind:<10}{shown_match(field, matches.get(field.id))}")
     if has_priority(table):
-        lines.append(f"Priority: {_HIGHEST_PRIORITY - entry.priority}")
+        lines.append(f"Priority: {HIGHEST_PRIORITY - entry.priority}")
     return [*lines, action_line(session, entry.action)]
 
 
@@ -260,7 +266,7 @@ def parse_handle(word: str) -> int:
     return parse_whole(word, 0, 2**32 - 1, "handle")
 
 
-async def _changed(
+async def changed_entry(
     session: CommandSession, table: p4i.Table, entry: p4r.TableEntry, action: p4r.TableAction
 ) -> p4r.TableEntry:
     """Return an entry with a new action, keeping what MODIFY would reset: idle timeout and meter rates."""

@@ -129,12 +129,7 @@ class SwitchClient:
 
     def reload(self) -> None:
         """Load the running program again, which empties tables, registers, counters, groups and clone sessions."""
-        self.wait(self._reload())
-        self.session.forget()
-
-    async def _reload(self) -> None:
-        await self.session.take_over()
-        await self.session.switch.reload_program()
+        self.wait(self.session.reload())
 
     def document(self) -> dict[str, Any]:
         """Return the running program in BMv2's JSON."""

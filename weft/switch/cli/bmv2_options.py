@@ -64,7 +64,6 @@ def _refused(name: str, reason: str, *, argument: bool = True) -> ForeignOption:
 
 
 GENERAL = (
-    _ignored("thrift-port", "there is no Thrift server; P4Runtime reads and writes everything"),
     _ignored("nanolog", "there are no nanomsg events; -L trace logs every packet"),
     _ignored("notifications-addr", "there is no nanomsg; digests and timeouts come over P4Runtime"),
     _refused("use-files", "packets come from interfaces only; `weft trace --packet FILE.pcap` runs a capture"),

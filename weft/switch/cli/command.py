@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,7 +16,7 @@ from pydantic import ValidationError
 
 from weft.command_errors import PrefixedCommand, say_error
 from weft.switch.cli import bmv2_options, tls_options
-from weft.switch.cli.foreground import Foreground, Options, StartError
+from weft.switch.cli.foreground import Beside, Foreground, Options, StartError, alone
 from weft.switch.cli.logs import LEVELS, LogOptions, set_up
 from weft.switch.daemon.config import (
     DEFAULT_QUEUE_CAPACITY_BYTES,
@@ -108,8 +109,25 @@ def _split(arguments: tuple[str, ...]) -> tuple[Path | None, list[str]]:
     return program, rest
 
 
+Thrift = Callable[[int, str, int, bool], contextlib.AbstractContextManager[None]]
+"""Serves a Thrift port next to the switch: the port, where the switch serves P4Runtime, its device id, and whether
+that takes certificates. Raises OSError if the port is taken."""
+
+
+@contextlib.contextmanager
+def _no_thrift(_port: int, _address: str, _device_id: int, _has_tls: bool) -> Iterator[None]:
+    _LOGGER.warning("--thrift-port has no effect: started like this, the switch serves P4Runtime alone")
+    yield
+
+
 class SwitchCommand(PrefixedCommand):
-    """A command that distinguishes the program from the optional values of --pcap and --trace."""
+    """A command that distinguishes the program from the optional values of --pcap and --trace.
+
+    Attributes:
+        thrift: serves --thrift-port. This package has no clients of P4Runtime, so one above it has to.
+    """
+
+    thrift: Thrift = staticmethod(_no_thrift)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default value after these options if no value follows."""
@@ -159,6 +177,7 @@ def _with_values(arguments: list[str]) -> Iterator[str]:
 @click.option("--log-file-max-size", type=click.IntRange(1), default=5 * 1024 * 1024, show_default=True)
 @click.option("--log-file-max-files", type=click.IntRange(0), default=3, show_default=True)
 @click.option("--dump-packet-data", type=click.IntRange(0), default=0, help="Log so many bytes of every packet.")
+@click.option("--thrift-port", type=click.IntRange(1, 65535), help="Serve BMv2's Thrift calls on this port, loopback.")
 @click.option("--max-port-count", type=click.IntRange(0), default=512, show_default=True, help="Most interfaces.")
 @click.option("--rate-bps", type=click.IntRange(0), default=0, help="Rate of every port; 0 is unpaced.")
 @click.option("--queue-capacity-bytes", type=click.IntRange(1), default=DEFAULT_QUEUE_CAPACITY_BYTES, show_default=True)
@@ -204,7 +223,8 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         bmv2_options.warn(ignored)
         if given is not None and program is None:
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
-        Foreground(_config(interfaces, options, target), run).run()
+        config = _config(interfaces, options, target)
+        Foreground(config, run).run(_beside(options["thrift_port"], config))
     except ValidationError as error:
         say_error(description(error))
         sys.exit(EXIT_BAD_INPUT)
@@ -214,6 +234,16 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
     except OSError as error:
         say_error(_refusal(error))
         sys.exit(EXIT_ENVIRONMENT)
+
+
+def _beside(port: int | None, config: DaemonConfig) -> Beside:
+    """Return what runs next to the switch: its Thrift port, if it has one."""
+    if port is None:
+        return alone
+    command = click.get_current_context().command
+    assert isinstance(command, SwitchCommand)
+    thrift = command.thrift
+    return lambda address: thrift(port, address, config.switches[0].device_id, config.grpc_tls is not None)
 
 
 def _log_options(options: dict[str, Any]) -> LogOptions:
@@ -251,15 +281,12 @@ def given(arguments: list[str]) -> Given:
     with switch.make_context("simple_switch_grpc", list(arguments)) as context:
         program, rest = _split(context.params["arguments"])
         target = _target_options(rest, {name: context.params[name] for name in _TARGET_NAMES})
-        port = context.params["thrift_port"]
-        if port is not None and not (str(port).isascii() and str(port).isdecimal()):
-            raise click.UsageError(f"--thrift-port {port}: not a number", context)
         return Given(
             None if context.params["no_p4"] else program,
             context.params["p4info"] is not None,
             target["grpc_server_addr"],
             context.params["device_id"],
-            None if port is None else int(port),
+            context.params["thrift_port"],
         )
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -25,7 +27,14 @@ from weft.switch.daemon.wired_switches import WiredSwitch
 from weft.switch.p4runtime.errors import RequestError
 
 LOG_INTERVAL_S = 0.2
+Beside = Callable[[str], contextlib.AbstractContextManager[None]]
+"""Runs something next to a switch, given where it serves P4Runtime."""
 _LOGGER = logging.getLogger(__name__)
+
+
+def alone(_address: str) -> contextlib.AbstractContextManager[None]:
+    """Run nothing next to a switch."""
+    return contextlib.nullcontext()
 
 
 class StartError(Refusal, ValueError):
@@ -117,19 +126,28 @@ class Foreground:
         for port in self._switch.ports.values():
             port.capture_by_direction(directory, origin_ns)
 
-    def run(self) -> None:
-        """Serve until SIGINT or SIGTERM. Raises OSError at the end if a capture or the log is incomplete."""
+    def run(self, beside: Beside = alone) -> None:
+        """Serve until SIGINT or SIGTERM.
+
+        Raises OSError if `beside` does, or at the end if a capture or the log is incomplete.
+        """
         on_termination(self._stopping.set)
-        _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
+        try:
+            with beside(self._daemon.server.address):
+                _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
+                self._serve()
+        finally:
+            self._write_log()
+            self._daemon.close()
+        require_complete()
+
+    def _serve(self) -> None:
         while not self._stopping.wait(LOG_INTERVAL_S):
             self._write_log()
             failure = self._daemon.wiring.engine.failure
             if failure is not None:
                 _LOGGER.error("the engine has stopped: %s", failure)
                 break
-        self._write_log()
-        self._daemon.close()
-        require_complete()
 
     def _write_log(self) -> None:
         if self._packet_output is not None:

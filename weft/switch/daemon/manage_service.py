@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from weft.errors import Refusal
 from weft.quantities.units import NS_PER_US, PS_PER_US
 from weft.switch.daemon.calls import SwitchRequest, abort, read_request
+from weft.switch.daemon.port_monitor import has_carrier
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
 
 SERVICE = "weft.Switch"
@@ -29,15 +30,27 @@ class ManageRequest(SwitchRequest):
     port: int | None = Field(default=None, ge=0, le=511)
     queue_capacity_bytes: int | None = Field(default=None, ge=1, le=MAX_CAPACITY_BYTES)
     rate_pps: int | None = Field(default=None, ge=0, le=MAX_RATE_PPS)
+    list_ports: bool = False
+
+
+class PortAnswer(BaseModel):
+    """A port: its number, its interface ("" if it has none), and whether it can send."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    number: int
+    interface: str
+    is_up: bool
 
 
 class ManageAnswer(BaseModel):
-    """Microseconds since the switch started, and since its clock's epoch."""
+    """Microseconds since the switch started, and since its clock's epoch; all ports if they are asked for."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     elapsed_us: int
     since_epoch_us: int
+    ports: tuple[PortAnswer, ...] = ()
 
 
 class UnmanageableError(Refusal, ValueError):
@@ -62,7 +75,17 @@ def manage(wired: WiredSwitch, request: ManageRequest, epoch_us: Callable[[], in
             if request.rate_pps is not None:
                 port.transmit.packet_rate_pps = request.rate_pps
         elapsed_us = wired.switch.engine.now_ps // PS_PER_US
-    return ManageAnswer(elapsed_us=elapsed_us, since_epoch_us=elapsed_us if epoch_us is None else epoch_us())
+    return ManageAnswer(
+        elapsed_us=elapsed_us,
+        since_epoch_us=elapsed_us if epoch_us is None else epoch_us(),
+        ports=tuple(_described(*each) for each in sorted(wired.ports.items())) if request.list_ports else (),
+    )
+
+
+def _described(number: int, port: WiredPort) -> PortAnswer:
+    interface = port.config.interface or ""
+    is_up = has_carrier(interface) if interface else port.transmit.is_up
+    return PortAnswer(number=number, interface=interface, is_up=is_up)
 
 
 def _port(wired: WiredSwitch, number: int) -> WiredPort:
