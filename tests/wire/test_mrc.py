@@ -17,7 +17,7 @@ from weft.engine import _core
 from weft.traffic import layers
 from weft.traffic.layers import BTH, HAS_TIMESTAMP, MRC_OPCODE, RETRANSMISSION
 from weft.wire import Field
-from weft.wire.headers.mrc import DSCP_TRIMMABLE, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP, MRC_BTH, MRC_OPCODES, SETH
+from weft.wire.headers.mrc import DSCP_TRIMMABLE, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP, MRC_BTH
 from weft.wire.headers.network import ETHERNET, IPV4, IPV6
 from weft.wire.headers.network import UDP as UDP_HEADER
 from weft.wire.headers.roce import ICRC
@@ -176,7 +176,7 @@ def test_reserved_bits_are_not_looked_at() -> None:
         ({"mrc": {"seth": {"sack_offset": 1 << 15}}}, r"headers\.mrc\.seth\.sack_offset: 32768 is not"),
         ({"mrc": {"sack": {}}}, r"headers\.mrc: unknown field 'sack' \(valid: .*'seth', 'cc_state'"),
         ({"mrc": {"trimmed": True}}, r"mrc\.trimmed: only switches trim packets \(valid: False\)"),
-        ({"bth": {"opcode": 0xDC}, "payload": b"weft"}, "opcode 220 carries no payload, but 4 bytes"),
+        ({"bth": {"opcode": 0xDC}, "mrc": {}, "payload": b"weft"}, "opcode 220 carries no payload, but 4 bytes"),
     ],
 )
 def test_packets_that_cannot_be_are_refused(change: dict[str, Any], message: str) -> None:
@@ -193,7 +193,7 @@ def test_templates_of_queue_pairs_of_rc_build_no_mrc() -> None:
 
 
 def cut_frame(drawn: Sample, length: int, *, ip_length: bool, udp_length: bool) -> bytes:
-    """Return the frame cut to `length` bytes, as switches do it: with the lengths of the headers as they were or not."""
+    """Return the frame cut to `length` bytes by a switch that changes the lengths of these headers."""
     frame = drawn.frame
     ip_at, ip = ETHERNET.size_bytes, IPV4 if drawn.version == 4 else IPV6
     udp_at = ip_at + ip.size_bytes
@@ -296,10 +296,3 @@ def test_int_stacks_may_precede_mrc() -> None:
     parsed, payload = _core.parse_packet(_core.build_packet(headers, drawn.payload))  # type: ignore[arg-type]
     assert (parsed["telemetry"]["path_id"], payload) == (7, drawn.payload)
     assert parsed["mrc"] == drawn.native()["mrc"]
-
-
-def test_queue_pairs_of_other_kinds_count_the_opcodes_of_mrc_as_unexpected() -> None:
-    """READ_ACKNOWLEDGE, once 0xD1, is none of them."""
-    numbers = {opcode.number for opcode in MRC_OPCODES.values()}
-    assert layers.OPCODE["READ_ACKNOWLEDGE"] not in numbers
-    assert SETH.size_bytes == 28

@@ -26,11 +26,12 @@ MANY = 10_000
 
 pytestmark = pytest.mark.skipif(not CLONE, reason="WEFT_MRC_CLIENT_CLONE names no clone of anichol67/MRC-Client")
 
-# Fields by the emulator's names, where those differ; None: it has none.
-NAMES = {"va": "va", "rkey": "r_key", "dma_length": "dmalen", "immediate": "value", "cc_flags": "cc_fl"}
+# Fields by the emulator's names, where those differ.
+NAMES = {"rkey": "r_key", "dma_length": "dmalen", "immediate": "value", "cc_flags": "cc_fl"}
 NAMES |= {"restore_cwnd": "r_c", "rcvd_units": "rcvd_bytes"}
 ATTRIBUTES = {"ImmDt": "immdt", "CCState": "seth"}
-OF_BTH = ("opcode", "dqp", "a", "rtx", "ts", "psn", "p_key", "pad")
+OF_BTH = {"opcode": "opcode", "dqpn": "dqp", "ackreq": "a", "rtx": "rtx", "ts": "ts"}
+OF_BTH |= {"psn": "psn", "pkey": "p_key", "padcount": "pad"}
 TRANSPORT_AT = ETHERNET.size_bytes + IPV6.size_bytes + UDP.size_bytes
 
 
@@ -77,8 +78,7 @@ def test_the_emulator_reads_the_engine_s_packets(emulator: Any, kind: str, count
         built = _core.build_packet(drawn.native(), drawn.payload)  # type: ignore[arg-type]
         packet = parser.parse_packet(built)
         bth = packet.bth
-        expected = {name: drawn.bth[name] for name in ("opcode", "dqpn", "ackreq", "rtx", "ts", "psn", "pkey", "padcount")}
-        assert [getattr(bth, name) for name in OF_BTH] == list(expected.values())
+        assert [getattr(bth, name) for name in OF_BTH.values()] == [drawn.bth[name] for name in OF_BTH]
         for header, values in drawn.extended:
             part = part_of(packet, header)
             for name, value in chosen(header, values).items():
@@ -94,17 +94,7 @@ def test_the_engine_reads_the_emulator_s_packets(emulator: Any, kind: str, count
     module, _ = emulator
     for number in range(count):
         drawn = over_ipv6(kind, number)
-        bth = drawn.bth
-        transport = module.BTH(
-            opcode=bth["opcode"],
-            pad=bth["padcount"],
-            p_key=bth["pkey"],
-            dqp=bth["dqpn"],
-            a=bth["ackreq"],
-            rtx=bth["rtx"],
-            ts=bth["ts"],
-            psn=bth["psn"],
-        ).to_bytes()
+        transport = module.BTH(**{theirs: drawn.bth[ours] for ours, theirs in OF_BTH.items()}).to_bytes()
         states = [chosen(header, values) for header, values in drawn.extended if header.name == "CCState"]
         for header, values in drawn.extended:
             if header.name == "CCState":

@@ -247,8 +247,8 @@ class EethFields(TypedDict, total=False):
 class MrcFields(TypedDict, total=False):
     """Headers that an MRC packet has in addition to its RETH, immediate or AETH, by its opcode.
 
-    `trimmed` is the parser's: a switch cut the payload off. `entropy` is the packet's entropy value, the UDP source port
-    in its upper half and the low 16 bits of the flow label in its lower half (0 with IPv4).
+    `trimmed` is the parser's: a switch cut the payload off. `entropy` is the packet's entropy value: the UDP source
+    port is its upper half, the low 16 bits of the flow label are its lower half (0 with IPv4).
     """
 
     retransmission: bool

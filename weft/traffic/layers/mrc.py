@@ -100,9 +100,9 @@ class EETH(ExtendedHeader):
     fields_desc = fields_of(described)
 
 
-_FIRST: dict[str, type[Packet]] = {
-    layer.described.name: layer for layer in (METH, SETH, NETH, PETH, ERTH, EETH)
-} | {"AETH": AETH}
+_FIRST: dict[str, type[Packet]] = {layer.described.name: layer for layer in (METH, SETH, NETH, PETH, ERTH, EETH)} | {
+    "AETH": AETH
+}
 
 for _opcode in MRC_OPCODES.values():
     bind_layers(BTH, _FIRST[_opcode.extensions[0].name], opcode=_opcode.number)
