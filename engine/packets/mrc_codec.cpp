@@ -3,7 +3,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "packets/byte_order.hpp"
 #include "packets/roce_writing.hpp"
 
 namespace weft::mrc {
@@ -56,6 +55,13 @@ void check_values(const RoceHeaders& headers, const Headers& mrc) {
   if (mrc.has_timestamp && !is_write(opcode)) {
     throw std::invalid_argument("mrc.has_timestamp: BTH opcode " + std::to_string(opcode) +
                                 " has no TSETH (valid: writes, 198 to 203)");
+  }
+  // Without an iCRC, as segments and packets made as a length are, a receiver would take it for a trimmed
+  // one.
+  if (is_write(opcode) && is_trimmed(headers.dscp)) {
+    throw std::invalid_argument(
+        "dscp is " + std::to_string(headers.dscp) +
+        ", which switches give to trimmed packets (valid for MRC's WRITEs: any but 12, 16)");
   }
   if (is_endpoint_operation(opcode) && headers.bth.destination_qp != kEndpointQueuePair) {
     throw std::invalid_argument("an endpoint operation goes to queue pair 2, not to " +

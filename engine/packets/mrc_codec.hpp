@@ -19,11 +19,11 @@ size_t extension_bytes(uint8_t opcode, bool has_timestamp);
 // does not have the defaults are left.
 Headers load_headers(const roce::ParsedPacket& packet);
 
-// As the functions of roce/roce_codec.hpp with the same names. Of `headers`, RETH, immediate and AETH are
+// As the functions of packets/roce_codec.hpp with the same names. Of `headers`, RETH, immediate and AETH are
 // those of the packet; `solicited`, `migrated`, `fecn` and `becn` of the BTH are bits that MRC reserves and
 // are written as 0. They throw std::invalid_argument for opcodes that are not MRC's, values that do not fit
-// their field or are not valid (m, op), and endpoint operations to another queue pair than
-// kEndpointQueuePair.
+// their field or are not valid (m, op, a trimmed packet's DSCP), and endpoint operations to another queue
+// pair than kEndpointQueuePair.
 size_t frame_bytes(const roce::RoceHeaders& headers, const Headers& mrc, size_t payload_bytes);
 void write_frame(const roce::RoceHeaders& headers, const Headers& mrc, const uint8_t* payload,
                  size_t payload_bytes, uint8_t* out);

@@ -10,7 +10,7 @@ from typing import Any
 from tests.wire.described_bits import packed
 from weft.traffic.layers import icrc
 from weft.wire import Field, Header
-from weft.wire.headers.mrc import ENDPOINT_QP, MRC_BTH, MRC_OPCODES, TSETH
+from weft.wire.headers.mrc import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP, ENDPOINT_QP, MRC_BTH, MRC_OPCODES, TSETH
 from weft.wire.headers.network import ETHERNET, IPV4, IPV4_ETHERTYPE, IPV6, IPV6_ETHERTYPE, UDP
 from weft.wire.headers.roce import AETH, ICRC, IMMEDIATE, RETH, ROCE_UDP_PORT
 
@@ -159,10 +159,11 @@ def sample(kind: str, number: int) -> Sample:
         given["dqpn"] = ENDPOINT_QP
     bth = drawn(random, MRC_BTH, **given)
     present = [each for each in opcode.extensions if each is not TSETH or bth["ts"]]
+    dscp = random.choice([each for each in range(64) if each not in (DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP)])
     if version == 4:
-        ip = drawn(random, IPV4, proto=17, flags=random.choice((0, 2)), frag=0)
+        ip = drawn(random, IPV4, dscp=dscp, proto=17, flags=random.choice((0, 2)), frag=0)
     else:
-        ip = drawn(random, IPV6, nh=17)
+        ip = drawn(random, IPV6, dscp=dscp, nh=17)
     return Sample(
         version,
         drawn(random, ETHERNET, type=IPV4_ETHERTYPE if version == 4 else IPV6_ETHERTYPE),

@@ -175,6 +175,7 @@ def test_reserved_bits_are_not_looked_at() -> None:
         ({"mrc": {"cc_state": {"ooo_count": 1 << 15}}}, r"mrc\.cc_state\.ooo_count is 32768, .* 15 bits"),
         ({"mrc": {"seth": {"sack_offset": 1 << 15}}}, r"headers\.mrc\.seth\.sack_offset: 32768 is not"),
         ({"mrc": {"sack": {}}}, r"headers\.mrc: unknown field 'sack' \(valid: .*'seth', 'cc_state'"),
+        ({"bth": {"opcode": 0xC6}, "mrc": {}, "dscp": 12}, r"dscp is 12, which switches give to trimmed packets"),
         ({"mrc": {"trimmed": True}}, r"mrc\.trimmed: only switches trim packets \(valid: False\)"),
         ({"bth": {"opcode": 0xDC}, "mrc": {}, "payload": b"weft"}, "opcode 220 carries no payload, but 4 bytes"),
     ],
