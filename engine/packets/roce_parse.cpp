@@ -128,8 +128,9 @@ ParseError parse_udp(Reader& reader, const uint8_t* ip, ParsedPacket& out) {
   return ParseError::kNone;
 }
 
-// Sets the pad count aside, which is checked when the payload is known.
-ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
+// Sets the pad count aside, which is checked when the payload is known. Inlined into parse(), in spite of the
+// other callers, which are of MRC's packets: so are parse_extensions() and parse_payload().
+[[gnu::always_inline]] inline ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
   if (!reader.has(kBthBytes)) return ParseError::kTruncated;
   const uint8_t* bth = reader.at;
   wire::load_header(out.bth, bth);
@@ -142,7 +143,7 @@ ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
   return ParseError::kNone;
 }
 
-ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
+[[gnu::always_inline]] inline ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
   if (!reader.has(extension_bytes(out.extensions))) return ParseError::kTruncated;
   if (out.has(kHasDeth)) {
     wire::load_header(out.deth, reader.at);
@@ -176,7 +177,7 @@ ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
   return ParseError::kNone;
 }
 
-ParseError parse_payload(Reader& reader, size_t pad_bytes, ParsedPacket& out) {
+[[gnu::always_inline]] inline ParseError parse_payload(Reader& reader, size_t pad_bytes, ParsedPacket& out) {
   const bool is_virtual = reader.readable == 0;
   if (reader.left < kIcrcBytes || (reader.readable < reader.left && !is_virtual))
     return ParseError::kTruncated;
@@ -306,12 +307,15 @@ ParseError parse_mrc_extensions(Reader& reader, const uint8_t* bth, ParsedPacket
 
 // A frame refused for the lengths of its IP and UDP headers may be an MRC packet that was trimmed by a switch
 // that left these as they were. Returns `error` if it is not.
-[[gnu::cold, gnu::noinline]] ParseError parse_trimmed(Reader reader, uint16_t ethertype, ParseError error,
+[[gnu::cold, gnu::noinline]] ParseError parse_trimmed(const uint8_t* ip, uint16_t ethertype,
+                                                      size_t virtual_bytes, ParseError error,
                                                       ParsedPacket& out) {
   if (error != ParseError::kTruncated && error != ParseError::kBadUdpLength &&
       error != ParseError::kBadUdpChecksum) {
     return error;
   }
+  const size_t readable = out.frame_bytes - static_cast<size_t>(ip - out.frame);
+  Reader reader{ip, readable + virtual_bytes, readable};
   const ParseError of_ip = ethertype == kEtherTypeIpv4 ? parse_ipv4<Length::kCut>(reader, out)
                                                        : parse_ipv6<Length::kCut>(reader, out);
   if (of_ip != ParseError::kNone || !mrc::is_trimmed(out.dscp) || !reader.has(kUdpBytes)) return error;
@@ -341,7 +345,6 @@ ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes,
   if (ethertype == kEtherTypeIntShim) error = parse_int_shim(reader, ethertype, out);
   if (error != ParseError::kNone) return error;
 
-  const Reader from_ip = reader;
   const uint8_t* ip = reader.at;
   switch (ethertype) {
     case kEtherTypeIpv4:
@@ -354,11 +357,11 @@ ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes,
       return ParseError::kNotRoce;
   }
   if (error != ParseError::kNone) [[unlikely]]
-    return parse_trimmed(from_ip, ethertype, error, out);
+    return parse_trimmed(ip, ethertype, virtual_bytes, error, out);
   const uint8_t* udp = reader.at;
   error = parse_udp(reader, ip, out);
   if (error != ParseError::kNone) [[unlikely]]
-    return parse_trimmed(from_ip, ethertype, error, out);
+    return parse_trimmed(ip, ethertype, virtual_bytes, error, out);
   size_t pad_bytes = 0;
   error = parse_bth(reader, out, pad_bytes);
   if (error != ParseError::kNone) return error;

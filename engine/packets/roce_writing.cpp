@@ -24,17 +24,21 @@ inline void require_bits(const char* field, uint64_t value, int bits) {
     refuse_bits(field, value, bits);
 }
 
-uint16_t extensions_of(uint8_t opcode) {
-  const auto extensions = opcode_extensions(opcode);
-  if (!extensions) {
-    throw std::invalid_argument("unknown BTH opcode " + std::to_string(opcode) +
-                                " (valid: RC 0-20, 22, 23; UC 32-43; UD 100, 101; CNP 129)");
-  }
-  if ((*extensions & kIsMrc) != 0) [[unlikely]] {
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_opcode(uint8_t opcode) {
+  if (opcode_extensions(opcode)) {
     throw std::invalid_argument("BTH opcode " + std::to_string(opcode) +
                                 " is MRC's: its packets are built with their MRC headers");
   }
-  return *extensions;
+  throw std::invalid_argument("unknown BTH opcode " + std::to_string(opcode) +
+                              " (valid: RC 0-20, 22, 23; UC 32-43; UD 100, 101; CNP 129)");
+}
+
+uint16_t extensions_of(uint8_t opcode) {
+  const uint16_t extensions = kOpcodeExtensions[opcode];
+  static_assert(kIsMrc > kHasPayload && kIsMrc < kUndefinedOpcode, "one comparison finds both");
+  if (extensions >= kIsMrc) [[unlikely]]
+    refuse_opcode(opcode);
+  return extensions;
 }
 
 }  // namespace
