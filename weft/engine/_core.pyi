@@ -2872,9 +2872,11 @@ def build_mrc_as_length(headers: RoceHeaders, payload_bytes: int) -> bytes:
 def build_packet(headers: RoceHeaders, payload: bytes = b"") -> bytes:
     """An Ethernet frame (without FCS): lengths, pad, checksums and iCRC computed, UDP checksum 0.
 
-    Headers of MRC (docs/spec/mrc.md) stand under "mrc", which MRC's opcodes need, be it empty; of the BTH, MRC reserves
-    solicited, migrated, fecn and becn, which are then sent as 0, and mrc.entropy sets source_udp_port and the low half of
-    flow_label. Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
+    Headers of MRC (docs/spec/mrc.md) stand under "mrc", which MRC's opcodes need even if it is empty. MRC reserves
+    solicited, migrated, fecn and becn of the BTH: they are sent as 0. mrc.entropy sets source_udp_port and the low
+    half of flow_label.
+
+    Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
     ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.
     """
 
