@@ -115,7 +115,7 @@ local PARAMETER = {
 
 local MRC_BTH = {
   bytes = 12,
-  { name = "opcode", bits = 8, label = "Opcode", hex = true, names = { [198] = "MRC_RDMA_WRITE_FIRST", [199] = "MRC_RDMA_WRITE_MIDDLE", [200] = "MRC_RDMA_WRITE_LAST", [201] = "MRC_RDMA_WRITE_LAST_WITH_IMMEDIATE", [202] = "MRC_RDMA_WRITE_ONLY", [203] = "MRC_RDMA_WRITE_ONLY_WITH_IMMEDIATE", [209] = "MRC_ACKNOWLEDGE", [216] = "MRC_ENDPOINT_REQUEST", [217] = "MRC_ENDPOINT_RESPONSE", [220] = "MRC_RELIABILITY_SACK", [221] = "MRC_RELIABILITY_NACK", [222] = "MRC_RELIABILITY_PROBE" } },
+  { name = "opcode", bits = 8, label = "Opcode", hex = true },
   { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
   { name = "padcount", bits = 2, label = "Padcount" },
   { name = "version", bits = 4, label = "Version", fixed = 0 },

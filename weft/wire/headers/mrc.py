@@ -211,7 +211,7 @@ MRC_BTH = Header(
         Field(
             "opcode",
             8,
-            values={opcode.number: name for name, opcode in MRC_OPCODES.items()},
+            "see above",
             default=MRC_OPCODES["MRC_RDMA_WRITE_ONLY"].number,
             notation="hexadecimal",
         ),
