@@ -1,6 +1,7 @@
 -- Wireshark dissector of Weft's own formats: the INT shim (EtherType 0x88B5), the shim of routes by intermediates and
 -- updates of credits (EtherType 0x88B6), and the headers of aggregation, of services and of parameter stores inside
--- RoCEv2 UD SEND-only packets. Formats: docs/spec/frames.md, aggregation.md and services.md.
+-- RoCEv2 UD SEND-only packets; and of the headers of MRC (OCP Multipath Reliable Connection), which Wireshark does not
+-- know. Formats: docs/spec/frames.md, aggregation.md, services.md and mrc.md.
 --
 --   wireshark -X lua_script:docs/wireshark/weft.lua capture.pcap
 --   tshark -X lua_script:docs/wireshark/weft.lua -o "weft_int.own_rates:11=133.33" -r capture.pcap
@@ -111,6 +112,167 @@ local PARAMETER = {
   { name = "block_version", bits = 32, label = "Block version" },
   { name = "reserved", bits = 32, label = "Reserved", fixed = 0 },
 }
+
+local MRC_BTH = {
+  bytes = 12,
+  { name = "opcode", bits = 8, label = "Opcode", hex = true },
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "padcount", bits = 2, label = "Padcount" },
+  { name = "version", bits = 4, label = "Version", fixed = 0 },
+  { name = "pkey", bits = 16, label = "Pkey", hex = true },
+  { name = "variant_reserved", bits = 8, label = "Variant reserved", fixed = 0 },
+  { name = "dqpn", bits = 24, label = "Dqpn", hex = true },
+  { name = "ackreq", bits = 1, label = "Ackreq" },
+  { name = "reserved2", bits = 1, label = "Reserved2", fixed = 0 },
+  { name = "rtx", bits = 1, label = "Rtx" },
+  { name = "ts", bits = 1, label = "Ts" },
+  { name = "invariant_reserved", bits = 4, label = "Invariant reserved", fixed = 0 },
+  { name = "psn", bits = 24, label = "Psn" },
+}
+
+local MRC_METH = {
+  bytes = 4,
+  { name = "rqmsn", bits = 16, label = "Rqmsn" },
+  { name = "msn", bits = 16, label = "Msn" },
+}
+
+local MRC_TSETH = {
+  bytes = 4,
+  { name = "tx_timestamp", bits = 16, label = "Tx timestamp" },
+  { name = "tsr", bits = 1, label = "Tsr", names = { [0] = "128_ns", [1] = "implementation" } },
+  { name = "reserved", bits = 11, label = "Reserved", fixed = 0 },
+  { name = "ftype", bits = 4, label = "Ftype", names = { [0] = "none", [1] = "timestamp" } },
+}
+
+local MRC_RETH = {
+  bytes = 16,
+  { name = "va", bits = 64, label = "Va", hex = true },
+  { name = "rkey", bits = 32, label = "Rkey", hex = true },
+  { name = "dma_length", bits = 32, label = "Dma length" },
+}
+
+local MRC_IMMDT = {
+  bytes = 4,
+  { name = "immediate", bits = 32, label = "Immediate", hex = true },
+}
+
+local MRC_AETH = {
+  bytes = 4,
+  { name = "syndrome", bits = 8, label = "Syndrome", hex = true },
+  { name = "msn", bits = 24, label = "Msn" },
+}
+
+local MRC_ERTH = {
+  bytes = 16,
+  { name = "type", bits = 4, label = "Type", fixed = 0 },
+  { name = "next_header", bits = 5, label = "Next header", fixed = 0 },
+  { name = "reserved1", bits = 5, label = "Reserved1", fixed = 0 },
+  { name = "op", bits = 2, label = "Op", names = { [0] = "port_status_update", [1] = "ev_probe" } },
+  { name = "reserved2", bits = 8, label = "Reserved2", fixed = 0 },
+  { name = "vendor_info", bits = 8, label = "Vendor info", hex = true },
+  { name = "port_status_mask", bits = 32, label = "Port status mask", hex = true },
+  { name = "reserved3", bits = 32, label = "Reserved3", fixed = 0 },
+  { name = "tx_timestamp", bits = 16, label = "Tx timestamp" },
+  { name = "tsr", bits = 1, label = "Tsr", names = { [0] = "128_ns", [1] = "implementation" } },
+  { name = "reserved4", bits = 11, label = "Reserved4", fixed = 0 },
+  { name = "ftype", bits = 4, label = "Ftype", names = { [0] = "none", [1] = "timestamp" } },
+}
+
+local MRC_EETH = {
+  bytes = 36,
+  { name = "type", bits = 4, label = "Type", fixed = 0 },
+  { name = "next_header", bits = 5, label = "Next header", fixed = 0 },
+  { name = "reserved1", bits = 3, label = "Reserved1", fixed = 0 },
+  { name = "op", bits = 2, label = "Op", names = { [0] = "port_status_update", [1] = "ev_probe" } },
+  { name = "reserved2", bits = 2, label = "Reserved2", fixed = 0 },
+  { name = "reserved3", bits = 16, label = "Reserved3", fixed = 0 },
+  { name = "reserved4", bits = 64, label = "Reserved4", fixed = 0 },
+  { name = "reserved5", bits = 64, label = "Reserved5", fixed = 0 },
+  { name = "reserved6", bits = 64, label = "Reserved6", fixed = 0 },
+  { name = "tx_timestamp", bits = 16, label = "Tx timestamp" },
+  { name = "reserved7", bits = 16, label = "Reserved7", fixed = 0 },
+  { name = "reserved8", bits = 32, label = "Reserved8", fixed = 0 },
+}
+
+local MRC_SETH = {
+  bytes = 28,
+  { name = "type", bits = 4, label = "Type", fixed = 0 },
+  { name = "next_header", bits = 5, label = "Next header", fixed = 0 },
+  { name = "m", bits = 2, label = "M", names = { [0] = "none", [1] = "skip_once", [2] = "always_skip" } },
+  { name = "reserved1", bits = 3, label = "Reserved1", fixed = 0 },
+  { name = "pr", bits = 1, label = "Pr" },
+  { name = "reserved2", bits = 1, label = "Reserved2", fixed = 0 },
+  { name = "ack_psn_offset", bits = 16, label = "Ack psn offset", signed = true },
+  { name = "entropy", bits = 32, label = "Entropy", hex = true },
+  { name = "spdcid", bits = 16, label = "Spdcid", hex = true },
+  { name = "dpdcid", bits = 16, label = "Dpdcid", hex = true },
+  { name = "reserved3", bits = 8, label = "Reserved3", fixed = 0 },
+  { name = "cack_psn", bits = 24, label = "Cack psn" },
+  { name = "cc_type", bits = 4, label = "Cc type" },
+  { name = "cc_flags", bits = 4, label = "Cc flags", hex = true },
+  { name = "mpr", bits = 8, label = "Mpr" },
+  { name = "sack_offset", bits = 16, label = "Sack offset", signed = true },
+  { name = "sack_bitmap", bits = 64, label = "Sack bitmap", hex = true },
+}
+
+local MRC_CCSTATE = {
+  bytes = 8,
+  { name = "tx_timestamp", bits = 16, label = "Tx timestamp" },
+  { name = "reserved", bits = 1, label = "Reserved", fixed = 0 },
+  { name = "ooo_count", bits = 15, label = "Ooo count" },
+  { name = "restore_cwnd", bits = 1, label = "Restore cwnd" },
+  { name = "rcv_cwnd_pen", bits = 7, label = "Rcv cwnd pen" },
+  { name = "rcvd_bytes", bits = 24, label = "Received", unit = 256 },
+}
+
+local MRC_NETH = {
+  bytes = 20,
+  { name = "type", bits = 4, label = "Type", fixed = 0 },
+  { name = "next_header", bits = 5, label = "Next header", fixed = 0 },
+  { name = "reserved1", bits = 7, label = "Reserved1", fixed = 0 },
+  { name = "nack_reason", bits = 8, label = "Nack reason", hex = true, names = { [1] = "trimmed", [2] = "trimmed_lasthop", [6] = "no_bitmap", [7] = "no_pkt_buffer", [10] = "no_resource", [11] = "psn_oor_window", [25] = "unexp_event" } },
+  { name = "vendor_info", bits = 8, label = "Vendor info", hex = true },
+  { name = "entropy", bits = 32, label = "Entropy", hex = true },
+  { name = "spdcid", bits = 16, label = "Spdcid", hex = true },
+  { name = "dpdcid", bits = 16, label = "Dpdcid", hex = true },
+  { name = "reserved2", bits = 8, label = "Reserved2", fixed = 0 },
+  { name = "nack_psn", bits = 24, label = "Nack psn" },
+  { name = "cc_type", bits = 4, label = "Cc type" },
+  { name = "cc_flags", bits = 4, label = "Cc flags", hex = true },
+  { name = "reserved3", bits = 8, label = "Reserved3", fixed = 0 },
+  { name = "tx_timestamp", bits = 16, label = "Tx timestamp" },
+}
+
+local MRC_PETH = {
+  bytes = 16,
+  { name = "type", bits = 4, label = "Type", fixed = 0 },
+  { name = "next_header", bits = 5, label = "Next header", fixed = 0 },
+  { name = "reserved1", bits = 15, label = "Reserved1", fixed = 0 },
+  { name = "vendor_info", bits = 8, label = "Vendor info", hex = true },
+  { name = "probe_id", bits = 16, label = "Probe id" },
+  { name = "reserved2", bits = 16, label = "Reserved2", fixed = 0 },
+  { name = "spdcid", bits = 16, label = "Spdcid", hex = true },
+  { name = "dpdcid", bits = 16, label = "Dpdcid", hex = true },
+  { name = "tx_timestamp", bits = 16, label = "Tx timestamp" },
+  { name = "tsr", bits = 1, label = "Tsr", names = { [0] = "128_ns", [1] = "implementation" } },
+  { name = "reserved3", bits = 11, label = "Reserved3", fixed = 0 },
+  { name = "ftype", bits = 4, label = "Ftype", names = { [0] = "none", [1] = "timestamp" } },
+}
+
+local MRC_OPCODES = {
+  [0xC6] = { name = "MRC_RDMA_WRITE_FIRST", headers = { MRC_METH, MRC_TSETH, MRC_RETH } },
+  [0xC7] = { name = "MRC_RDMA_WRITE_MIDDLE", headers = { MRC_METH, MRC_TSETH, MRC_RETH } },
+  [0xC8] = { name = "MRC_RDMA_WRITE_LAST", headers = { MRC_METH, MRC_TSETH, MRC_RETH } },
+  [0xC9] = { name = "MRC_RDMA_WRITE_LAST_WITH_IMMEDIATE", headers = { MRC_METH, MRC_TSETH, MRC_RETH, MRC_IMMDT } },
+  [0xCA] = { name = "MRC_RDMA_WRITE_ONLY", headers = { MRC_METH, MRC_TSETH, MRC_RETH } },
+  [0xCB] = { name = "MRC_RDMA_WRITE_ONLY_WITH_IMMEDIATE", headers = { MRC_METH, MRC_TSETH, MRC_RETH, MRC_IMMDT } },
+  [0xD1] = { name = "MRC_ACKNOWLEDGE", headers = { MRC_AETH } },
+  [0xD8] = { name = "MRC_ENDPOINT_REQUEST", headers = { MRC_ERTH } },
+  [0xD9] = { name = "MRC_ENDPOINT_RESPONSE", headers = { MRC_EETH } },
+  [0xDC] = { name = "MRC_RELIABILITY_SACK", headers = { MRC_SETH, MRC_CCSTATE } },
+  [0xDD] = { name = "MRC_RELIABILITY_NACK", headers = { MRC_NETH } },
+  [0xDE] = { name = "MRC_RELIABILITY_PROBE", headers = { MRC_PETH } },
+}
 -- end
 
 ---------------------------------------------------------------------------------------------------------------
@@ -129,6 +291,7 @@ local function declared(field, abbreviation)
   local _, bytes, shift = place_of(field)
   local base_of = field.hex and base.HEX or base.DEC
   if field.bits == 64 then return ProtoField.uint64(abbreviation, field.label, base_of, field.names) end
+  if field.signed then return ProtoField.int16(abbreviation, field.label) end
   if field.bits == 1 then return ProtoField.bool(abbreviation, field.label, 8, nil, bit.lshift(1, shift)) end
   -- Wireshark shows the bits of a field within one or two bytes. In more, and where units are turned into bytes, show()
   -- gives the number.
@@ -393,3 +556,43 @@ parameter:register_heuristic("infiniband.payload", function(buffer, packet, root
   packet.cols.protocol:set("WEFT-PARAMETER")
   return true
 end)
+
+---------------------------------------------------------------------------------------------------------------
+-- MRC: Wireshark shows the BTH of its packets as one with an unknown opcode and nothing behind it.
+
+local mrc = Proto("weft_mrc", "Multipath Reliable Connection")
+
+local MRC_PREFIXES = {
+  [MRC_BTH] = "bth", [MRC_METH] = "meth", [MRC_TSETH] = "tseth", [MRC_RETH] = "reth", [MRC_IMMDT] = "immdt",
+  [MRC_AETH] = "aeth", [MRC_SETH] = "seth", [MRC_CCSTATE] = "cc_state", [MRC_NETH] = "neth", [MRC_PETH] = "peth",
+  [MRC_ERTH] = "erth", [MRC_EETH] = "eeth",
+}
+for layout, prefix in pairs(MRC_PREFIXES) do declare(mrc, "weft_mrc." .. prefix, layout) end
+malformed(mrc, "weft_mrc", "The frame ends within MRC's headers")
+
+function mrc.dissector(buffer, packet, root)
+  local found = opcode()
+  local kind = found and MRC_OPCODES[found.value]
+  if not kind then return 0 end
+  local at = found.offset
+  local tree = root:add(mrc, buffer(at))
+  tree:append_text(", " .. kind.name)
+  local bth = show(tree:add(mrc, buffer(at, MRC_BTH.bytes), "BTH"), MRC_BTH, buffer(at, MRC_BTH.bytes))
+  at = at + MRC_BTH.bytes
+  for _, layout in ipairs(kind.headers) do
+    if layout ~= MRC_TSETH or bth.ts == 1 then
+      if buffer:len() < at + layout.bytes then
+        tree:add_proto_expert_info(mrc.experts.malformed)
+        return buffer:len()
+      end
+      local range = buffer(at, layout.bytes)
+      show(tree:add(mrc, range, string.upper(MRC_PREFIXES[layout])), layout, range)
+      at = at + layout.bytes
+    end
+  end
+  packet.cols.info:set(string.format("%s QP=0x%06x PSN=%d", kind.name, bth.dqpn, bth.psn))
+  packet.cols.protocol:set("MRC")
+  return buffer:len()
+end
+
+register_postdissector(mrc)

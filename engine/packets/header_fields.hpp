@@ -105,6 +105,17 @@ inline void store_bytes(uint8_t* at, uint64_t value) {
   }
 }
 
+// The bits of a member's value as its field has them; negative numbers are two's complements of the member's
+// width.
+template <class Value>
+constexpr uint64_t as_bits(Value value) {
+  if constexpr (std::is_signed_v<Value>) {
+    return static_cast<std::make_unsigned_t<Value>>(value);
+  } else {
+    return static_cast<uint64_t>(value);
+  }
+}
+
 constexpr uint64_t mask_of(size_t bits) { return bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1; }
 
 // Bits of a header of `Size` bytes.
@@ -133,7 +144,7 @@ inline void store_one(const Header& header, uint8_t* at, uint64_t& chunk) {
   constexpr size_t kEnd = kFieldsAt<Header>[Index + 1];
   uint64_t value;
   if constexpr (kIsMember<std::remove_const_t<decltype(kField)>>) {
-    value = static_cast<uint64_t>(header.*kField.member) & mask_of(kField.bits);
+    value = as_bits(header.*kField.member) & mask_of(kField.bits);
   } else {
     value = kField.value;
   }
@@ -243,9 +254,8 @@ inline void for_each_member(Visit&& visit) {
 template <class Header>
 inline bool is_too_wide(const Header& header) {
   uint64_t beyond = 0;
-  for_each_member<Header>([&](const char*, size_t bits, auto member) {
-    beyond |= static_cast<uint64_t>(header.*member) & ~mask_of(bits);
-  });
+  for_each_member<Header>(
+      [&](const char*, size_t bits, auto member) { beyond |= as_bits(header.*member) & ~mask_of(bits); });
   return beyond != 0;
 }
 

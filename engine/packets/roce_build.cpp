@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "packets/byte_order.hpp"
 #include "packets/crc32.hpp"
 #include "packets/roce_codec.hpp"
 #include "packets/roce_writing.hpp"
@@ -27,11 +26,8 @@ WrittenHeaders write_headers(const RoceHeaders& headers, const Layout& layout, s
 
   uint8_t* const ip = write_ethernet(headers, out);
   uint8_t* const udp = write_ip(headers, udp_length_bytes, ip);
-  store_big_endian<uint16_t>(udp, headers.source_udp_port);
-  store_big_endian<uint16_t>(udp + 2, kUdpPort);
-  store_big_endian<uint16_t>(udp + 4, static_cast<uint16_t>(udp_length_bytes));
-  store_big_endian<uint16_t>(udp + 6, 0);
-  uint8_t* at = write_bth(headers.bth, pad_bytes(payload_bytes), udp + kUdpBytes);
+  uint8_t* at = write_udp(headers, udp_length_bytes, udp);
+  at = write_bth(headers.bth, pad_bytes(payload_bytes), at);
   at = write_extensions(headers, extensions, at);
   if (headers.aggregation) at = write_aggregation(*headers.aggregation, at);
   return {ip, at};

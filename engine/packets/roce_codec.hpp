@@ -27,6 +27,8 @@ enum class ParseError : uint8_t {
   kUnexpectedPayload,  // an opcode without payload carries one
   kBadAggregationHeader,  // version, kind, lane count or pad
   kBadIcrc,
+  kBadMrcHeader,  // a value of m or op that is reserved, or an endpoint operation to another queue pair than
+                  // 2
   kCount,
 };
 
@@ -40,7 +42,8 @@ struct ParsedPacket : RoceHeaders {
   uint16_t extensions = 0;           // Extension bits of the opcode
   const uint8_t* payload = nullptr;  // without pad; the lanes of an aggregation packet; null if it is virtual
   size_t payload_bytes = 0;
-  bool as_length = false;    // made with a virtual payload: its bytes stand for nothing
+  bool as_length = false;  // made with a virtual payload: its bytes stand for nothing
+  bool trimmed = false;  // MRC: a switch cut the payload off; the headers are whole, nothing vouches for them
   uint8_t traffic_kind = 0;  // the packet's
   TimePs received_ps = 0;
   // Of a segment: how many packets these headers stand for, how many came before them, and whether the

@@ -1,5 +1,7 @@
 #include "packets/roce_formats.hpp"
 
+#include "packets/mrc_formats.hpp"
+
 namespace weft::roce {
 namespace {
 
@@ -32,6 +34,17 @@ constexpr std::array<uint16_t, 256> make_extensions() {
   table[kUdSendOnlyImmediate] = kHasDeth | kHasImmediate | kHasPayload;
   table[kCnp] = kHasCnpReserved;
   table[kReadAcknowledge] = kHasAeth;
+  for (const mrc::Opcode opcode : {mrc::kWriteFirst, mrc::kWriteMiddle, mrc::kWriteLast, mrc::kWriteOnly}) {
+    table[opcode] = kIsMrc | kHasReth | kHasPayload;
+  }
+  for (const mrc::Opcode opcode : {mrc::kWriteLastImmediate, mrc::kWriteOnlyImmediate}) {
+    table[opcode] = kIsMrc | kHasReth | kHasImmediate | kHasPayload;
+  }
+  table[mrc::kAcknowledge] = kIsMrc | kHasAeth;
+  for (const mrc::Opcode opcode :
+       {mrc::kEndpointRequest, mrc::kEndpointResponse, mrc::kSack, mrc::kNack, mrc::kReliabilityProbe}) {
+    table[opcode] = kIsMrc;
+  }
   return table;
 }
 

@@ -99,7 +99,7 @@ enum Opcode : uint8_t {
   kUdSendOnly = 0x64,
   kUdSendOnlyImmediate = 0x65,
   kCnp = 0x81,
-  kReadAcknowledge = 0xD1,  // of the range for manufacturers: answers responses of READs
+  kReadAcknowledge = 0xE1,  // of the range for manufacturers, beyond MRC's: answers responses of READs
 };
 
 // What follows the BTH of an opcode.
@@ -113,6 +113,9 @@ enum Extension : uint16_t {
   kHasIeth = 1 << 6,
   kHasCnpReserved = 1 << 7,
   kHasPayload = 1 << 8,
+  // The headers of MRC (packets/mrc_formats.hpp) are there too; the bits above say which of RC's are among
+  // them.
+  kIsMrc = 1 << 9,
 };
 
 // Asked several times for every packet that is built or parsed, hence tables: Extension bits by opcode, and
@@ -121,14 +124,14 @@ constexpr uint16_t kUndefinedOpcode = 0xFFFF;
 extern const std::array<uint16_t, 256> kOpcodeExtensions;
 extern const std::array<uint8_t, 2 * kHasPayload> kExtensionBytes;
 
-// Extension bits of an opcode; nullopt if the opcode is none of RC, UC, UD or CNP.
+// Extension bits of an opcode; nullopt if the opcode is none of RC, UC, UD, CNP or MRC.
 inline std::optional<uint16_t> opcode_extensions(uint8_t opcode) {
   const uint16_t extensions = kOpcodeExtensions[opcode];
   if (extensions == kUndefinedOpcode) return std::nullopt;
   return extensions;
 }
 
-// Length of the extension headers (without payload) that `extensions` stands for.
+// Length of the extension headers (without payload) that `extensions` stands for, without those of MRC.
 inline size_t extension_bytes(uint16_t extensions) {
   return kExtensionBytes[extensions % kExtensionBytes.size()];
 }

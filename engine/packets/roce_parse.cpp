@@ -4,6 +4,7 @@
 
 #include "packets/byte_order.hpp"
 #include "packets/internet_checksum.hpp"
+#include "packets/mrc_codec.hpp"
 #include "packets/roce_codec.hpp"
 
 namespace weft::roce {
@@ -55,6 +56,10 @@ void set_traffic_class(ParsedPacket& out, uint8_t traffic_class) {
   out.ecn = traffic_class & 3;
 }
 
+// Whether the length of a header's packet may be more than what is left of the frame: it was cut.
+enum class Length : uint8_t { kWhole, kCut };
+
+template <Length kLength = Length::kWhole>
 ParseError parse_ipv4(Reader& reader, ParsedPacket& out) {
   if (!reader.has(kIpv4Bytes)) return ParseError::kTruncated;
   const uint8_t* ip = reader.at;
@@ -62,9 +67,12 @@ ParseError parse_ipv4(Reader& reader, ParsedPacket& out) {
   if (ip[9] != kIpProtocolUdp) return ParseError::kNotRoce;
   if (ip[0] != 0x45) return ParseError::kBadIpHeader;
   if (internet_checksum(ip, kIpv4Bytes) != 0) return ParseError::kBadIpChecksum;
-  const size_t total_bytes = load_big_endian<uint16_t>(ip + 2);
+  size_t total_bytes = load_big_endian<uint16_t>(ip + 2);
   if (total_bytes < kIpv4Bytes) return ParseError::kBadIpHeader;
-  if (total_bytes > reader.left) return ParseError::kTruncated;
+  if (total_bytes > reader.left) {
+    if constexpr (kLength == Length::kWhole) return ParseError::kTruncated;
+    total_bytes = reader.left;
+  }
   const auto fragment = load_big_endian<uint16_t>(ip + 6);
   if ((fragment & 0x3FFF) != 0) return ParseError::kFragmented;
   set_traffic_class(out, ip[1]);
@@ -78,14 +86,18 @@ ParseError parse_ipv4(Reader& reader, ParsedPacket& out) {
   return ParseError::kNone;
 }
 
+template <Length kLength = Length::kWhole>
 ParseError parse_ipv6(Reader& reader, ParsedPacket& out) {
   if (!reader.has(kIpv6Bytes)) return ParseError::kTruncated;
   const uint8_t* ip = reader.at;
   const auto first = load_big_endian<uint32_t>(ip);
   if (first >> 28 != 6) return ParseError::kBadIpHeader;
   if (ip[6] != kIpProtocolUdp) return ParseError::kNotRoce;
-  const size_t total_bytes = kIpv6Bytes + load_big_endian<uint16_t>(ip + 4);
-  if (total_bytes > reader.left) return ParseError::kTruncated;
+  size_t total_bytes = kIpv6Bytes + load_big_endian<uint16_t>(ip + 4);
+  if (total_bytes > reader.left) {
+    if constexpr (kLength == Length::kWhole) return ParseError::kTruncated;
+    total_bytes = reader.left;
+  }
   set_traffic_class(out, static_cast<uint8_t>(first >> 20));
   out.flow_label = first & 0xFFFFF;
   out.hop_limit = ip[7];
@@ -116,8 +128,9 @@ ParseError parse_udp(Reader& reader, const uint8_t* ip, ParsedPacket& out) {
   return ParseError::kNone;
 }
 
-// Sets the pad count aside, which is checked when the payload is known.
-ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
+// Sets the pad count aside, which is checked when the payload is known. Inlined into parse(), in spite of the
+// other callers, which are of MRC's packets: so are parse_extensions() and parse_payload().
+[[gnu::always_inline]] inline ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
   if (!reader.has(kBthBytes)) return ParseError::kTruncated;
   const uint8_t* bth = reader.at;
   wire::load_header(out.bth, bth);
@@ -130,7 +143,7 @@ ParseError parse_bth(Reader& reader, ParsedPacket& out, size_t& pad_bytes) {
   return ParseError::kNone;
 }
 
-ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
+[[gnu::always_inline]] inline ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
   if (!reader.has(extension_bytes(out.extensions))) return ParseError::kTruncated;
   if (out.has(kHasDeth)) {
     wire::load_header(out.deth, reader.at);
@@ -164,7 +177,7 @@ ParseError parse_extensions(Reader& reader, ParsedPacket& out) {
   return ParseError::kNone;
 }
 
-ParseError parse_payload(Reader& reader, size_t pad_bytes, ParsedPacket& out) {
+[[gnu::always_inline]] inline ParseError parse_payload(Reader& reader, size_t pad_bytes, ParsedPacket& out) {
   const bool is_virtual = reader.readable == 0;
   if (reader.left < kIcrcBytes || (reader.readable < reader.left && !is_virtual))
     return ParseError::kTruncated;
@@ -226,6 +239,8 @@ const char* parse_error_name(ParseError error) {
       return "bad_aggregation_header";
     case ParseError::kBadIcrc:
       return "bad_icrc";
+    case ParseError::kBadMrcHeader:
+      return "bad_mrc_header";
     case ParseError::kCount:
       break;
   }
@@ -233,6 +248,87 @@ const char* parse_error_name(ParseError error) {
 }
 
 namespace {
+
+bool has_valid_icrc(const uint8_t* ip, const uint8_t* icrc) {
+  uint32_t sent;  // little-endian, as this machine is
+  std::memcpy(&sent, icrc, sizeof sent);
+  return sent == invariant_crc(ip, static_cast<size_t>(icrc - ip));
+}
+
+bool has_valid_mrc_values(const ParsedPacket& packet, const uint8_t* headers) {
+  switch (packet.bth.opcode) {
+    case mrc::kSack:
+      return wire::load_field<mrc::Seth, "m">(headers) <= mrc::kMarkAlwaysSkip;
+    case mrc::kEndpointRequest:
+      return wire::load_field<mrc::Erth, "op">(headers) <= mrc::kEvProbe &&
+             packet.bth.destination_qp == mrc::kEndpointQueuePair;
+    case mrc::kEndpointResponse:
+      return wire::load_field<mrc::Eeth, "op">(headers) <= mrc::kEvProbe &&
+             packet.bth.destination_qp == mrc::kEndpointQueuePair;
+    default:
+      return true;
+  }
+}
+
+// Skips MRC's headers and reads those that RC has, too; load_headers() reads the others when they are needed.
+ParseError parse_mrc_extensions(Reader& reader, const uint8_t* bth, ParsedPacket& out) {
+  const bool is_write = mrc::is_write(out.bth.opcode);
+  const bool has_timestamp = is_write && wire::load_field<mrc::Bth, "has_timestamp">(bth) != 0;
+  const size_t bytes = mrc::extension_bytes(out.bth.opcode, has_timestamp);
+  if (!reader.has(bytes)) return ParseError::kTruncated;
+  if (!has_valid_mrc_values(out, reader.at)) return ParseError::kBadMrcHeader;
+  reader.skip(bytes - extension_bytes(out.extensions));
+  return parse_extensions(reader, out);
+}
+
+// From the extension headers on. Kept out of the way of the packets of RC.
+[[gnu::noinline]] ParseError parse_mrc(Reader& reader, const uint8_t* ip, const uint8_t* udp,
+                                       size_t pad_bytes, bool check_icrc, ParsedPacket& out) {
+  ParseError error = parse_mrc_extensions(reader, udp + kUdpBytes, out);
+  if (error != ParseError::kNone) return error;
+  // Switches give the code point of trimmed packets to those that are short enough to stay whole, too; an
+  // iCRC that is valid proves that a packet is.
+  const bool may_be_trimmed = mrc::is_trimmed(out.dscp) && mrc::is_write(out.bth.opcode);
+  if (may_be_trimmed && !check_icrc) {
+    out.trimmed = true;
+    return ParseError::kNone;
+  }
+  error = parse_payload(reader, pad_bytes, out);
+  if (error == ParseError::kNone && check_icrc && !has_valid_icrc(ip, reader.at + reader.left))
+    error = ParseError::kBadIcrc;
+  if (error != ParseError::kNone && may_be_trimmed) {
+    out.payload = nullptr;
+    out.payload_bytes = 0;
+    out.trimmed = true;
+    return ParseError::kNone;
+  }
+  return error;
+}
+
+// A frame refused for the lengths of its IP and UDP headers may be an MRC packet that was trimmed by a switch
+// that left these as they were. Returns `error` if it is not.
+[[gnu::cold, gnu::noinline]] ParseError parse_trimmed(const uint8_t* ip, uint16_t ethertype,
+                                                      size_t virtual_bytes, ParseError error,
+                                                      ParsedPacket& out) {
+  if (error != ParseError::kTruncated && error != ParseError::kBadUdpLength &&
+      error != ParseError::kBadUdpChecksum) {
+    return error;
+  }
+  const size_t readable = out.frame_bytes - static_cast<size_t>(ip - out.frame);
+  Reader reader{ip, readable + virtual_bytes, readable};
+  const ParseError of_ip = ethertype == kEtherTypeIpv4 ? parse_ipv4<Length::kCut>(reader, out)
+                                                       : parse_ipv6<Length::kCut>(reader, out);
+  if (of_ip != ParseError::kNone || !mrc::is_trimmed(out.dscp) || !reader.has(kUdpBytes)) return error;
+  if (load_big_endian<uint16_t>(reader.at + 2) != kUdpPort) return error;
+  out.source_udp_port = load_big_endian<uint16_t>(reader.at);
+  reader.skip(kUdpBytes);
+  const uint8_t* const bth = reader.at;
+  size_t pad_bytes = 0;
+  if (parse_bth(reader, out, pad_bytes) != ParseError::kNone || !mrc::is_write(out.bth.opcode)) return error;
+  if (parse_mrc_extensions(reader, bth, out) != ParseError::kNone) return error;
+  out.trimmed = true;
+  return ParseError::kNone;
+}
 
 ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes, ParsedPacket& out,
                  bool check_icrc) {
@@ -260,13 +356,17 @@ ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes,
     default:
       return ParseError::kNotRoce;
   }
-  if (error != ParseError::kNone) return error;
+  if (error != ParseError::kNone) [[unlikely]]
+    return parse_trimmed(ip, ethertype, virtual_bytes, error, out);
   const uint8_t* udp = reader.at;
   error = parse_udp(reader, ip, out);
-  if (error != ParseError::kNone) return error;
+  if (error != ParseError::kNone) [[unlikely]]
+    return parse_trimmed(ip, ethertype, virtual_bytes, error, out);
   size_t pad_bytes = 0;
   error = parse_bth(reader, out, pad_bytes);
   if (error != ParseError::kNone) return error;
+  if (out.has(kIsMrc)) [[unlikely]]
+    return parse_mrc(reader, ip, udp, pad_bytes, check_icrc, out);
   error = parse_extensions(reader, out);
   if (error != ParseError::kNone) return error;
   error = parse_payload(reader, pad_bytes, out);
@@ -274,10 +374,7 @@ ParseError parse(const uint8_t* frame, size_t frame_bytes, size_t virtual_bytes,
 
   const size_t udp_bytes = load_big_endian<uint16_t>(udp + 4);
   if (check_icrc) {
-    const uint8_t* icrc = udp + udp_bytes - kIcrcBytes;
-    uint32_t sent;  // little-endian, as this machine is
-    std::memcpy(&sent, icrc, sizeof sent);
-    if (sent != invariant_crc(ip, static_cast<size_t>(icrc - ip))) return ParseError::kBadIcrc;
+    if (!has_valid_icrc(ip, udp + udp_bytes - kIcrcBytes)) return ParseError::kBadIcrc;
   }
   if (is_aggregation(out.bth, udp_bytes)) return parse_aggregation(out);
   return ParseError::kNone;

@@ -24,13 +24,21 @@ inline void require_bits(const char* field, uint64_t value, int bits) {
     refuse_bits(field, value, bits);
 }
 
-uint16_t extensions_of(uint8_t opcode) {
-  const auto extensions = opcode_extensions(opcode);
-  if (!extensions) {
-    throw std::invalid_argument("unknown BTH opcode " + std::to_string(opcode) +
-                                " (valid: RC 0-20, 22, 23; UC 32-43; UD 100, 101; CNP 129)");
+[[noreturn, gnu::cold, gnu::noinline]] void refuse_opcode(uint8_t opcode) {
+  if (opcode_extensions(opcode)) {
+    throw std::invalid_argument("BTH opcode " + std::to_string(opcode) +
+                                " is MRC's: its packets are built with their MRC headers");
   }
-  return *extensions;
+  throw std::invalid_argument("unknown BTH opcode " + std::to_string(opcode) +
+                              " (valid: RC 0-20, 22, 23; UC 32-43; UD 100, 101; CNP 129)");
+}
+
+uint16_t extensions_of(uint8_t opcode) {
+  const uint16_t extensions = kOpcodeExtensions[opcode];
+  static_assert(kIsMrc > kHasPayload && kIsMrc < kUndefinedOpcode, "one comparison finds both");
+  if (extensions >= kIsMrc) [[unlikely]]
+    refuse_opcode(opcode);
+  return extensions;
 }
 
 }  // namespace
@@ -164,6 +172,14 @@ uint8_t* write_ip(const RoceHeaders& headers, size_t udp_length_bytes, uint8_t* 
   std::memcpy(at + 16, headers.destination_ip.bytes.data(), 4);
   store_big_endian<uint16_t>(at + 10, internet_checksum(at, kIpv4Bytes));
   return at + kIpv4Bytes;
+}
+
+uint8_t* write_udp(const RoceHeaders& headers, size_t udp_length_bytes, uint8_t* at) {
+  store_big_endian<uint16_t>(at, headers.source_udp_port);
+  store_big_endian<uint16_t>(at + 2, kUdpPort);
+  store_big_endian<uint16_t>(at + 4, static_cast<uint16_t>(udp_length_bytes));
+  store_big_endian<uint16_t>(at + 6, 0);
+  return at + kUdpBytes;
 }
 
 uint8_t* write_bth(const Bth& bth, size_t pad, uint8_t* at) {

@@ -27,6 +27,7 @@ inline size_t pad_bytes(size_t payload_bytes) { return (4 - payload_bytes % 4) %
 uint8_t* write_ethernet(const RoceHeaders& headers, uint8_t* at);
 uint8_t* write_int_shim(const IntStack& stack, uint16_t ip_type, uint8_t* at);
 uint8_t* write_ip(const RoceHeaders& headers, size_t udp_length_bytes, uint8_t* at);
+uint8_t* write_udp(const RoceHeaders& headers, size_t udp_length_bytes, uint8_t* at);
 uint8_t* write_bth(const Bth& bth, size_t pad, uint8_t* at);
 uint8_t* write_extensions(const RoceHeaders& headers, uint16_t extensions, uint8_t* at);
 uint8_t* write_aggregation(const AggregationHeader& header, uint8_t* at);

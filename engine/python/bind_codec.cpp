@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <tuple>
@@ -16,6 +17,7 @@
 #include "hosts/service_format.hpp"
 #include "packets/crc32.hpp"
 #include "packets/header_template.hpp"
+#include "packets/mrc_codec.hpp"
 #include "packets/packet_store.hpp"
 #include "python/typed.hpp"
 
@@ -136,8 +138,32 @@ void read_extensions(FieldReader& fields, roce::RoceHeaders& headers) {
                     [&](FieldReader& group) { read_header(group, headers.aggregation.emplace()); });
 }
 
-roce::RoceHeaders headers_of(const py::dict& dict) {
-  roce::RoceHeaders headers;
+void read_mrc(FieldReader& fields, mrc::Headers& headers) {
+  bool trimmed = false;
+  fields.read("trimmed", trimmed);  // as a parsed packet has it
+  if (trimmed) throw std::invalid_argument("headers.mrc.trimmed: only switches trim packets (valid: False)");
+  fields.read("retransmission", headers.retransmission);
+  fields.read_group("meth", [&](FieldReader& group) { read_header(group, headers.meth); });
+  fields.read_group("tseth", [&](FieldReader& group) {
+    headers.has_timestamp = true;
+    read_header(group, headers.tseth);
+  });
+  fields.read_group("seth", [&](FieldReader& group) { read_header(group, headers.seth); });
+  fields.read_group("cc_state", [&](FieldReader& group) { read_header(group, headers.cc_state); });
+  fields.read_group("neth", [&](FieldReader& group) { read_header(group, headers.neth); });
+  fields.read_group("peth", [&](FieldReader& group) { read_header(group, headers.peth); });
+  fields.read_group("erth", [&](FieldReader& group) { read_header(group, headers.erth); });
+  fields.read_group("eeth", [&](FieldReader& group) { read_header(group, headers.eeth); });
+}
+
+struct AllHeaders {
+  roce::RoceHeaders roce;
+  std::optional<mrc::Headers> mrc;
+};
+
+AllHeaders all_headers_of(const py::dict& dict) {
+  AllHeaders all;
+  roce::RoceHeaders& headers = all.roce;
   FieldReader fields(dict, "headers");
   read_text(fields, "destination_mac", headers.destination_mac);
   read_text(fields, "source_mac", headers.source_mac);
@@ -154,8 +180,20 @@ roce::RoceHeaders headers_of(const py::dict& dict) {
   fields.read("source_udp_port", headers.source_udp_port);
   fields.read_group("bth", [&](FieldReader& group) { read_header(group, headers.bth); });
   read_extensions(fields, headers);
+  fields.read_group("mrc", [&](FieldReader& group) {
+    uint32_t entropy = mrc::entropy_of(headers);
+    group.read("entropy", entropy);
+    mrc::set_entropy(headers, entropy);
+    read_mrc(group, all.mrc.emplace());
+  });
   fields.finish();
-  return headers;
+  return all;
+}
+
+roce::RoceHeaders headers_of(const py::dict& dict) {
+  const AllHeaders all = all_headers_of(dict);
+  if (all.mrc) throw std::invalid_argument("headers.mrc: a header template builds packets without MRC");
+  return all.roce;
 }
 
 void add_extensions(py::dict& dict, const roce::ParsedPacket& packet) {
@@ -177,6 +215,36 @@ void add_extensions(py::dict& dict, const roce::ParsedPacket& packet) {
   if (packet.aggregation) dict["aggregation"] = header_dict(*packet.aggregation);
 }
 
+py::dict mrc_dict(const roce::ParsedPacket& packet) {
+  const mrc::Headers headers = mrc::load_headers(packet);
+  py::dict dict("retransmission"_a = headers.retransmission, "trimmed"_a = packet.trimmed,
+                "entropy"_a = mrc::entropy_of(packet));
+  switch (packet.bth.opcode) {
+    case mrc::kAcknowledge:
+      break;
+    case mrc::kSack:
+      dict["seth"] = header_dict(headers.seth);
+      dict["cc_state"] = header_dict(headers.cc_state);
+      break;
+    case mrc::kNack:
+      dict["neth"] = header_dict(headers.neth);
+      break;
+    case mrc::kReliabilityProbe:
+      dict["peth"] = header_dict(headers.peth);
+      break;
+    case mrc::kEndpointRequest:
+      dict["erth"] = header_dict(headers.erth);
+      break;
+    case mrc::kEndpointResponse:
+      dict["eeth"] = header_dict(headers.eeth);
+      break;
+    default:
+      dict["meth"] = header_dict(headers.meth);
+      if (headers.has_timestamp) dict["tseth"] = header_dict(headers.tseth);
+  }
+  return dict;
+}
+
 py::dict headers_dict(const roce::ParsedPacket& packet) {
   py::dict dict("destination_mac"_a = format_mac(packet.destination_mac),
                 "source_mac"_a = format_mac(packet.source_mac), "source_ip"_a = format_ip(packet.source_ip),
@@ -191,6 +259,7 @@ py::dict headers_dict(const roce::ParsedPacket& packet) {
   }
   if (packet.telemetry) dict["telemetry"] = telemetry_dict(*packet.telemetry);
   add_extensions(dict, packet);
+  if (packet.has(roce::kIsMrc)) dict["mrc"] = mrc_dict(packet);
   return dict;
 }
 
@@ -199,11 +268,25 @@ std::string_view text_of(const py::bytes& data) { return static_cast<std::string
 const uint8_t* bytes_at(std::string_view data) { return reinterpret_cast<const uint8_t*>(data.data()); }
 
 py::bytes build(const Record<"RoceHeaders">& dict, const py::bytes& payload) {
-  const roce::RoceHeaders headers = headers_of(dict);
+  const auto [headers, mrc] = all_headers_of(dict);
   const std::string_view view = text_of(payload);
-  std::vector<uint8_t> frame(roce::frame_bytes(headers, view.size()));
-  roce::write_frame(headers, bytes_at(view), view.size(), frame.data());
+  std::vector<uint8_t> frame;
+  if (mrc) {
+    frame.resize(mrc::frame_bytes(headers, *mrc, view.size()));
+    mrc::write_frame(headers, *mrc, bytes_at(view), view.size(), frame.data());
+  } else {
+    frame.resize(roce::frame_bytes(headers, view.size()));
+    roce::write_frame(headers, bytes_at(view), view.size(), frame.data());
+  }
   return {reinterpret_cast<const char*>(frame.data()), frame.size()};
+}
+
+py::bytes build_mrc_as_length(const Record<"RoceHeaders">& dict, size_t payload_bytes) {
+  const auto [headers, mrc] = all_headers_of(dict);
+  PacketPool pool(std::make_shared<PacketStore>());
+  PacketPtr packet = mrc::build_as_length(pool, headers, mrc.value_or(mrc::Headers()), payload_bytes);
+  packet->materialise();
+  return {reinterpret_cast<const char*>(packet->data()), packet->size()};
 }
 
 // A template with a pool of its own.
@@ -316,8 +399,14 @@ void bind_codec(py::module_& m) {
   m.def("build_packet", &build, "headers"_a, "payload"_a = py::bytes(),
         R"doc(An Ethernet frame (without FCS): lengths, pad, checksums and iCRC computed, UDP checksum 0.
 
+Headers of MRC (docs/spec/mrc.md) stand under "mrc", which MRC's opcodes need even if it is empty. MRC reserves
+solicited, migrated, fecn and becn of the BTH: they are sent as 0. mrc.entropy sets source_udp_port and the low
+half of flow_label.
+
 Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
 ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.)doc");
+  m.def("build_mrc_as_length", &build_mrc_as_length, "headers"_a, "payload_bytes"_a,
+        "An MRC packet as build_packet() makes it, with zeros in place of payload, pad and iCRC.");
   py::class_<TemplateOfHeaders>(m, "HeaderTemplate", R"doc(What a queue pair builds its packets from.
 
 Of the headers given to build(), addresses, DSCP, ECN, hop limit, identification, fragmentation, partition key,
@@ -329,6 +418,7 @@ destination queue pair, FECN and the migration bit are the template's.)doc")
            "The same with zeros in place of payload, pad and iCRC.");
   m.def("parse_packet", &parse, "frame"_a, R"doc(Headers and payload (without pad) of an Ethernet frame.
 
+Of an MRC packet that a switch has trimmed, mrc.trimmed is true and the payload empty; its iCRC is not checked.
 Raises ValueError, ending in parse_error()'s name, unless the frame is valid.)doc");
   m.def("parse_error", &parse_error, "frame"_a,
         "What parse_packet() would refuse the frame for: \"none\", \"not_roce\", \"truncated\", \"bad_icrc\" "
@@ -342,7 +432,11 @@ Raises ValueError, ending in parse_error()'s name, unless the frame is valid.)do
                      "AETH"_a = fields_list<roce::Aeth>(), "IntShim"_a = fields_list<roce::IntStack>(),
                      "IntHop"_a = fields_list<roce::IntHop>(),
                      "AggregationHeader"_a = fields_list<roce::AggregationHeader>(),
-                     "ServiceHeader"_a = fields_list<service::Header>(),
+                     "MrcBTH"_a = fields_list<mrc::Bth>(), "METH"_a = fields_list<mrc::Meth>(),
+                     "TSETH"_a = fields_list<mrc::Tseth>(), "SETH"_a = fields_list<mrc::Seth>(),
+                     "CCState"_a = fields_list<mrc::CcState>(), "NETH"_a = fields_list<mrc::Neth>(),
+                     "PETH"_a = fields_list<mrc::Peth>(), "ERTH"_a = fields_list<mrc::Erth>(),
+                     "EETH"_a = fields_list<mrc::Eeth>(), "ServiceHeader"_a = fields_list<service::Header>(),
                      "ParameterHeader"_a = fields_list<parameter::Header>()));
       },
       R"doc(Names and widths in bits of the fields that the engine reads and writes, in wire order, by header.

@@ -163,7 +163,7 @@ def test_a_read_has_its_request_and_responses(tmp_path):
     shown = dissect(tmp_path / "read.pcap", [Ether(frame) for frame in frames])
     assert not any("malformed" in json.dumps(each).lower() for each in shown)
     packets = [each["infiniband"] for each in shown]
-    packets = [each for each in packets if int(each["infiniband.bth_tree"]["infiniband.bth.opcode"]) != 0xD1]
+    packets = [each for each in packets if int(each["infiniband.bth_tree"]["infiniband.bth.opcode"]) != 0xE1]
     opcodes = [int(each["infiniband.bth_tree"]["infiniband.bth.opcode"]) for each in packets]
     assert opcodes == [0x0C, 0x0D, 0x0E, 0x0E, 0x0F]
     request = packets[0]["infiniband.reth_tree"]

@@ -48,7 +48,7 @@ OPCODES: dict[int, tuple[tuple[str, ...], bool]] = {
     0x64: (("deth",), True),
     0x65: (("deth", "immediate"), True),
     0x81: ((), False),
-    0xD1: (("aeth",), False),  # of the range for manufacturers: Weft's answer to responses of READs
+    0xE1: (("aeth",), False),  # of the range for manufacturers: Weft's answer to responses of READs
 }
 
 _GROUPS: dict[str, st.SearchStrategy[Any]] = {

@@ -415,6 +415,9 @@ def test_malformed_requests_are_refused(bth: dict[str, Any], payload: bytes) -> 
         ({"bth": {"partition_key": 1}}, "wrong_partition_key"),
         ({"bth": {"opcode": 0x24}}, "unexpected_opcode"),  # UC
         ({"bth": {"opcode": 0x0E}}, "unexpected_opcode"),  # READ response
+        ({"bth": {"opcode": 0xCA}, "mrc": {}}, "unexpected_opcode"),
+        ({"bth": {"opcode": 0xD1}, "mrc": {}}, "unexpected_opcode"),
+        ({"bth": {"opcode": 0xDC}, "mrc": {}}, "unexpected_opcode"),
         ({"bth": {"opcode": 0x11}}, "invalid_acknowledgements"),  # for nothing sent
         ({"bth": {"opcode": 0x11, "psn": 0xFFFFF0}}, "stale_acknowledgements"),
     ],

@@ -27,7 +27,7 @@ BASE = 1 << 40
 HEADERS_BYTES = 14 + 20 + 8 + 12 + 4
 REQUEST_BYTES = HEADERS_BYTES + 16
 AETH_BYTES = 4
-READ_ACKNOWLEDGE = 0xD1
+READ_ACKNOWLEDGE = 0xE1
 BOTH_RETRANSMISSIONS = pytest.mark.parametrize("retransmission", ["go-back-n", "selective-repeat"])
 
 

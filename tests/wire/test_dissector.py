@@ -14,6 +14,7 @@ from scapy.packet import Packet, Raw
 from scapy.utils import wrpcap
 
 from tests.wire.described_bits import packed
+from tests.wire.mrc_samples import KINDS, number_of, sample
 from weft.traffic.aggregation_format import CONTRIBUTION_QP
 from weft.traffic.layers import service_frame
 from weft.traffic.layers.frames import datagram_headers
@@ -21,6 +22,7 @@ from weft.wire import Field, Header
 from weft.wire.headers.aggregation import AGGREGATION
 from weft.wire.headers.int_shim import INT_ETHERTYPE, INT_HOP, INT_SHIM
 from weft.wire.headers.mac_control import CREDIT_LANE, CREDIT_UPDATE
+from weft.wire.headers.mrc import DSCP_TRIMMED, MRC_BTH
 from weft.wire.headers.network import ETHERNET
 from weft.wire.headers.parameter import PARAMETER, PARAMETER_CLIENT_QP, PARAMETER_STORE_QP
 from weft.wire.headers.service import REQUEST_QP, SERVICE
@@ -146,3 +148,36 @@ def test_a_datagram_of_another_version_is_not_taken_for_weft_s(tmp_path: Path) -
     command = ["tshark", "-r", str(tmp_path / "v.pcap"), "-X", f"lua_script:{SCRIPT}", "-T", "json"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "weft_service" not in done.stdout
+
+
+MRC_PREFIXES = {"MrcBTH": "bth", "CCState": "cc_state"}
+
+
+def shown_mrc(layer: dict[str, Any]) -> dict[str, int]:
+    """Return the numbers of all headers within the layer of MRC, by "seth.m"."""
+    found = read_numbers("weft_mrc", layer)
+    for inner in layer.get("weft_mrc", []) if isinstance(layer.get("weft_mrc"), list) else [layer.get("weft_mrc", {})]:
+        found |= read_numbers("weft_mrc", inner)
+    return found
+
+
+def test_every_field_of_mrc_is_shown(tmp_path: Path) -> None:
+    every = [sample(kind, number) for kind in KINDS for number in range(PACKETS)]
+    shown = dissected(tmp_path / "mrc.pcap", [Ether(each.frame) for each in every], "weft_mrc")
+    for drawn, layer in zip(every, shown, strict=True):
+        expected = {}
+        for header, values in ((MRC_BTH, drawn.bth), *drawn.extended):
+            prefix = MRC_PREFIXES.get(header.name, header.name.lower())
+            signed = {
+                each.name: number_of(each, values[each.name]) for each in header.fields if isinstance(each, Field)
+            }
+            expected |= {f"{prefix}.{name}": value for name, value in shown_numbers(header, signed)}
+        assert shown_mrc(layer) == expected
+
+
+def test_frames_that_end_within_the_headers_of_mrc_are_marked(tmp_path: Path) -> None:
+    """A trimmed packet with whole headers is not."""
+    drawn = sample("MRC_RDMA_WRITE_ONLY", 1).with_dscp(DSCP_TRIMMED)
+    cuts = [Ether(drawn.frame[: drawn.header_bytes + more]) for more in (-17, -1, 0, 8)]
+    shown = dissected(tmp_path / "cut.pcap", cuts, "weft_mrc")
+    assert ["weft_mrc.malformed" in json.dumps(layer) for layer in shown] == [True, True, False, False]

@@ -17,6 +17,7 @@ from weft.wire import HEADERS, Field, Header
 from weft.wire.headers.aggregation import AGGREGATION, CONTRIBUTION_QP, LANE_BYTES, LANE_COUNTS, Kind
 from weft.wire.headers.int_shim import INT_ETHERTYPE, INT_SHIM
 from weft.wire.headers.mac_control import CLASSES, CONTROL_FRAME_BYTES, CREDIT_UPDATE
+from weft.wire.headers.mrc import MRC_OPCODES
 from weft.wire.headers.network import ETHERNET, IPV4, IPV4_ETHERTYPE
 from weft.wire.headers.network import UDP as UDP_HEADER
 from weft.wire.headers.roce import BTH, CNP_PADDING, DETH, ICRC, OPCODES, ROCE_UDP_PORT
@@ -54,8 +55,13 @@ def test_the_engine_has_the_described_fields(name: str) -> None:
 
 def test_an_opcode_has_the_described_headers() -> None:
     by_number = {opcode.number: opcode for opcode in OPCODES.values()}
+    of_mrc = {opcode.number for opcode in MRC_OPCODES.values()}  # test_mrc.py
     for number in range(256):
         frame: dict[str, Any] = {**ADDRESSES, "bth": {"opcode": number}}
+        if number in of_mrc:
+            with pytest.raises(ValueError, match=f"BTH opcode {number} is MRC's"):
+                _core.build_packet(frame)
+            continue
         if number not in by_number:
             with pytest.raises(ValueError, match=f"unknown BTH opcode {number}"):
                 _core.build_packet(frame)

@@ -20,6 +20,9 @@ from weft.engine.records import (
     BthFields as BthFields,
 )
 from weft.engine.records import (
+    CcStateFields as CcStateFields,
+)
+from weft.engine.records import (
     Completion as Completion,
 )
 from weft.engine.records import (
@@ -30,6 +33,12 @@ from weft.engine.records import (
 )
 from weft.engine.records import (
     EchoRecords as EchoRecords,
+)
+from weft.engine.records import (
+    EethFields as EethFields,
+)
+from weft.engine.records import (
+    ErthFields as ErthFields,
 )
 from weft.engine.records import (
     FlowRecords as FlowRecords,
@@ -50,10 +59,19 @@ from weft.engine.records import (
     MeterStateTuple as MeterStateTuple,
 )
 from weft.engine.records import (
+    MethFields as MethFields,
+)
+from weft.engine.records import (
     MissingTraffic as MissingTraffic,
 )
 from weft.engine.records import (
+    MrcFields as MrcFields,
+)
+from weft.engine.records import (
     NativeKey as NativeKey,
+)
+from weft.engine.records import (
+    NethFields as NethFields,
 )
 from weft.engine.records import (
     ParameterRecords as ParameterRecords,
@@ -66,6 +84,9 @@ from weft.engine.records import (
 )
 from weft.engine.records import (
     PathOptions as PathOptions,
+)
+from weft.engine.records import (
+    PethFields as PethFields,
 )
 from weft.engine.records import (
     RethFields as RethFields,
@@ -83,10 +104,16 @@ from weft.engine.records import (
     ServiceRecords as ServiceRecords,
 )
 from weft.engine.records import (
+    SethFields as SethFields,
+)
+from weft.engine.records import (
     TelemetryFields as TelemetryFields,
 )
 from weft.engine.records import (
     TrafficCounter as TrafficCounter,
+)
+from weft.engine.records import (
+    TsethFields as TsethFields,
 )
 
 class AggregationStats(typing.TypedDict):
@@ -2848,8 +2875,15 @@ def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
 def block_exponent(block: numpy.typing.NDArray[numpy.float32]) -> int:
     """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
 
+def build_mrc_as_length(headers: RoceHeaders, payload_bytes: int) -> bytes:
+    """An MRC packet as build_packet() makes it, with zeros in place of payload, pad and iCRC."""
+
 def build_packet(headers: RoceHeaders, payload: bytes = b"") -> bytes:
     """An Ethernet frame (without FCS): lengths, pad, checksums and iCRC computed, UDP checksum 0.
+
+    Headers of MRC (docs/spec/mrc.md) stand under "mrc", which MRC's opcodes need even if it is empty. MRC reserves
+    solicited, migrated, fecn and becn of the BTH: they are sent as 0. mrc.entropy sets source_udp_port and the low
+    half of flow_label.
 
     Fields left out have RoCEv2's usual values (DSCP 26, ECT(0), hop limit 64, P_Key 0xFFFF) or 0. Raises
     ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.
@@ -2978,6 +3012,7 @@ def parse_error(frame: bytes) -> str:
 def parse_packet(frame: bytes) -> tuple[RoceHeaders, bytes]:
     """Headers and payload (without pad) of an Ethernet frame.
 
+    Of an MRC packet that a switch has trimmed, mrc.trimmed is true and the payload empty; its iCRC is not checked.
     Raises ValueError, ending in parse_error()'s name, unless the frame is valid.
     """
 

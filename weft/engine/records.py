@@ -158,11 +158,117 @@ class AggregationFields(TypedDict, total=False):
     destination: int
 
 
+class MethFields(TypedDict, total=False):
+    """The message extended transport header of MRC."""
+
+    rqmsn: int
+    msn: int
+
+
+class TsethFields(TypedDict, total=False):
+    """The requestor's timestamp."""
+
+    tx_timestamp: int
+    tsr: bool
+    ftype: int
+
+
+class SethFields(TypedDict, total=False):
+    """A reliability SACK."""
+
+    m: int
+    pr: bool
+    ack_psn_offset: int
+    entropy: int
+    spdcid: int
+    dpdcid: int
+    cack_psn: int
+    cc_type: int
+    cc_flags: int
+    mpr: int
+    sack_offset: int
+    sack_bitmap: int
+
+
+class CcStateFields(TypedDict, total=False):
+    """The congestion control state that follows a SACK."""
+
+    tx_timestamp: int
+    ooo_count: int
+    restore_cwnd: bool
+    rcv_cwnd_pen: int
+    rcvd_units: int
+
+
+class NethFields(TypedDict, total=False):
+    """A reliability NACK."""
+
+    nack_reason: int
+    vendor_info: int
+    entropy: int
+    spdcid: int
+    dpdcid: int
+    nack_psn: int
+    cc_type: int
+    cc_flags: int
+    tx_timestamp: int
+
+
+class PethFields(TypedDict, total=False):
+    """A reliability probe."""
+
+    vendor_info: int
+    probe_id: int
+    spdcid: int
+    dpdcid: int
+    tx_timestamp: int
+    tsr: bool
+    ftype: int
+
+
+class ErthFields(TypedDict, total=False):
+    """An endpoint request."""
+
+    op: int
+    vendor_info: int
+    port_status_mask: int
+    tx_timestamp: int
+    tsr: bool
+    ftype: int
+
+
+class EethFields(TypedDict, total=False):
+    """An endpoint response."""
+
+    op: int
+    tx_timestamp: int
+
+
+class MrcFields(TypedDict, total=False):
+    """Headers that an MRC packet has in addition to its RETH, immediate or AETH, by its opcode.
+
+    `trimmed` is the parser's: a switch cut the payload off. `entropy` is the packet's entropy value: the UDP source
+    port is its upper half, the low 16 bits of the flow label are its lower half (0 with IPv4).
+    """
+
+    retransmission: bool
+    entropy: int
+    trimmed: bool
+    meth: MethFields
+    tseth: TsethFields
+    seth: SethFields
+    cc_state: CcStateFields
+    neth: NethFields
+    peth: PethFields
+    erth: ErthFields
+    eeth: EethFields
+
+
 class RoceHeaders(TypedDict, total=False):
     """Everything of a packet above its payload; MAC and IP addresses are text.
 
     `telemetry` is the INT shim; `identification` and `dont_fragment` are IPv4's, `flow_label` is IPv6's. A packet has
-    the extension headers (`deth` to `aggregation`) of its opcode.
+    the extension headers (`deth` to `mrc`) of its opcode.
     """
 
     destination_mac: str
@@ -186,6 +292,7 @@ class RoceHeaders(TypedDict, total=False):
     immediate: int
     invalidate_rkey: int
     aggregation: AggregationFields
+    mrc: MrcFields
 
 
 class Completion(TypedDict):

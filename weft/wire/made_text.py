@@ -12,6 +12,18 @@ from pathlib import Path
 
 from weft.errors import InvalidValueError
 from weft.wire import HEADERS, markdown, wireshark
+from weft.wire.headers.mrc import (
+    CC_STATE,
+    EETH,
+    ERTH,
+    METH,
+    MRC_BTH,
+    MRC_OPCODES,
+    NETH,
+    PETH,
+    SETH,
+    TSETH,
+)
 from weft.wire.headers.roce import (
     AETH,
     ATOMIC_ACK_ETH,
@@ -22,10 +34,12 @@ from weft.wire.headers.roce import (
     ICRC,
     IETH,
     IMMEDIATE,
+    OPCODES,
     RETH,
 )
 
 _OF_ROCE = (BTH, DETH, RETH, ATOMIC_ETH, AETH, ATOMIC_ACK_ETH, IMMEDIATE, IETH, CNP_PADDING, ICRC)
+_OF_MRC = (MRC_BTH, METH, TSETH, SETH, CC_STATE, NETH, PETH, ERTH, EETH)
 _PART = re.compile(
     r"^(?P<begin>(?:<!--|--) made from weft/wire: (?P<name>.*?)(?: -->)?\n)(?P<made>.*?)"
     r"(?P<end>(?:<!-- end -->|-- end)\n)",
@@ -40,7 +54,9 @@ def _makers() -> Mapping[str, Callable[[], str]]:
     return {
         **{name: table(name) for name in HEADERS},
         "headers of RoCEv2": lambda: "\n" + "\n".join(map(markdown.section_of, _OF_ROCE)) + "\n",
-        "opcodes": lambda: f"\n{markdown.opcode_table()}\n",
+        "opcodes": lambda: f"\n{markdown.opcode_table(OPCODES)}\n",
+        "headers of MRC": lambda: "\n" + "\n".join(map(markdown.placed_section_of, _OF_MRC)) + "\n",
+        "opcodes of MRC": lambda: f"\n{markdown.opcode_table(MRC_OPCODES)}\n",
         "constants": wireshark.constants,
         "layouts": wireshark.layouts,
     }

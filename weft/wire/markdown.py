@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from weft.wire.fields import Field, Header, Repeated
-from weft.wire.headers.roce import OPCODES
+from weft.wire.headers.roce import Opcode
 
 _MOST_NAMED_VALUES = 16
 """Most values in a field's row; more get a separate table."""
@@ -22,16 +22,27 @@ def section_of(header: Header) -> str:
     return f"**{header.title} ({header.name})**: {header.source}; {header.size_bytes} bytes.\n\n{table_of(header)}"
 
 
-def opcode_table() -> str:
+def placed_section_of(header: Header) -> str:
+    """Return a header's table with a column of where each field begins, below its title, source and length."""
+    rows, at = [], 0
+    for each in header.fields:
+        byte, bit = divmod(at, 8)
+        rows.append((f"{byte}.{bit}" if bit else str(byte), *_row_of(each)))
+        at += each.bits
+    table = _table(("offset", "field", "bits", "meaning"), rows)
+    return f"**{header.title} ({header.name})**: {header.source}; {header.size_bytes} bytes.\n\n{table}"
+
+
+def opcode_table(opcodes: Mapping[str, Opcode]) -> str:
     """Return which extended headers follow each BTH opcode, and whether a payload may."""
     rows = [
         (
             f"0x{opcode.number:02X}",
             name,
-            ", ".join(each.name for each in opcode.extensions),
+            ", ".join(f"[{each.name}]" if each in opcode.optional else each.name for each in opcode.extensions),
             "yes" if opcode.has_payload else "",
         )
-        for name, opcode in OPCODES.items()
+        for name, opcode in opcodes.items()
     ]
     return _table(("opcode", "name", "extended headers", "payload"), rows)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from weft.wire.fields import Field, Repeated
-from weft.wire.headers import aggregation, int_shim, mac_control, parameter, roce, service, valiant_shim
+from weft.wire.fields import Field, Header, Repeated
+from weft.wire.headers import aggregation, int_shim, mac_control, mrc, parameter, roce, service, valiant_shim
 from weft.wire.headers.network import ETHERNET
 
 
@@ -39,8 +39,28 @@ def layouts() -> str:
         "AGGREGATION": aggregation.AGGREGATION.fields,
         "SERVICE": service.SERVICE.fields,
         "PARAMETER": parameter.PARAMETER.fields,
+        **{_layout_name(each): each.fields for each in _OF_MRC},
     }
-    return "\n".join(_layout(name, fields) for name, fields in shown.items())
+    return "\n".join([*(_layout(name, fields) for name, fields in shown.items()), _mrc_opcodes()])
+
+
+_OF_MRC = (
+    mrc.MRC_BTH,
+    *{each.name: each for opcode in mrc.MRC_OPCODES.values() for each in opcode.extensions}.values(),
+)
+
+
+def _layout_name(header: Header) -> str:
+    return f"MRC_{header.name.removeprefix('Mrc').upper()}"
+
+
+def _mrc_opcodes() -> str:
+    """Return which headers follow the BTH of each of MRC's opcodes."""
+    lines = []
+    for name, opcode in mrc.MRC_OPCODES.items():
+        headers = ", ".join(map(_layout_name, opcode.extensions))
+        lines.append(f'  [0x{opcode.number:02X}] = {{ name = "{name}", headers = {{ {headers} }} }},')
+    return "local MRC_OPCODES = {\n" + "\n".join(lines) + "\n}\n"
 
 
 def _layout(name: str, fields: tuple[Field | Repeated, ...]) -> str:
@@ -56,6 +76,8 @@ def _entry(field: Field) -> str:
         parts.append(f"fixed = {field.default}")
     if field.notation == "hexadecimal":
         parts.append("hex = true")
+    if field.notation == "signed":
+        parts.append("signed = true")
     if field.unit_bytes:
         parts.append(f"unit = {field.unit_bytes}")
     if field.values:

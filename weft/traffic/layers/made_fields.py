@@ -21,6 +21,7 @@ from scapy.fields import (
     ShortEnumField,
     ShortField,
     SignedIntField,
+    SignedShortField,
     XBitField,
     XByteEnumField,
     XByteField,
@@ -36,6 +37,7 @@ from weft.wire import Field, Header, Repeated
 # By width; others are bit fields.
 _FORMATS = {8: "B", 16: "H", 32: "I"}
 _PLAIN = {8: ByteField, 16: ShortField, 32: IntField, 64: LongField}
+_SIGNED = {16: SignedShortField, 32: SignedIntField}
 _HEXADECIMAL = {8: XByteField, 16: XShortField, 32: XIntField, 64: XLongField}
 _ENUMERATED = {8: ByteEnumField, 16: ShortEnumField, 32: IntEnumField, 64: LongEnumField}
 _ENUMERATED_HEXADECIMAL = {8: XByteEnumField, 16: XShortEnumField}
@@ -74,7 +76,7 @@ def _field_of(field: Field) -> Any:
     if field.notation == "mac":
         return MACField(field.name, field.written(field.default))
     if field.notation == "signed":
-        return SignedIntField(field.name, field.default)
+        return _SIGNED[field.bits](field.name, field.default)
     if field.values:
         enumerated = _ENUMERATED_HEXADECIMAL if hexadecimal else _ENUMERATED
         names = dict(field.values)

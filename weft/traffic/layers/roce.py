@@ -15,6 +15,7 @@ from scapy.packet import Packet, Raw, bind_layers
 from weft.traffic.layers.made_fields import fields_of
 from weft.wire import Header
 from weft.wire.headers import roce as wire
+from weft.wire.headers.mrc import MRC_OPCODES
 from weft.wire.headers.roce import OPCODES, ROCE_UDP_PORT
 
 __all__ = [
@@ -38,13 +39,18 @@ __all__ = [
 OPCODE: dict[str, int] = {name: opcode.number for name, opcode in OPCODES.items()}
 """Every RC, UC and UD opcode, CNP's, and Weft's answer to responses of READs (docs/spec/host-transports.md)."""
 
-_EXTENSIONS = {opcode.number: opcode.extensions for opcode in OPCODES.values()}
+_EXTENSIONS = {opcode.number: opcode.extensions for opcode in (*OPCODES.values(), *MRC_OPCODES.values())}
+_LAYERS: dict[str, type[Packet]] = {}
 
 
-class _ExtendedHeader(Packet):
+class ExtendedHeader(Packet):
     """A header behind the BTH: the opcode says what follows it."""
 
     described: Header
+
+    def __init_subclass__(cls) -> None:
+        """Know the layer by the name of its header."""
+        _LAYERS[cls.described.name] = cls
 
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         """Return the opcode's next extended header, or else what the layers bound to this one decide."""
@@ -58,7 +64,7 @@ class _ExtendedHeader(Packet):
         return found
 
 
-class ImmDt(_ExtendedHeader):
+class ImmDt(ExtendedHeader):
     """Immediate data: 32 bits handed to the receiver with the completion."""
 
     name = "ImmDt"
@@ -66,7 +72,7 @@ class ImmDt(_ExtendedHeader):
     fields_desc = fields_of(described)
 
 
-class IETH(_ExtendedHeader):
+class IETH(ExtendedHeader):
     """Invalidate extended transport header: the R_Key that the receiver shall invalidate."""
 
     name = "IETH"
@@ -74,7 +80,7 @@ class IETH(_ExtendedHeader):
     fields_desc = fields_of(described)
 
 
-class RETH(_ExtendedHeader):
+class RETH(ExtendedHeader):
     """RDMA extended transport header: where in remote memory, and how many bytes of the message."""
 
     name = "RETH"
@@ -82,7 +88,7 @@ class RETH(_ExtendedHeader):
     fields_desc = fields_of(described)
 
 
-class DETH(_ExtendedHeader):
+class DETH(ExtendedHeader):
     """Datagram extended transport header: the queue key and who sends."""
 
     name = "DETH"
@@ -90,7 +96,7 @@ class DETH(_ExtendedHeader):
     fields_desc = fields_of(described)
 
 
-class AtomicETH(_ExtendedHeader):
+class AtomicETH(ExtendedHeader):
     """Atomic extended transport header: operands of compare-and-swap and fetch-and-add."""
 
     name = "AtomicETH"
@@ -98,7 +104,7 @@ class AtomicETH(_ExtendedHeader):
     fields_desc = fields_of(described)
 
 
-class AtomicAckETH(_ExtendedHeader):
+class AtomicAckETH(ExtendedHeader):
     """Atomic acknowledge: the value found before the operation."""
 
     name = "AtomicAckETH"
@@ -114,11 +120,6 @@ class AtomicAETH(AETH):
     def guess_payload_class(self, payload: bytes) -> type[Packet]:
         """Return AtomicAckETH, always."""
         return AtomicAckETH
-
-
-_LAYERS: dict[str, type[Packet]] = {
-    layer.described.name: layer for layer in (ImmDt, IETH, RETH, DETH, AtomicETH, AtomicAckETH)
-}
 
 
 def is_datagram(deth: Packet, queue_pairs: Container[int], udp_lengths: Container[int]) -> bool:

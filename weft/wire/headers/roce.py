@@ -97,11 +97,15 @@ ICRC = Header(
 
 @dataclass(frozen=True)
 class Opcode:
-    """A BTH opcode: its number, the extended headers that follow in this order, and whether a payload may."""
+    """A BTH opcode: its number, the extended headers that follow in this order, and whether a payload may.
+
+    `optional` are those of the extended headers that some of its packets lack.
+    """
 
     number: int
     extensions: tuple[Header, ...] = ()
     has_payload: bool = True
+    optional: tuple[Header, ...] = ()
 
 
 _SEND_AND_WRITE: Mapping[str, tuple[Header, ...]] = {
@@ -136,7 +140,7 @@ OPCODES: Mapping[str, Opcode] = {
     "UD_SEND_ONLY": Opcode(0x64, (DETH,)),
     "UD_SEND_ONLY_WITH_IMMEDIATE": Opcode(0x65, (DETH, IMMEDIATE)),
     "CNP": Opcode(0x81, (CNP_PADDING,), has_payload=False),
-    "READ_ACKNOWLEDGE": Opcode(0xD1, (AETH,), has_payload=False),
+    "READ_ACKNOWLEDGE": Opcode(0xE1, (AETH,), has_payload=False),
 }
 """Every RC, UC and UD opcode (table 38), CNP's, and Weft's answer to responses of READs.
 
