@@ -275,6 +275,10 @@ def test_the_container_has_a_fixed_base_and_no_root_by_default() -> None:
     assert not {name for name, _ in INSTRUCTIONS} - known
     (run,) = of_container("RUN")
     assert "rm -rf /var/lib/apt/lists/*" in run
+    (copied,) = of_container("COPY")
+    (path,) = of_container("ENV")
+    assert copied == f". {of_container('WORKDIR')[0]}"
+    assert path.startswith(f"PATH={of_container('WORKDIR')[0]}/.venv/bin:")
 
 
 def test_the_containers_commands_are_those_of_the_set_up(tmp_path: Path) -> None:
