@@ -188,7 +188,9 @@ engine_pid=
 start_engine() {
   local newest
   newest=$(find engine setup.py -newer .venv/weft-built -print -quit 2>/dev/null || true)
-  [[ ! -e .venv/weft-built || -n $newest ]] || return 0
+  if [[ -e .venv/weft-built && -z $newest ]] && compgen -G "weft/engine/_core*.so" >/dev/null; then
+    return 0
+  fi
   echo "provision: building the engine, for some minutes"
   touch .venv/weft-building # as old as what is built
   # A session of its own, so that its compilers end with it; Ctrl-C reaches only what is in the foreground.

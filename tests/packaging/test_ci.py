@@ -5,6 +5,7 @@ from __future__ import annotations
 import configparser
 import json
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,31 @@ def test_a_step_uses_a_known_action_or_runs_a_command(path: Path) -> None:
             assert step["run"].split()[0] in {"python", "weft", "plain/bin/python", "cd"}
 
 
+@pytest.mark.parametrize("path", [WHEELS, USERS], ids=lambda path: path.stem)
+def test_the_commands_of_a_workflow_are_shell(path: Path) -> None:
+    for command in (step["run"] for step in steps(path) if "run" in step):
+        done = subprocess.run(["bash", "-n", "-c", command], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, (command, done.stderr)
+
+
+def test_a_job_uploads_what_its_commands_wrote() -> None:
+    jobs = YAML(typ="safe").load(WHEELS.read_text(encoding="utf-8"))["jobs"]
+    for name, job in jobs.items():
+        written = re.findall(r"--(?:outdir|output-dir) (\S+)", "\n".join(step.get("run", "") for step in job["steps"]))
+        uploaded = [step["with"]["path"] for step in job["steps"] if step.get("uses", "").startswith("actions/upload")]
+        assert [path.split("/")[0] for path in uploaded] == written, name
+        assert len(written) == 1, name
+
+
+def test_wheels_and_the_source_distribution_are_tried_with_a_lab_that_is_there() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["cibuildwheel"]
+    commands = [settings["test-command"], *(step.get("run", "") for step in steps(WHEELS))]
+    tried = [found for each in commands for found in re.findall(r'weft"? (run lab:(\S+) .*?) --out', each)]
+    assert len(tried) == 2
+    assert tried[0] == tried[1]
+    assert (ROOT / "labs" / tried[0][1] / "scenario.yaml").is_file()
+
+
 def test_wheels_are_for_all_pythons_that_weft_names() -> None:
     cfg = configparser.ConfigParser()
     cfg.read(ROOT / "setup.cfg")
@@ -59,6 +85,9 @@ def test_the_container_for_ci_has_no_root_and_a_fixed_base() -> None:
 
 def test_the_development_container_runs_the_set_up() -> None:
     container = json.loads((ROOT / ".devcontainer" / "devcontainer.json").read_text(encoding="utf-8"))
+    # Debian 12, on which the container for users stands, too.
+    assert container["image"].endswith(":bookworm")
+    assert "debian:12" in (ROOT / "vagrant" / "Containerfile").read_text(encoding="utf-8")
     script, *parts = container["postCreateCommand"].split()
     assert (ROOT / script).samefile(ROOT / "vagrant" / "provision.sh")
     assert provisioned(f"choose {' '.join(parts)}").returncode == 0

@@ -109,24 +109,44 @@ def test_extras_stay_when_a_smaller_set_up_follows(tmp_path: Path) -> None:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A folder with an engine to build, and an interpreter that notes its arguments in `built`."""
+    """A folder with an engine to build, and an interpreter that notes its arguments in `built` and makes an engine."""
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / "engine").mkdir()
+    (tmp_path / "weft" / "engine").mkdir(parents=True)
     (tmp_path / "setup.py").touch()
     python = tmp_path / ".venv" / "bin" / "python"
-    python.write_text(f'#!/bin/bash\necho "$*" >>{tmp_path}/built\n[[ ! -e {tmp_path}/fails ]]\n')
+    python.write_text(
+        f'#!/bin/bash\necho "$*" >>{tmp_path}/built\n[[ ! -e {tmp_path}/fails ]] || exit 1\n'
+        f"touch {tmp_path}/weft/engine/_core.abi.so\n"
+    )
     python.chmod(0o755)
     return tmp_path
 
 
-def test_the_engine_is_built_where_its_sources_are_newer(checkout: Path) -> None:
-    commands = f"cd {checkout}; start_engine; finish_engine"
-    for builds in (1, 1):
-        assert provisioned(commands).returncode == 0
-        assert (checkout / "built").read_text().count("build_ext --inplace") == builds
+def test_the_engine_is_built_where_its_sources_are_newer_or_it_is_deleted(checkout: Path) -> None:
+    def builds() -> int:
+        done = provisioned(f"cd {checkout}; start_engine; finish_engine")
+        assert done.returncode == 0, done.stderr
+        assert (checkout / "weft" / "engine" / "_core.abi.so").exists()
+        return (checkout / "built").read_text().count("build_ext --inplace")
+
+    assert [builds(), builds()] == [1, 1]
     (checkout / "engine" / "new.cpp").touch()
-    assert provisioned(commands).returncode == 0
-    assert (checkout / "built").read_text().count("\n") == 2
+    assert [builds(), builds()] == [2, 2]
+    (checkout / "weft" / "engine" / "_core.abi.so").unlink()
+    assert [builds(), builds()] == [3, 3]
+
+
+def test_every_target_that_uses_the_engine_asks_the_set_up_for_it(checkout: Path) -> None:
+    """Make alone decides nothing: the three targets run provision.sh, also where .venv says that all is installed."""
+    (checkout / "vagrant").mkdir()
+    (checkout / "vagrant" / "provision.sh").write_text('#!/bin/sh\necho "set up: $*"\nexit 7\n')
+    (checkout / "vagrant" / "provision.sh").chmod(0o755)
+    for target, parts in (("setup", ""), ("demo", ""), ("test", "tests")):
+        done = subprocess.run(
+            ["make", "--file", ROOT / "Makefile", target], cwd=checkout, capture_output=True, text=True, check=False
+        )
+        assert (done.returncode, done.stdout.strip()) == (2, f"set up: {parts}".strip()), target
 
 
 def test_an_engine_that_was_not_built_to_its_end_is_built_again(checkout: Path) -> None:
@@ -255,6 +275,10 @@ def test_the_container_has_a_fixed_base_and_no_root_by_default() -> None:
     assert not {name for name, _ in INSTRUCTIONS} - known
     (run,) = of_container("RUN")
     assert "rm -rf /var/lib/apt/lists/*" in run
+    (copied,) = of_container("COPY")
+    (path,) = of_container("ENV")
+    assert copied == f". {of_container('WORKDIR')[0]}"
+    assert path.startswith(f"PATH={of_container('WORKDIR')[0]}/.venv/bin:")
 
 
 def test_the_containers_commands_are_those_of_the_set_up(tmp_path: Path) -> None:

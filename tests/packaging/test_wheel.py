@@ -53,16 +53,22 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-@pytest.fixture(scope="module")
-def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A new environment with the wheel; what Weft depends on comes from the environment of the tests."""
-    folder = tmp_path_factory.mktemp("environment")
+def environment_in(folder: Path) -> Path:
+    """Return the interpreter of a new environment; what Weft depends on comes from the environment of the tests."""
     venv.create(folder, with_pip=False, symlinks=True)
     (site_packages,) = folder.glob("lib/python*/site-packages")
     dependencies = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
     (site_packages / "dependencies.pth").write_text("\n".join(dict.fromkeys(dependencies)), encoding="utf-8")
-    run(sys.executable, "-m", "pip", "--quiet", "--python", folder, "install", "--no-deps", wheel)
     return folder / "bin" / "python"
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment with the wheel; what Weft depends on comes from the environment of the tests."""
+    folder = tmp_path_factory.mktemp("environment")
+    python = environment_in(folder)
+    run(sys.executable, "-m", "pip", "--quiet", "--python", folder, "install", "--no-deps", wheel)
+    return python
 
 
 @pytest.fixture
@@ -168,6 +174,42 @@ def test_without_a_compiler_a_build_says_so_in_one_line(sdist: Path, tmp_path: P
         f"error: weft-fabric needs a C++20 compiler, such as g++ 12, and Python's headers; {cause}. "
         "Debian, Ubuntu: apt install g++ python3-dev; Fedora: dnf install gcc-c++ python3-devel\n"
     )
+
+
+@pytest.mark.parametrize("unity", ["0", "1"])
+def test_bindings_alone_are_optimised_less_and_are_linked_last(sdist: Path, tmp_path: Path, unity: str) -> None:
+    run("tar", "--extract", "--file", sdist, "--directory", tmp_path)
+    (source,) = tmp_path.iterdir()
+    compiler = tmp_path / "c++"
+    compiler.write_text(
+        f'#!/bin/bash\necho "$*" >>{tmp_path}/calls\nwhile (($#)); do [[ $1 != -o ]] || : >"$2"; shift; done\n'
+    )
+    compiler.chmod(0o755)
+    environment = os.environ | {"CC": str(compiler), "CXX": str(compiler), "WEFT_UNITY": unity, "WEFT_BUILD_JOBS": "1"}
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    *calls, link = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    levels = {unit: re.findall(r"-O\d", call)[-1] for call in calls for unit in re.findall(r" -c (\S+)", call)}
+    bindings = {unit for unit in levels if "/python" in unit}
+    assert {levels[unit] for unit in bindings} == {"-O1"}
+    assert {levels[unit] for unit in levels.keys() - bindings} == {"-O3"}
+    objects = re.findall(r"\S+/(?:engine|units)/\S+\.o(?= )", link)
+    assert len(objects) == len(levels)
+    assert ["/python" in each for each in objects] == sorted("/python" in each for each in objects)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)  # it compiles the whole engine, with link-time optimisation
+def test_a_source_distribution_builds_and_runs(sdist: Path, folder: Path, tmp_path: Path) -> None:
+    """As for a user without a wheel: pip builds the engine from the archive alone, and lab 1 runs with it."""
+    python = environment_in(tmp_path / "environment")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--python", tmp_path / "environment"]
+    run(*pip, "install", "--no-deps", "--no-build-isolation", sdist, cwd=tmp_path)
+    where = run(python, "-c", "from weft.engine import _core; print(_core.__file__)", cwd=folder).strip()
+    assert Path(where).is_relative_to(tmp_path / "environment")
+    arguments = ["run", "lab:01-allreduce", "--clock", "virtual", "--out", "result"]
+    assert "none is missing" in run(python.parent / "weft", *arguments, cwd=folder)
 
 
 @pytest.mark.slow
