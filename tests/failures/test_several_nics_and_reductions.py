@@ -150,3 +150,13 @@ def test_another_controller_finds_the_jobs_of_each_nic() -> None:
         assert tuple(replace(each, lane_count=fabric.options.aggregation.lane_count) for each in found.jobs) == (
             controller.jobs
         )
+
+    first = next(each.jobs[1].parameters for each in held.values() if 1 in each.jobs)
+    same = {name: first[name] for name in ("queue_key", "epoch")}
+    mixed = {}
+    for switch in fabric.topology.switches:
+        if (of_job := held[switch.name].jobs.get(1 + switch.plane)) is not None:
+            mixed[switch.name] = HeldJobs({1: replace(of_job, parameters={**of_job.parameters, **same})})
+    assert recovered(fabric.topology, mixed).lost == {
+        1: "its workers are NICs of different places in their planes: [0, 1]"
+    }

@@ -56,7 +56,7 @@ def longest_repetition_ps(host: HostConfig) -> int:
 
 
 class HostReductions:
-    """The jobs that a host has joined, by NIC number (here: plane) and name (`Membership.name`).
+    """The jobs that a host has joined, by the number of the NIC (called plane here) and by name (`Membership.name`).
 
     A NIC tells the results of different jobs apart by their group address.
     """

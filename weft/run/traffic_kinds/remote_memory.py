@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 
 _ROUNDING = 1e-9
+"""Relative error that the ratio of two occupancies may have."""
 
 
 class RemoteMemoryTraffic(JobItem):
@@ -73,9 +74,9 @@ class RemoteMemoryTraffic(JobItem):
         if self.load is not None and "outstanding" in self.model_fields_set:
             raise KeyProblem(f"{key}.outstanding", "excludes load", valid="one of them")
         # On hosts of several ranks it depends on who shares a host; see `_check_clients_links`.
-        most = clients / len(self.remote_memory)
-        if self.load is not None and fabric.ranks_per_host is None and self.load > most:
-            raise KeyProblem(f"{key}.load", self._too_much(clients), valid=f"up to {most:.3g}")
+        memories = len(self.remote_memory)
+        if self.load is not None and fabric.ranks_per_host is None and self.load * memories > clients:
+            raise KeyProblem(f"{key}.load", self._too_much(clients), valid=f"up to {clients / memories:.3g}")
         self.check_kinds((READ,), key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
