@@ -13,9 +13,10 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
   const Channel& channel = executor_.channels_[request.channel];
   const uint64_t id = work_id(step);
   if (channel.scale_up != nullptr) {
-    ++posted;
-    return channel.scale_up->post_write(now(), request.source, share_of(request.length_bytes, share),
-                                        request.remote_address, request.rkey, request.immediate, id);
+    channel.scale_up->post_write(now(), request.source, share_of(request.length_bytes, share),
+                                 request.remote_address, request.rkey, request.immediate, id);
+    ++posted;  // a refused one is not; none completes at once
+    return;
   }
   post(step, request.channel,
        {.kind = CompletionKind::kWrite,
@@ -32,8 +33,12 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
 
 void ScheduleExecutor::Run::read(uint32_t step, const ReadRequest& request) {
   current_step = step;
-  if (executor_.channels_[request.channel].scale_up != nullptr)
-    return executor_.fail(*this, step, "a scale-up channel carries no READs");
+  if (ScaleUpChannel* const scale_up = executor_.channels_[request.channel].scale_up; scale_up != nullptr) {
+    scale_up->post_read(now(), request.as_length ? nullptr : request.target, request.length_bytes,
+                        request.remote_address, request.rkey, work_id(step));
+    ++posted;
+    return;
+  }
   post(step, request.channel,
        {.kind = CompletionKind::kRead,
         .work_id = work_id(step),

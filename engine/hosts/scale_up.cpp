@@ -74,7 +74,8 @@ void ScaleUpDomain::set_wire(uint32_t own_port, ScaleUpWire& wire) {
 
 // --- on the way
 
-void ScaleUpDomain::send(TimePs now, Message message) {
+// A message's data is the caller's, or in `bytes`.
+void ScaleUpDomain::send(TimePs now, Message message, std::unique_ptr<uint8_t[]> bytes) {
   Port& source = *ports_[message.source];
   ++source.counters.sent_messages;
   source.counters.sent_bytes += message.wire_bytes;
@@ -84,7 +85,7 @@ void ScaleUpDomain::send(TimePs now, Message message) {
   if (is_elsewhere(message.destination))
     wire_->carry(due_ps, message);
   else
-    put_on_the_way({due_ps, std::move(message), nullptr});
+    put_on_the_way({due_ps, std::move(message), std::move(bytes)});
 }
 
 void ScaleUpDomain::arrive(TimePs due_ps, Message message, std::unique_ptr<uint8_t[]> bytes) {
@@ -126,15 +127,26 @@ void ScaleUpDomain::last_bits_arrive(Port& port) {
   port.coming_in.pop_front();
   if (!port.coming_in.empty())
     port.delivery_timer.arm(std::max(port.coming_in.front().due_ps, engine_.now()));
-  if (is_elsewhere(arrived.message.source))
-    deliver_from_elsewhere(arrived.message);
-  else
-    deliver(arrived.message);
+  deliver(arrived);
 }
 
 // --- there
 
-void ScaleUpDomain::deliver(const Message& message) {
+void ScaleUpDomain::deliver(const InFlight& arrived) {
+  const Message& message = arrived.message;
+  switch (message.kind) {
+    case ScaleUpKind::kWrite:
+      return is_elsewhere(message.source) ? deliver_from_elsewhere(message) : deliver_write(message);
+    case ScaleUpKind::kReadRequest:
+      return answer_read(arrived.due_ps, message);
+    case ScaleUpKind::kReadResponse:
+      return end_read(message);
+    case ScaleUpKind::kCount:
+      return;
+  }
+}
+
+void ScaleUpDomain::deliver_write(const Message& message) {
   Port& source = *ports_[message.source];
   const Port& destination = *ports_[message.destination];
   ScaleUpChannel* const* const sender = source.channels.find(message.channel);
@@ -157,8 +169,95 @@ void ScaleUpDomain::deliver_from_elsewhere(const Message& message) {
   wire_->answer(message, outcome);
 }
 
+// The response is dated by when the request was due, as all that arrives is.
+void ScaleUpDomain::answer_read(TimePs due_ps, const Message& request) {
+  Port& responder = *ports_[request.destination];
+  const bool from_elsewhere = is_elsewhere(request.source);
+  const auto refuse = [&](ScaleUpOutcome outcome) {
+    from_elsewhere ? wire_->answer(request, outcome) : finish(request, outcome);
+  };
+  const bool asker_is_gone =
+      !from_elsewhere && ports_[request.source]->channels.find(request.channel) == nullptr;
+  if (asker_is_gone || responder.channels.find(request.peer_channel) == nullptr) return refuse(std::nullopt);
+  const MemoryRegion* region = nullptr;
+  // As a queue pair, it looks at no rkey for no bytes.
+  if (request.length_bytes > 0) {
+    if (responder.memory != nullptr)
+      region =
+          responder.memory->find(request.rkey, request.remote_address, request.length_bytes, kRemoteRead);
+    if (region == nullptr) {
+      ++responder.counters.refused_messages;
+      return refuse(CompletionStatus::kRemoteAccessError);
+    }
+  }
+  ++responder.counters.received_messages;
+  // The memory may be written to, or given back, before the last bit has left.
+  std::unique_ptr<uint8_t[]> bytes;
+  if (request.wants_data && region != nullptr && region->data != nullptr) {
+    const uint8_t* const from = region->data + (request.remote_address - region->virtual_address);
+    bytes = std::make_unique_for_overwrite<uint8_t[]>(request.length_bytes);
+    std::memcpy(bytes.get(), from, request.length_bytes);
+  }
+  const uint8_t* const data = bytes.get();
+  send(due_ps,
+       {.kind = ScaleUpKind::kReadResponse,
+        .source = request.destination,
+        .destination = request.source,
+        .channel = request.peer_channel,
+        .peer_channel = request.channel,
+        .read = request.read,
+        .data = data,
+        .length_bytes = request.length_bytes,
+        .wire_bytes = request.length_bytes,
+        .immediate = std::nullopt},
+       std::move(bytes));
+}
+
+void ScaleUpDomain::end_read(const Message& response) {
+  Port& requester = *ports_[response.destination];
+  ScaleUpChannel* const* const found = requester.channels.find(response.peer_channel);
+  const ScaleUpRead read = found == nullptr ? ScaleUpRead() : (*found)->take_read(response.read);
+  if (!read || read.length_bytes != response.length_bytes) {
+    ++requester.counters.abandoned_messages;
+    return;
+  }
+  if (read.target != nullptr && read.length_bytes > 0) {
+    if (response.data != nullptr) {
+      std::memcpy(read.target, response.data, read.length_bytes);
+    } else {
+      std::memset(read.target, 0, read.length_bytes);
+    }
+  }
+  ++requester.counters.received_messages;
+  requester.counters.received_bytes += read.length_bytes;
+  complete_read(**found, read, CompletionStatus::kSuccess);
+}
+
+void ScaleUpDomain::finish_read(Port& source, const Message& request, ScaleUpOutcome outcome) {
+  ScaleUpChannel* const* const found = source.channels.find(request.channel);
+  const ScaleUpRead read = found == nullptr ? ScaleUpRead() : (*found)->take_read(request.read);
+  if (!outcome || !read) {
+    ++source.counters.abandoned_messages;
+    return;
+  }
+  complete_read(**found, read, *outcome);
+}
+
+void ScaleUpDomain::complete_read(const ScaleUpChannel& channel, const ScaleUpRead& read,
+                                  CompletionStatus status) {
+  if (channel.handler_ == nullptr) return;
+  channel.handler_->on_completion({.work_id = read.work_id,
+                                   .kind = CompletionKind::kRead,
+                                   .status = status,
+                                   .queue_pair = channel.number_,
+                                   .length_bytes = read.length_bytes,
+                                   .posted_ps = read.posted_ps,
+                                   .completed_ps = engine_.now()});
+}
+
 void ScaleUpDomain::finish(const Message& message, ScaleUpOutcome outcome) {
   Port& source = *ports_[message.source];
+  if (message.kind == ScaleUpKind::kReadRequest) return finish_read(source, message, outcome);
   ScaleUpChannel* const* const sender = source.channels.find(message.channel);
   if (!outcome || sender == nullptr) {
     ++source.counters.abandoned_messages;
@@ -258,6 +357,36 @@ void ScaleUpChannel::post_write(TimePs now, const uint8_t* data, uint64_t length
                      .immediate = immediate,
                      .work_id = work_id,
                      .posted_ps = now});
+}
+
+void ScaleUpChannel::post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address,
+                               uint32_t rkey, uint64_t work_id) {
+  const uint32_t number = next_read_++;
+  reads_.emplace(number, {target, length_bytes, work_id, now});
+  try {
+    domain_.send(now, {.kind = ScaleUpKind::kReadRequest,
+                       .wants_data = target != nullptr,
+                       .source = port_,
+                       .destination = peer_port_,
+                       .channel = number_,
+                       .peer_channel = peer_number_,
+                       .read = number,
+                       .length_bytes = length_bytes,
+                       .remote_address = remote_address,
+                       .rkey = rkey,
+                       .immediate = std::nullopt});
+  } catch (...) {
+    reads_.erase(number);  // too long for the wire
+    throw;
+  }
+}
+
+ScaleUpRead ScaleUpChannel::take_read(uint32_t number) {
+  const ScaleUpRead* const found = reads_.find(number);
+  if (found == nullptr) return {};
+  const ScaleUpRead read = *found;
+  reads_.erase(number);
+  return read;
 }
 
 }  // namespace weft

@@ -11,6 +11,7 @@
 #include "hosts/line_format.hpp"
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
+#include "memory/flat_map.hpp"
 #include "observe/statistics.hpp"
 #include "time/engine.hpp"
 #include "time/event_queue.hpp"
@@ -23,7 +24,7 @@ class ScaleUpChannel;
 #define WEFT_SCALE_UP_COUNTERS(STATISTIC)                                                 \
   STATISTIC(uint64_t, sent_messages, "out of the port")                                   \
   STATISTIC(uint64_t, sent_bytes, "out of the port")                                      \
-  STATISTIC(uint64_t, received_messages, "into memory")                                   \
+  STATISTIC(uint64_t, received_messages, "into memory, or requests of READs")             \
   STATISTIC(uint64_t, received_bytes, "into memory")                                      \
   STATISTIC(uint64_t, refused_messages, "to memory that the receiver has not registered") \
   STATISTIC(uint64_t, abandoned_messages, "whose channel was closed at either end")
@@ -32,20 +33,34 @@ struct ScaleUpCounters {
   WEFT_STATISTICS(ScaleUpCounters, WEFT_SCALE_UP_COUNTERS)
 };
 
-// A write from one port to another, and what its completions say.
+enum class ScaleUpKind : uint8_t { kWrite, kReadRequest, kReadResponse, kCount };
+
+// A WRITE, a READ's request or its response from one port to another, and what completions say of it.
 struct ScaleUpMessage {
-  uint32_t source = 0;  // port
+  ScaleUpKind kind = ScaleUpKind::kWrite;
+  bool wants_data = false;  // of a request: else the response is a length, and what it reads is discarded
+  uint32_t source = 0;      // port
   uint32_t destination = 0;
   uint32_t channel = 0;       // number at the source
   uint32_t peer_channel = 0;  // number at the destination
+  uint32_t read = 0;          // of a request and its response: the READ's number at its channel
   const uint8_t* data = nullptr;
-  uint64_t length_bytes = 0;
-  uint64_t wire_bytes = 0;  // on the links
+  uint64_t length_bytes = 0;  // of a request: to be read
+  uint64_t wire_bytes = 0;    // on the links; of a request: none
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
   std::optional<uint32_t> immediate;
   uint64_t work_id = 0;
   TimePs posted_ps = 0;
+};
+
+// A READ under way, as its channel remembers it, so that no address travels to other processes and back.
+struct ScaleUpRead {
+  uint8_t* target = nullptr;  // null: discarded
+  uint64_t length_bytes = 0;
+  uint64_t work_id = 0;
+  TimePs posted_ps = kNever;
+  explicit operator bool() const { return posted_ps != kNever; }
 };
 
 // What became of a message: nothing if a channel was closed at either end.
@@ -62,7 +77,9 @@ struct ScaleUpWire {
 // A crossbar that blocks nothing with a port for each rank. A message takes its bytes at the ports' rate out
 // of the sender's port, one after the other, `latency_ps` to the receiver's port, and its bytes at the rate
 // in through that, in the order in which first bits arrive; out and in overlap (cut-through). So n bytes on
-// idle ports take n/rate + latency. Nothing is lost.
+// idle ports take n/rate + latency. Nothing is lost. A READ's request is a message of no bytes; its response
+// leaves the peer's port as a message of what the memory held when the request came, so a READ of n bytes on
+// idle ports takes n/rate and two latencies.
 //
 // Under the real clock each rank is a process, with a domain in which the other ports are behind a wire. All
 // count the same time, so each port keeps its own order and rate; a sender's completion comes later by the
@@ -75,7 +92,7 @@ class ScaleUpDomain {
   ScaleUpDomain(const ScaleUpDomain&) = delete;
   ScaleUpDomain& operator=(const ScaleUpDomain&) = delete;
 
-  // What is sent to this port may be written into these regions, which outlive the domain. Throws
+  // Peers of this port may write and read these regions, which outlive the domain. Throws
   // std::invalid_argument for a port there is not.
   void attach(uint32_t port, const MemoryRegistry& memory);
   // All ports but `own_port` are behind the wire, which outlives the domain's last event. Throws
@@ -99,21 +116,26 @@ class ScaleUpDomain {
   struct InFlight {
     TimePs due_ps;
     Message message;
-    std::unique_ptr<uint8_t[]> bytes;  // of a message from another process
+    std::unique_ptr<uint8_t[]> bytes;  // of a message from another process, or read from memory
   };
   struct Port;
 
   Port& port_at(uint32_t port);
   const Port& port_at(uint32_t port) const;
   bool is_elsewhere(uint32_t port) const { return wire_ != nullptr && port != own_port_; }
-  void send(TimePs now, Message message);
+  void send(TimePs now, Message message, std::unique_ptr<uint8_t[]> bytes = nullptr);
   void put_on_the_way(InFlight arriving);
   void first_bits_arrive(Port& port);
   void last_bits_arrive(Port& port);
-  void deliver(const Message& message);
+  void deliver(const InFlight& arrived);
+  void deliver_write(const Message& message);
   void deliver_from_elsewhere(const Message& message);
+  void answer_read(TimePs due_ps, const Message& request);
+  void end_read(const Message& response);
   CompletionStatus hand_to_receiver(CompletionHandler* handler, const Message& message);
   void complete(CompletionHandler* handler, const Message& message, CompletionStatus status);
+  void finish_read(Port& source, const Message& request, ScaleUpOutcome outcome);
+  void complete_read(const ScaleUpChannel& channel, const ScaleUpRead& read, CompletionStatus status);
   CompletionStatus place(Port& destination, const Message& message);
 
   Engine& engine_;
@@ -124,9 +146,9 @@ class ScaleUpDomain {
   uint32_t own_port_ = 0;
 };
 
-// One end of a connection between two ports, named by numbers as queue pairs are. Completions are those of an
-// RDMA WRITE, reported to both ends when the last bit is in. With a line format the links carry the flags of
-// lines, too.
+// One end of a connection between two ports, named by numbers as queue pairs are. Completions are those of
+// RDMA: of a WRITE at both ends, and of a READ at the end that reads, when the last bit is in. With a line
+// format the links carry the flags of lines, too, of WRITEs.
 class ScaleUpChannel {
  public:
   // `domain` outlives the channel; `handler` may be null. Throws std::invalid_argument for ports there are
@@ -145,11 +167,18 @@ class ScaleUpChannel {
   // Writes to the peer's memory, as RcQueuePair::post_write; null data writes zeros.
   void post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
                   uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id);
-  // Forgets what is under way: its data is read no more.
+  // Reads the peer's memory, as RcQueuePair::post_read; what is read for a null target is discarded. As many
+  // may be under way as are posted.
+  void post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
+                 uint64_t work_id);
+  // Forgets what is under way: its data is read no more, nor is anything written to targets of READs.
   void close();
 
  private:
   friend class ScaleUpDomain;
+
+  // Takes one out; false if there is none.
+  ScaleUpRead take_read(uint32_t number);
 
   ScaleUpDomain& domain_;
   uint32_t port_;
@@ -159,6 +188,8 @@ class ScaleUpChannel {
   CompletionHandler* handler_;
   LineFormat line_format_;
   bool open_ = true;
+  FlatMap<uint32_t, ScaleUpRead> reads_;  // under way, by number
+  uint32_t next_read_ = 0;
 };
 
 }  // namespace weft

@@ -210,6 +210,9 @@ void ScaleUpSockets::take_record(Peer& peer) {
   const Record record = peer.record;
   peer.record_bytes = peer.data_bytes = 0;
   std::unique_ptr<uint8_t[]> data = std::move(peer.data);
+  if (record.message.kind >= ScaleUpKind::kCount)
+    throw std::runtime_error("scale-up link to port " + std::to_string(peer.port) + ": a record of kind " +
+                             std::to_string(static_cast<int>(record.message.kind)));
   const bool is_answer = record.kind == Kind::kAnswer;
   const uint32_t from = is_answer ? record.message.destination : record.message.source;
   const uint32_t to = is_answer ? record.message.source : record.message.destination;

@@ -53,8 +53,8 @@ void bind_scale_up(py::module_& m) {
       R"doc(The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
 
 A message takes its bytes at the rate out of the sender's port, the latency, and its bytes in through the
-receiver's port; out and in overlap, so n bytes on idle ports take n/rate + latency. Raises ValueError for a rate
-of 0 or a negative latency.)doc")
+receiver's port; out and in overlap, so n bytes on idle ports take n/rate + latency. A READ sends a request without
+bytes first. Raises ValueError for a rate of 0 or a negative latency.)doc")
       .def(py::init([](Engine& engine, uint64_t rate_bps, TimePs latency_ps, uint32_t port_count) {
              return make_component<ScaleUpDomain>(engine, engine, rate_bps, latency_ps, port_count);
            }),
@@ -70,7 +70,7 @@ of 0 or a negative latency.)doc")
             domain.attach(port, nic.memory());
           },
           "port"_a, "nic"_a, py::keep_alive<1, 3>(),
-          "Let what is sent to a port be written to memory that is registered with a NIC of the same engine.")
+          "Let peers of a port write and read memory that is registered with a NIC of the same engine.")
       .def("stats", &stats, "port"_a)
       .def(
           "reset_stats",
@@ -98,8 +98,9 @@ OSError for descriptors that are none.)doc")
       m, "ScaleUpChannel",
       R"doc(One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
-Completions are those of an RDMA WRITE, at both ends when the last bit is in. With the line format "ll" or "ll128"
-the links carry flags, too. Raises ValueError for ports there are not, a number in use and another format.)doc")
+Completions are those of RDMA: of a WRITE at both ends, of a READ at the end that reads, when the last bit is in.
+With the line format "ll" or "ll128" the links carry flags, too. Raises ValueError for ports there are not, a number
+in use and another format.)doc")
       .def(py::init([](ScaleUpDomain& domain, std::shared_ptr<CompletionHandler> completions, uint32_t port,
                        uint32_t number, uint32_t peer_port, uint32_t peer_number,
                        const std::string& line_format) {
@@ -115,7 +116,7 @@ the links carry flags, too. Raises ValueError for ports there are not, a number 
             PythonGuard guard(channel.engine);
             channel.close();
           },
-          "Forget what is under way; its data is read no more.");
+          "Forget what is under way; its data is neither read nor written any more.");
 }
 
 }  // namespace weft

@@ -54,7 +54,7 @@ def test_properties_and_attributes_are_the_controller_s(face: BlockingFabricCont
 
 
 def test_methods_return_results(face: BlockingFabricController) -> None:
-    assert face.planes_with_trees(planes=[0], jobs=[["h0", "h1"]]) == (0,)
+    assert face.nics_with_trees(planes=[0], jobs=[["h0", "h1"]]) == (0,)
     assert face.job_epoch(7) is None
     face.note_dropped_packet_in("p0l0")
     assert face.dropped_packet_ins == {"p0l0": 1}

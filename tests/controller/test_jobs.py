@@ -222,6 +222,12 @@ def test_an_unknown_ip_version_is_refused() -> None:
         table().add(1, ["h0"], 1, ip_version=5)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("place", [-1, 1])
+def test_a_nic_that_hosts_do_not_have_is_refused(place: int) -> None:
+    with refused(JobError, valid="0 to 0", problem=f"NICs at place {place}"):
+        table().add(1, ["h0"], 1, place=place)
+
+
 def test_rebuild_moves_the_root_and_reports_what_cannot_be_saved() -> None:
     jobs = table()
     jobs.add(1, ALL, 8, planes=[0])

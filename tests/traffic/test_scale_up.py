@@ -23,7 +23,9 @@ class HostOfRanks:
         self.executors = [_core.ScheduleExecutor(self.engine) for _ in range(ranks)]
         self.ports = [ScaleUpPort(links, rank, self.nics[rank], self.executors[rank]) for rank in range(ranks)]
         self.data = [np.full(size_bytes, rank, np.uint8) for rank in range(ranks)]
-        self.memory = [nic.register_memory(data) for nic, data in zip(self.nics, self.data, strict=True)]
+        self.memory = [
+            nic.register_memory(data, remote_read=True) for nic, data in zip(self.nics, self.data, strict=True)
+        ]
         for rank in range(ranks):
             for peer in range(ranks):
                 if peer != rank:
@@ -41,6 +43,16 @@ class HostOfRanks:
             remote_address=self.memory[peer].virtual_address + offset,
             rkey=self.memory[peer].rkey,
             immediate=immediate,
+            after=list(after),
+        )
+
+    def read(self, schedule, rank, peer, length, *, offset=0, into=None, after=()):
+        """Add a READ of the peer's bytes from `offset` on, to the front of the rank's data or of buffer `into`."""
+        return schedule.add_read(
+            self.ports[rank].channels()[Channel(0, peer, SCALE_UP)],
+            (0 if into is None else into, 0, length),
+            remote_address=self.memory[peer].virtual_address + offset,
+            rkey=self.memory[peer].rkey,
             after=list(after),
         )
 
@@ -63,6 +75,112 @@ def test_a_message_takes_its_bytes_and_the_latency(size_bytes):
     assert {status["finished_ps"] for status in ended.values()} == {expected_ps}
     assert np.all(host.data[1][:size_bytes] == 0)
     assert np.all(host.data[1][size_bytes:] == 1)
+
+
+def transfer_ps(size_bytes):
+    """Return the time of bytes at the ports' rate, half a picosecond rounded up."""
+    return int(size_bytes * PS_PER_BYTE + 0.5)
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 1000, 1 << 20])
+def test_a_read_takes_a_write_and_the_latency_of_its_request(size_bytes):
+    host = HostOfRanks()
+    host.data[1][:] = np.arange(len(host.data[1])) % 251
+    there = host.data[1].copy()
+    reader = host.schedule(0)
+    host.read(reader, 0, 1, size_bytes)
+    status = host.run({0: reader})[0]
+    assert (status["state"], status["finished_ps"]) == ("finished", transfer_ps(size_bytes) + 2 * LATENCY_PS)
+    assert np.array_equal(host.data[0][:size_bytes], there[:size_bytes])
+    assert np.all(host.data[0][size_bytes:] == 0)
+    assert np.array_equal(host.data[1], there)
+    mine, theirs = (host.ports[rank].stats() for rank in (0, 1))
+    # The request has no bytes; the response is a message of the peer's.
+    assert (mine["sent_messages"], mine["sent_bytes"], mine["received_bytes"]) == (1, 0, size_bytes)
+    assert (theirs["sent_messages"], theirs["sent_bytes"], theirs["received_bytes"]) == (1, size_bytes, 0)
+    assert mine["received_messages"] == theirs["received_messages"] == 1
+
+
+def test_reads_of_one_rank_share_its_port():
+    host = HostOfRanks()
+    schedules = {rank: host.schedule(rank) for rank in (1, 2, 3)}
+    for rank, schedule in schedules.items():
+        host.read(schedule, rank, 0, 100_000)
+    finished = sorted(status["finished_ps"] for status in host.run(schedules).values())
+    assert finished == [n * 100_000 * PS_PER_BYTE + 2 * LATENCY_PS for n in (1, 2, 3)]
+
+
+def test_a_request_waits_behind_what_its_rank_sends():
+    """A port is a queue: the request leaves after the message before it, and reads what that wrote."""
+    host = HostOfRanks()
+    host.data[0][:] = 9
+    schedule = host.schedule(0)
+    read = schedule.add_buffer(found := np.zeros(1000, np.uint8))
+    host.write(schedule, 0, 1, 100_000)
+    host.read(schedule, 0, 1, 1000, into=read)
+    finished_ps = host.run({0: schedule})[0]["finished_ps"]
+    assert finished_ps == 101_000 * PS_PER_BYTE + 2 * LATENCY_PS
+    assert np.all(found == 9)
+
+
+def test_a_read_sees_the_memory_as_it_was_when_the_request_came():
+    host = HostOfRanks()
+    reader, writer = host.schedule(0), host.schedule(2)
+    host.read(reader, 0, 1, 100_000)
+    # It is placed while the response is on its way.
+    host.write(writer, 2, 1, 100_000)
+    host.run({0: reader, 2: writer})
+    assert np.all(host.data[0][:100_000] == 1)
+    assert np.all(host.data[1][:100_000] == 2)
+
+
+@pytest.mark.parametrize("add", ["add_zeros", "add_lengths"])
+def test_what_is_read_may_be_discarded(add):
+    host = HostOfRanks()
+    schedule = _core.Schedule()
+    host.read(schedule, 0, 1, 5000, into=getattr(schedule, add)(5000))
+    assert host.run({0: schedule})[0]["state"] == "finished"
+    assert host.ports[0].stats()["received_bytes"] == 5000
+
+
+def test_a_sink_is_read_as_zeros():
+    host = HostOfRanks()
+    host.data[0][:] = 7
+    host.memory[1] = host.nics[1].register_sink(5000)
+    schedule = host.schedule(0)
+    host.read(schedule, 0, 1, 5000)
+    assert host.run({0: schedule})[0]["state"] == "finished"
+    assert np.all(host.data[0][:5000] == 0)
+    assert np.all(host.data[0][5000:] == 7)
+
+
+def test_memory_that_may_not_be_read_is_refused():
+    """At the time of the request: nothing comes back."""
+    host = HostOfRanks()
+    host.memory[1] = host.nics[1].register_memory(host.data[1])
+    schedule = host.schedule(0)
+    host.read(schedule, 0, 1, 5000)
+    status = host.run({0: schedule})[0]
+    assert (status["state"], status["finished_ps"]) == ("failed", LATENCY_PS)
+    assert "remote_access_error" in status["error"]
+    assert np.all(host.data[0] == 0)
+    assert host.ports[1].stats() == {name: int(name == "refused_messages") for name in host.ports[1].stats()}
+
+
+@pytest.mark.parametrize(("closes", "at_ps"), [(0, 0.5), (1, 0.5), (0, 1.5), (1, 1.5)])
+def test_a_read_on_a_channel_that_is_closed_touches_nothing(closes, at_ps):
+    """A response on the way comes in all the same if it was the peer that closed."""
+    host = HostOfRanks()
+    schedule = host.schedule(0)
+    host.read(schedule, 0, 1, 5000)
+    run = host.executors[0].start(schedule)
+    host.engine.run_until(int(at_ps * LATENCY_PS))
+    host.ports[closes].disconnect(Channel(0, 1 - closes, SCALE_UP))
+    host.engine.run()
+    comes = (closes, at_ps) == (1, 1.5)
+    assert np.all(host.data[0][:5000] == (1 if comes else 0))
+    assert host.executors[0].status(run)["state"] == ("finished" if comes else "running")
+    assert host.ports[0].stats()["abandoned_messages"] == (0 if comes else 1)
 
 
 def test_messages_of_a_port_follow_each_other():

@@ -37,7 +37,7 @@ class RankProcess:
         self.executor = _core.ScheduleExecutor(self.engine)
         self.port = ScaleUpPort(ScaleUpLinks.to_processes(config, rank, self.engine), rank, self.nic, self.executor)
         self.data = np.full(size_bytes, rank + 1, np.uint8)
-        self.memory = self.nic.register_memory(self.data)
+        self.memory = self.nic.register_memory(self.data, remote_read=True)
         for peer in sockets:
             self.port.connect(Channel(0, peer, SCALE_UP), 0x100 + peer, 0x100 + rank)
 
@@ -66,6 +66,15 @@ class HostOfProcesses:
             remote_address=there.virtual_address,
             rkey=there.rkey,
             immediate=immediate,
+        )
+
+    def read(self, schedule: _core.Schedule, rank: int, peer: int, length: int, into: int = 0) -> int:
+        there = self.processes[peer].memory
+        return schedule.add_read(
+            self.processes[rank].port.channels()[Channel(0, peer, SCALE_UP)],
+            (into, 0, length),
+            remote_address=there.virtual_address,
+            rkey=there.rkey,
         )
 
     def wait(self, schedule: _core.Schedule, rank: int, peer: int, immediate: int) -> None:
@@ -104,6 +113,72 @@ def test_data_arrives_whole_and_not_before_its_time(size_bytes: int) -> None:
     assert np.all(there[size_bytes:] == 2)
     assert host.processes[0].port.stats()["sent_bytes"] == size_bytes
     assert host.processes[1].port.stats()["received_bytes"] == size_bytes
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, 3 << 20], ids=["nothing", "a byte", "more than a socket holds"])
+def test_what_is_read_comes_whole_and_not_before_its_time(size_bytes: int) -> None:
+    host = HostOfProcesses(size_bytes=4 << 20)
+    reader = host.schedule(0)
+    host.read(reader, 0, 1, size_bytes)
+    started_ps = host.processes[0].engine.now_ps
+    ended = host.run({0: reader})[0]
+    assert ended["state"] == "finished"
+    assert int(str(ended["finished_ps"])) >= started_ps + int(size_bytes * PS_PER_BYTE) + 2 * LATENCY_PS
+    here = host.processes[0].data
+    assert np.all(here[:size_bytes] == 2)
+    assert np.all(here[size_bytes:] == 1)
+    mine, theirs = (process.port.stats() for process in host.processes)
+    assert mine["received_bytes"] == theirs["sent_bytes"] == size_bytes
+    assert mine["sent_bytes"] == theirs["received_bytes"] == 0
+    assert mine["sent_messages"] == theirs["received_messages"] == mine["received_messages"] == 1
+
+
+def test_what_is_read_may_be_discarded_by_another_process() -> None:
+    """Its bytes are a number, which takes no more of a socket than a request."""
+    host = HostOfProcesses()
+    schedule = _core.Schedule()
+    host.read(schedule, 0, 1, 1 << 16, into=schedule.add_lengths(1 << 16))
+    assert host.run({0: schedule})[0]["state"] == "finished"
+    assert host.processes[0].port.stats()["received_bytes"] == 1 << 16
+
+
+@pytest.mark.parametrize("closes", [0, 1], ids=["the reader", "the peer"])
+def test_a_read_on_a_closed_channel_is_abandoned(closes: int) -> None:
+    host = HostOfProcesses()
+    reader = host.schedule(0)
+    host.read(reader, 0, 1, 5000)
+    run = host.processes[0].executor.start(reader)
+    while host.processes[0].port.stats()["sent_messages"] == 0:
+        host.processes[0].engine.run_for(TURN_PS)
+    host.processes[closes].port.disconnect(Channel(0, 1 - closes, SCALE_UP))
+    for _ in host.serve():
+        if host.processes[0].port.stats()["abandoned_messages"] == 1:
+            break
+    assert host.processes[0].executor.status(run)["state"] == "running"
+    assert np.all(host.processes[0].data == 1)
+
+
+def test_a_read_of_a_process_that_has_ended_is_abandoned() -> None:
+    host = HostOfProcesses(3)
+    socket.socket(fileno=os.dup(host.descriptors[2][0])).shutdown(socket.SHUT_RDWR)
+    lost, other = host.schedule(0), host.schedule(0)
+    host.processes[0].engine.run_for(TURN_PS)
+    host.read(lost, 0, 2, 100)
+    host.processes[0].executor.start(lost)
+    host.read(other, 0, 1, 100)
+    assert host.run({0: other})[0]["state"] == "finished"
+    assert host.processes[0].port.stats()["abandoned_messages"] == 1
+
+
+def test_memory_that_may_not_be_read_is_refused() -> None:
+    host = HostOfProcesses()
+    reader = host.schedule(0)
+    host.read(reader, 0, 1, 5000)
+    host.processes[1].memory.deregister()
+    status = host.run({0: reader})[0]
+    assert status["state"] == "failed"
+    assert "remote_access_error" in str(status["error"])
+    assert host.processes[1].port.stats()["refused_messages"] == 1
 
 
 def test_all_send_to_all_at_once() -> None:

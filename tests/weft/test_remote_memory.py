@@ -149,11 +149,6 @@ HOSTS = {"leaves": 2, "spines": 1, "hosts_per_leaf": 2, "planes": 1, "ranks_per_
     ("fabric_of", "item", "message"),
     [
         (
-            HOSTS | {"rail_optimised": False},
-            {"remote_memory": [3]},
-            {"place": "scenario: traffic[0].clients", "valid": "ranks of other hosts"},
-        ),
-        (
             {"kind": "rail_only", "ranks_per_host": 2, "hosts_per_leaf": 2},
             {"remote_memory": [0], "clients": [3]},
             {"place": "scenario: traffic[0].clients", "valid": "ranks with a path to it"},
@@ -164,6 +159,45 @@ def test_pairs_of_ranks_that_cannot_read_are_refused_with_their_key(fabric_of, i
     scenario = parse_scenario({"clock": "virtual", "fabric": fabric_of, "traffic": [item]})
     with refused(BadInputError, **message):
         run_scenario(scenario)
+
+
+def reads_on_hosts(item, **scale_up):
+    fabric_of = HOSTS | {"rail_optimised": False, "host_rate": "100Gb/s"}
+    scenario = {"clock": "virtual", "fabric": fabric_of | {"scale_up": scale_up}, "traffic": [item]}
+    [found] = run_scenario(parse_scenario(scenario)).traffic[REMOTE_MEMORY.key]
+    return found
+
+
+def test_a_read_of_a_rank_of_the_host_takes_its_links():
+    """Two latencies and the bytes at the links' rate, to the picosecond; as many are under way as are asked for."""
+    item = {"remote_memory": [3], "clients": [2], "size": 1000, "reads": 2000, "access_latency": "50ns"}
+    links = {"rate": "800Gb/s", "latency": "300ns"}
+    alone = reads_on_hosts(item | {"outstanding": 1}, **links)
+    assert alone.latency_ps.least == alone.latency_ps.largest == alone.unloaded_ps == 660 * NS
+    assert alone.bounds_bytes_per_s == {"outstanding": pytest.approx(alone.bytes_per_s)}
+    many = reads_on_hosts(item | {"outstanding": 40}, **links)
+    assert many.bytes_per_s == pytest.approx(40 * alone.bytes_per_s, rel=0.1)
+
+
+def test_a_load_is_that_of_the_memorys_busiest_links():
+    """One client shares the memory's host, two do not; all read as often."""
+    item = {"remote_memory": [3], "clients": [0, 1, 2], "size": 512, "reads": 2000, "load": 0.4}
+    slow = reads_on_hosts(item, rate="10Gb/s", latency="100ns")
+    assert slow.bytes_per_s == pytest.approx(3 * 0.4 * 10e9 / 8, rel=0.1)
+    assert (slow.expected_mean_ps, slow.bounds_bytes_per_s) == (None, {})
+    fast = reads_on_hosts(item, rate="1Tb/s", latency="100ns")
+    others = reads_on_hosts(item | {"clients": [0, 1]}, rate="1Tb/s", latency="100ns")
+    assert others.bytes_per_s == pytest.approx(0.4 * others.bounds_bytes_per_s["link"], rel=0.1)
+    assert fast.bytes_per_s == pytest.approx(1.5 * others.bytes_per_s, rel=0.1)
+
+
+def test_a_load_beyond_what_a_clients_links_carry_is_refused():
+    """Both memories' links to the fabric could be as busy as that, the client's could not."""
+    item = {"remote_memory": [0, 1], "clients": [2], "load": 0.6}
+    with refused(BadInputError, place="remote_memory.load", valid="up to 0.5"):
+        reads_on_hosts(item, rate="1Tb/s", latency="100ns")
+    # One memory on its host takes nothing of its links to the fabric.
+    assert reads_on_hosts(item | {"remote_memory": [0, 3], "reads": 10}, rate="1Tb/s").reads == 10
 
 
 def test_reads_travel_in_a_class_of_their_own():

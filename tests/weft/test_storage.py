@@ -123,7 +123,7 @@ def test_throughput_is_the_least_of_what_queues_links_devices_and_copies_allow(f
     assert found.bytes_per_s <= 1.001 * found.bounds_bytes_per_s[bound]
 
 
-@pytest.mark.parametrize("kind", KINDS[:1] + KINDS[2:3])
+@pytest.mark.parametrize("kind", KINDS[:3])
 def test_a_command_alone_within_a_host_takes_the_scale_up_links(kind):
     """Their rate is above that of the NIC, which bounds nothing there."""
     options = {key: value for key, value in kind.items() if key != "reads"}
@@ -364,11 +364,6 @@ def test_what_cannot_be_is_refused_with_its_key(given, message):
 @pytest.mark.parametrize(
     ("fabric_of", "given", "message"),
     [
-        (
-            HOSTS,
-            {"access": blocks(reads=0.5)},
-            {"place": "scenario: traffic[0].clients", "valid": "ranks of other hosts"},
-        ),
         (
             {"kind": "rail_only", "ranks_per_host": 2, "hosts_per_leaf": 2},
             {"clients": [0]},

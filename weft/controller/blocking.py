@@ -186,7 +186,7 @@ class BlockingFabricController:
     apply = _blocking(FabricController.apply)
     recover = _blocking(FabricController.recover)
     add_job = _blocking(FabricController.add_job)
-    planes_with_trees = _blocking(FabricController.planes_with_trees)
+    nics_with_trees = _blocking(FabricController.nics_with_trees)
     was_evicted = _blocking(FabricController.was_evicted)
     note_evicted = _blocking(FabricController.note_evicted)
     remove_job = _blocking(FabricController.remove_job)

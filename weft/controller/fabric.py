@@ -290,12 +290,13 @@ class FabricController:
         share: float | None = None,
         keep: Collection[int] = (),
         wait: bool = True,
+        place: int = 0,
     ) -> dict[str, tuple[JobMembership, ...]]:
         """Admit an aggregation job and program its trees; all its packets have one IP version.
 
-        `tenant` and `share` (of each link's rate) are as in `JobTable.add`. If slots are lacking, jobs that have been
-        idle for a lease are removed, except those in `keep`. Detecting idleness takes a lease; without `wait`, only
-        jobs that earlier admissions saw idle for a lease are removed.
+        `tenant`, `share` (of each link's rate) and `place` are as in `JobTable.add`. If slots are lacking, jobs that
+        have been idle for a lease are removed, except those in `keep`. Detecting idleness takes a lease; without
+        `wait`, only jobs that earlier admissions saw idle for a lease are removed.
 
         Returns:
             By host name, one membership per plane.
@@ -306,7 +307,9 @@ class FabricController:
         """
         self._require_slots(job_id)
         await self._admit(
-            lambda jobs: jobs.add(job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share),
+            lambda jobs: jobs.add(
+                job_id, hosts, slot_count, planes, self.routed_around, ip_version, tenant, share, place
+            ),
             keep,
             wait,
         )
@@ -360,14 +363,17 @@ class FabricController:
             ]
         )
 
-    async def planes_with_trees(self, planes: Iterable[int], jobs: Iterable[Sequence[str]]) -> tuple[int, ...]:
-        """Return the planes in which every one of these jobs, given by its hosts, has a tree at present."""
-        avoided = self.routed_around
-        if avoided == NO_FAILURES:
-            return tuple(planes)
-        each_once = dict.fromkeys(map(tuple, jobs))
+    async def nics_with_trees(self, planes: Iterable[int], jobs: Iterable[Sequence[str]]) -> tuple[int, ...]:
+        """Return the numbers of NICs in planes over which every one of these jobs has a tree at present.
+
+        Jobs are given by their hosts.
+        """
+        avoided, each_once = self.routed_around, dict.fromkeys(map(tuple, jobs))
         return tuple(
-            plane for plane in planes if all(has_tree(self.fabric, plane, hosts, avoided) for hosts in each_once)
+            nic
+            for plane in planes
+            for place, nic in enumerate(self.fabric.nics_of_planes[plane])
+            if avoided == NO_FAILURES or all(has_tree(self.fabric, plane, hosts, avoided, place) for hosts in each_once)
         )
 
     async def was_evicted(self, job_id: int) -> bool:

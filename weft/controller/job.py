@@ -25,8 +25,9 @@ class PlannedTree:
 class Job:
     """An admitted job: `hosts` in order of their ranks, one planned tree per plane, packets of one IP version.
 
-    It belongs to `tenant` ("" for nobody) and is promised a `share` of the rate of its trees' links; 0 is no promise.
-    Data packets have `lane_count` lanes.
+    Its workers are the hosts' NICs at `place` among the NICs of each plane, from 0; hosts with several NICs in a plane
+    need a job for each. It belongs to `tenant` ("" for nobody) and is promised a `share` of the rate of its trees'
+    links; 0 is no promise. Data packets have `lane_count` lanes.
     """
 
     job_id: int
@@ -40,6 +41,7 @@ class Job:
     tenant: str = ""
     share: float = 0.0
     lane_count: int = LANE_COUNT
+    place: int = 0
 
     @property
     def weight(self) -> float:

@@ -117,19 +117,24 @@ class JobTable:
         ip_version: IpVersion = 4,
         tenant: str = "",
         share: float | None = None,
+        place: int = 0,
     ) -> Job:
         """Admit a job with one tree per plane, all or none.
 
-        `share` is the share of each link's rate promised to the job, by default its tenant's whole bandwidth.
+        `share` is the share of each link's rate promised to the job, by default its tenant's whole bandwidth. `place`
+        says which of the hosts' NICs in each plane take part.
 
         Raises:
-            JobError: id taken or out of range, no or repeated hosts, unknown plane or IP version, no slots, no root;
-                unknown tenant, hosts of others, or a larger share of a link than the tenant has left.
+            JobError: id taken or out of range, no or repeated hosts, unknown plane, NIC or IP version, no slots, no
+                root; unknown tenant, hosts of others, or a larger share of a link than the tenant has left.
             TopologyError: unknown host.
 
         """
         wanted = tuple(range(self._fabric.planes)) if planes is None else tuple(planes)
         self._check(job_id, hosts, slot_count, wanted)
+        nics = min(len(self._fabric.nics_of_planes[plane]) for plane in wanted)
+        if not 0 <= place < nics:
+            raise JobError(f"job {job_id} wants the NICs at place {place} of a plane", valid=f"0 to {nics - 1}")
         if ip_version not in (4, 6):
             raise JobError(f"job {job_id} wants ip_version={ip_version!r}", valid="4, 6")
         owner = self._tenants.named(tenant)
@@ -150,6 +155,7 @@ class JobTable:
             tenant,
             promised,
             self._lane_count,
+            place,
         )
         job = self._planned(job, owner, failures)
         # Only admitted jobs use up epochs, however often others are rejected.
@@ -271,6 +277,7 @@ class JobTable:
                         job.ip_version,
                         job.tenant,
                         job.share,
+                        job.place,
                     )
                 )
             except JobError as error:
@@ -318,7 +325,7 @@ class JobTable:
     def _planned(self, job: Job, owner: Tenant, failures: Failures) -> Job:
         """Return the job with its trees and slots. Raises JobError after releasing everything."""
         load = self._load(owner, job)
-        trees = [plan_tree(self._fabric, plane, job.hosts, failures, load) for plane in job.planes]
+        trees = [plan_tree(self._fabric, plane, job.hosts, failures, load, job.place) for plane in job.planes]
         for tree in trees:
             require_promise(self._fabric, job, tree)
             for port in tree.ports():

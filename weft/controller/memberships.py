@@ -21,7 +21,7 @@ class JobMembership:
 
     Attributes:
         host: name of the host.
-        plane: number of the host's NIC, its first in the tree's plane.
+        plane: number of the host's NIC, in the tree's plane.
         job_id: field of the aggregation header.
         q_key: Queue Key of all the job's packets, its secret.
         epoch: field of the aggregation header.
@@ -67,7 +67,7 @@ def membership(
     fabric: FabricSpec, job: Job, tree: AggregationTree, host: str, worker_numbers: tuple[int, ...]
 ) -> JobMembership:
     """Return a host's membership in the plane of one of its job's trees, given that tree's worker numbers."""
-    nic = fabric.first_nics[tree.plane]
+    nic = fabric.nics_of_planes[tree.plane][job.place]
     leaf = fabric.switch_of(host, nic)
     node = tree.node(leaf.name)
     assert node is not None  # every worker's leaf is in its tree

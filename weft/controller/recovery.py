@@ -149,7 +149,7 @@ def _job(fabric: FabricSpec, job_id: int, held: Mapping[str, HeldJob]) -> Job:
         ) != (note.tenant, note.share):
             raise JobError(f"{name} and {next(iter(held))} have different parameters of it")
     planes = sorted({fabric.switch(name).plane for name in held})
-    trees, workers = [], dict[int, str]()
+    trees, workers, places = [], dict[int, str](), set[int]()
     for plane in planes:
         of_plane = {name: each for name, each in held.items() if fabric.switch(name).plane == plane}
         tree = _tree(fabric, plane, of_plane)
@@ -157,8 +157,11 @@ def _job(fabric: FabricSpec, job_id: int, held: Mapping[str, HeldJob]) -> Job:
         if workers and found != workers:
             raise JobError(f"planes {planes[0]} and {plane} have different workers")
         workers = found
+        places |= _places(fabric, tree)
         bases = {node.switch: of_plane[node.switch].parameters["slot_base"] for node in tree.nodes}
         trees.append(PlannedTree(tree, bases))
+    if len(places) != 1:
+        raise JobError(f"its workers are NICs of different places in their planes: {sorted(places)}")
     return Job(
         job_id=job_id,
         hosts=tuple(workers[number] for number in sorted(workers)),
@@ -170,7 +173,15 @@ def _job(fabric: FabricSpec, job_id: int, held: Mapping[str, HeldJob]) -> Job:
         ip_version=6 if first.parameters["ip_version"] == 6 else 4,
         tenant=note.tenant,
         share=note.share,
+        place=places.pop(),
     )
+
+
+def _places(fabric: FabricSpec, tree: AggregationTree) -> set[int]:
+    """Return the places of a tree's workers among their hosts' NICs in the plane."""
+    nics = fabric.nics_of_planes[tree.plane]
+    ports = (fabric.switch(end.node).port(end.port) for end in tree.ports())
+    return {nics.index(port.peer.port) for port in ports if port.peer_is_host}
 
 
 def _tree(fabric: FabricSpec, plane: int, held: Mapping[str, HeldJob]) -> AggregationTree:

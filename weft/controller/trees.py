@@ -95,8 +95,9 @@ def plan_tree(
     hosts: Sequence[str],
     failures: Failures,
     load: TreeLoad = IDLE,
+    place: int = 0,
 ) -> AggregationTree:
-    """Plan the tree of a job's hosts in one plane, over each host's first NIC there.
+    """Plan the tree of a job's hosts in one plane, over one NIC of each host.
 
     Args:
         fabric: the fabric.
@@ -105,12 +106,13 @@ def plan_tree(
         failures: links and switches to avoid.
         load: load of present trees. Among the smallest trees with room on all switches and links, prefer the one with
             the least load on its fullest link, then the fewest trees at its root, then the first in `load.order`.
+        place: place of the NIC among a host's NICs in the plane, from 0.
 
     Raises:
         JobError: a node would have more children than a bitmap has bits, or no root reaches all leaves.
 
     """
-    workers = _workers_by_leaf(fabric, plane, hosts, failures)
+    workers = _workers_by_leaf(fabric, fabric.nics_of_planes[plane][place], hosts, failures)
     # A tree of one switch needs no root above it, and no link between switches.
     if len(workers) == 1:
         leaf, workers_ports = next(iter(workers.items()))
@@ -127,10 +129,10 @@ def plan_tree(
     return AggregationTree(plane, tuple(nodes))
 
 
-def has_tree(fabric: FabricSpec, plane: int, hosts: Sequence[str], failures: Failures) -> bool:
-    """Return whether a plane has a tree for a job's hosts, not considering slots."""
+def has_tree(fabric: FabricSpec, plane: int, hosts: Sequence[str], failures: Failures, place: int = 0) -> bool:
+    """Return whether a plane has a tree for a job's hosts, not considering slots; see `plan_tree`."""
     try:
-        plan_tree(fabric, plane, hosts, failures)
+        plan_tree(fabric, plane, hosts, failures, place=place)
     except JobError:
         return False
     return True
@@ -143,15 +145,15 @@ def _parent(name: str, parents: Mapping[str, PortSpec], ranks: Mapping[str, int]
 
 
 def _workers_by_leaf(
-    fabric: FabricSpec, plane: int, hosts: Sequence[str], failures: Failures
+    fabric: FabricSpec, number: int, hosts: Sequence[str], failures: Failures
 ) -> dict[str, list[PortSpec]]:
     workers: dict[str, list[PortSpec]] = {}
     for name in hosts:
-        nic = fabric.host(name).nic(fabric.first_nics[plane])
+        nic = fabric.host(name).nic(number)
         leaf = fabric.switch(nic.switch)
         port = leaf.port(nic.switch_port)
         if not failures.is_up(leaf.name, port):
-            raise JobError(f"host {name} cannot take part in plane {plane}: its link to {leaf.name} is down")
+            raise JobError(f"host {name} cannot take part in plane {nic.plane}: its link to {leaf.name} is down")
         workers.setdefault(leaf.name, []).append(port)
     return workers
 

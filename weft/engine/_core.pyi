@@ -574,7 +574,7 @@ class ScaleUpStats(typing.TypedDict):
     sent_bytes: int
     """Out of the port."""
     received_messages: int
-    """Into memory."""
+    """Into memory, or requests of READs."""
     received_bytes: int
     """Into memory."""
     refused_messages: int
@@ -1857,12 +1857,12 @@ class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
 
     A message takes its bytes at the rate out of the sender's port, the latency, and its bytes in through the
-    receiver's port; out and in overlap, so n bytes on idle ports take n/rate + latency. Raises ValueError for a rate
-    of 0 or a negative latency.
+    receiver's port; out and in overlap, so n bytes on idle ports take n/rate + latency. A READ sends a request without
+    bytes first. Raises ValueError for a rate of 0 or a negative latency.
     """
     def __init__(self, engine: Engine, *, rate_bps: int, latency_ps: int, port_count: int) -> None: ...
     def attach(self, port: int, nic: Nic) -> None:
-        """Let what is sent to a port be written to memory that is registered with a NIC of the same engine."""
+        """Let peers of a port write and read memory that is registered with a NIC of the same engine."""
     def reset_stats(self, port: int) -> None: ...
     def stats(self, port: int) -> ScaleUpStats: ...
 
@@ -1881,8 +1881,9 @@ class _ScaleUpChannel:
 class ScaleUpChannel(_ScaleUpChannel):
     """One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
-    Completions are those of an RDMA WRITE, at both ends when the last bit is in. With the line format "ll" or "ll128"
-    the links carry flags, too. Raises ValueError for ports there are not, a number in use and another format.
+    Completions are those of RDMA: of a WRITE at both ends, of a READ at the end that reads, when the last bit is in.
+    With the line format "ll" or "ll128" the links carry flags, too. Raises ValueError for ports there are not, a number
+    in use and another format.
     """
     def __init__(
         self,
@@ -1896,7 +1897,7 @@ class ScaleUpChannel(_ScaleUpChannel):
         line_format: str = "none",
     ) -> None: ...
     def close(self) -> None:
-        """Forget what is under way; its data is read no more."""
+        """Forget what is under way; its data is neither read nor written any more."""
 
 class _FastForward:
     pass

@@ -109,7 +109,8 @@ def print_remote_memory(console: Console, results: Sequence[RemoteMemoryResult])
             f"{format_time(result.time_ps)}: {result.bytes_per_s / _GB:.3f} GB/s"
         )
         bounds = [f"{name} {bound / _GB:.3f}" for name, bound in result.bounds_bytes_per_s.items()]
-        console.print(f"at most, in GB/s, by {', '.join(bounds)}")
+        if bounds:
+            console.print(f"at most, in GB/s, by {', '.join(bounds)}")
         _LATENCIES.print(console, [result])
         expected = result.expected_mean_ps
         mean = "" if expected is None else f"; on average by M/D/1: {expected / PS_PER_NS:,.1f} ns"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -11,9 +11,8 @@ from weft.clocks.endpoint_settings import default_slot_count
 from weft.clocks.lab import Lab
 from weft.controller.errors import JobError, LostTreesError
 from weft.controller.memberships import JobMembership
-from weft.errors import BadInputError, CheckFailedError
+from weft.errors import CheckFailedError
 from weft.quantities.traffic_classes import DATA_CLASS
-from weft.run.algorithms import objection_to_nics
 from weft.run.reducing_groups import ReducingGroup
 from weft.run.ring_without_trees import has_ring, reduce_in_ring
 from weft.run.spare_hosts import members
@@ -30,18 +29,20 @@ JOB_ID = 1
 
 @dataclass(frozen=True)
 class _Joined:
-    """A job as its hosts know it: the planes where they have joined it, each with a stream of messages.
+    """A job as its hosts know it: the numbers of the NICs with which they have joined it, each with a stream.
 
-    `epochs` are the epochs of the controller's jobs that carry the streams, by id. The job itself carries the streams
-    of planes with a tree; each other stream goes over another plane in a separate job. Empty `epochs` mean that joining
-    was interrupted.
+    `epochs` are the epochs of the controller's jobs that carry the streams, by id. A job carries the streams of one NIC
+    in each plane: the first one has this job's id, and hosts with several NICs in a plane need further ones. A stream
+    of a NIC without a tree goes over another NIC, in a separate job; then the streams are not `at_home`. Empty `epochs`
+    mean that joining was interrupted.
     """
 
     group: ReducingGroup
     share: float
     hosts: tuple[str, ...]
-    planes: tuple[int, ...] = ()
+    nics: tuple[int, ...] = ()
     epochs: Mapping[int, int] = field(default_factory=dict)
+    at_home: bool = True
 
 
 @dataclass(frozen=True)
@@ -77,50 +78,50 @@ class AggregationJobs:
     def join(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> list[int]:
         """Have hosts join a job for each group, unless they have already joined it with its current trees.
 
-        All jobs use the same planes: those in use that have trees for every group. If a failure removes the trees of a
-        job before its switches are programmed, all start again with the remaining planes.
+        All jobs use the same NICs: those in planes in use that have trees for every group. If a failure removes the
+        trees of a job before its switches are programmed, all start again with the remaining NICs.
 
         Returns:
             The jobs' ids, in order of the groups. Hosts leave all other jobs.
 
         Raises:
-            BadInputError: hosts do not have one NIC per plane. CheckFailedError: links that are down leave no tree.
-            JobError: no tree exists even with all links up, or switches have no room for a job.
+            CheckFailedError: links that are down leave no tree. JobError: no tree exists even with all links up, or
+                switches have no room for a job.
         """
-        if objection := objection_to_nics(self._lab.fabric):
-            raise BadInputError(objection)
         while True:
-            planes = self._planes(endpoints, groups)
+            nics = self._nics(endpoints, groups)
             try:
-                return self._join_on(endpoints, groups, planes)
+                return self._join_on(endpoints, groups, nics)
             except LostTreesError:
                 continue  # once for each failure that hits a job
             except JobError as error:
-                if self._planes(endpoints, groups) != planes:
+                if self._nics(endpoints, groups) != nics:
                     continue
                 if not (down := self._links_down()):
                     raise
                 hosts = self._hosts_of(endpoints, groups)
-                no_plane = "" if self._planes_with_trees(hosts) else "no plane in use has an aggregation tree: "
+                no_plane = "" if self._nics_with_trees(hosts) else "no plane in use has an aggregation tree: "
                 raise CheckFailedError(f"{no_plane}{error}; links that are down: {', '.join(down)}") from error
 
-    def planes(self, jobs: Sequence[int]) -> tuple[int, ...]:
-        """Return the planes of jobs that were joined together, which are the same for all."""
-        (planes,) = {self._joined[job_id].planes for job_id in jobs}
-        return planes
+    def nics(self, jobs: Sequence[int]) -> tuple[int, ...]:
+        """Return the numbers of the NICs of jobs that were joined together, which are the same for all."""
+        (nics,) = {self._joined[job_id].nics for job_id in jobs}
+        return nics
 
-    def _planes(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> tuple[int, ...]:
-        """Return the planes for jobs of these groups: the planes in use with trees, or all in use if none has trees."""
-        hosts = self._hosts_of(endpoints, groups)
-        return self._planes_with_trees(hosts) or self._lab.operations.planes_in_use
+    def _nics(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup]) -> tuple[int, ...]:
+        """Return the NICs for jobs of these groups, in planes in use: those with trees, or all if none has trees."""
+        if found := self._nics_with_trees(self._hosts_of(endpoints, groups)):
+            return found
+        nics_of_planes = self._lab.fabric.nics_of_planes
+        return tuple(nic for plane in self._lab.operations.planes_in_use for nic in nics_of_planes[plane])
 
-    def _planes_with_trees(self, hosts: Sequence[Sequence[str]]) -> tuple[int, ...]:
-        """Return the planes in use that currently have trees for each of these hosts' jobs.
+    def _nics_with_trees(self, hosts: Sequence[Sequence[str]]) -> tuple[int, ...]:
+        """Return the NICs in planes in use over which each of these hosts' jobs currently has trees.
 
-        If there are none, return the planes that have trees again but not yet all routes.
+        If there are none, return the NICs in planes that have trees again but not yet all routes.
         """
         operations, controller = self._lab.operations, self._lab.controller
-        return controller.planes_with_trees(operations.planes_in_use, hosts) or controller.planes_with_trees(
+        return controller.nics_with_trees(operations.planes_in_use, hosts) or controller.nics_with_trees(
             operations.planes_not_cordoned, hosts
         )
 
@@ -129,17 +130,17 @@ class AggregationJobs:
         failures = self._lab.controller.failures
         return sorted(self._lab.fabric.link_name(self._lab.fabric.link_at(min(ends))) for ends in failures.links)
 
-    def _join_on(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup], planes: tuple[int, ...]) -> list[int]:
-        """Have hosts join a job for each group on these planes unless they have already; see `join`."""
+    def _join_on(self, endpoints: EndpointGroup, groups: Sequence[ReducingGroup], nics: tuple[int, ...]) -> list[int]:
+        """Have hosts join a job for each group with these NICs unless they have already; see `join`."""
         shares = [self._share(group, groups) for group in groups]
-        found = self._current(list(zip(groups, shares, strict=True)), planes)
+        found = self._current(list(zip(groups, shares, strict=True)), nics)
         kept = [job_id for job_id in found if job_id is not None]
         if left := [job_id for job_id in self._joined if job_id not in kept]:
             for job_id in left:
                 self._leave(job_id)
             endpoints.leave(kept)
         return [
-            self._join(endpoints, group, share, planes) if job_id is None else job_id
+            self._join(endpoints, group, share, nics) if job_id is None else job_id
             for group, share, job_id in zip(groups, shares, found, strict=True)
         ]
 
@@ -149,9 +150,9 @@ class AggregationJobs:
         bandwidth = (tenant.bandwidth if tenant is not None else None) or 0.0
         return bandwidth / sum(other.tenant == group.tenant for other in groups)
 
-    def _current(self, wanted: Sequence[tuple[ReducingGroup, float]], planes: tuple[int, ...]) -> list[int | None]:
+    def _current(self, wanted: Sequence[tuple[ReducingGroup, float]], nics: tuple[int, ...]) -> list[int | None]:
         """Return a different current job for each group, None for groups without one."""
-        free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id, planes)]
+        free = [job_id for job_id in sorted(self._joined) if self._is_current(job_id, nics)]
         found: list[int | None] = []
         for group, share in wanted:
             joined = (job_id for job_id in free if self._joined[job_id].group == group)
@@ -161,21 +162,24 @@ class AggregationJobs:
             found.append(fitting)
         return found
 
-    def _join(self, endpoints: EndpointGroup, group: ReducingGroup, share: float, planes: tuple[int, ...]) -> int:
+    def _join(self, endpoints: EndpointGroup, group: ReducingGroup, share: float, nics: tuple[int, ...]) -> int:
         job_id = self._free_id()
         ranks = self._ranks(group)
         hosts = self._hosts(endpoints, ranks)
         self._joined[job_id] = _Joined(group, share, tuple(hosts))
         try:
-            memberships = self._added(job_id, self._joined[job_id], hosts, planes)
+            memberships = self._added(job_id, self._joined[job_id], hosts, nics)
         except JobError:
             del self._joined[job_id]
             raise
-        self._joined[job_id] = _Joined(group, share, tuple(hosts), planes, _epochs(memberships))
+        self._joined[job_id] = _Joined(group, share, tuple(hosts), nics, _epochs(memberships))
         lanes = self._lab.options.aggregation.lane_count
         endpoints.join(
             {
-                rank: [host_membership(of_host[name], lanes, group.traffic_class) for of_host in memberships.values()]
+                rank: [
+                    host_membership(of_host[name], lanes, group.traffic_class, job_id)
+                    for of_host in memberships.values()
+                ]
                 for rank, name in zip(ranks, hosts, strict=True)
             }
         )
@@ -224,32 +228,33 @@ class AggregationJobs:
         stopped.move(
             {
                 rank: {
-                    plane: host_membership(of_host[host], lanes, joined.group.traffic_class)
-                    for plane, of_host in carrying.items()
+                    nic: host_membership(of_host[host], lanes, joined.group.traffic_class)
+                    for nic, of_host in carrying.items()
                 }
                 for rank, host in zip(ranks, hosts, strict=True)
             }
         )
-        self._joined[job_id] = replace(joined, epochs=_epochs(carrying))
+        at_home = all(each.plane == nic for nic, of_host in carrying.items() for each in of_host.values())
+        self._joined[job_id] = replace(joined, epochs=_epochs(carrying), at_home=at_home)
         return _Moved(has_trees=True, repeated_messages=_repeated(stopped))
 
     def _carrying(
         self, job_id: int, joined: _Joined, hosts: Sequence[str]
     ) -> dict[int, dict[str, JobMembership]] | None:
-        """Return the hosts' memberships for each stream, by its plane; None if there are no trees.
+        """Return the hosts' memberships for each stream, by its NIC; None if there are no trees.
 
         It does not wait until other jobs have been idle for a lease, as hosts have stopped: later jobs check that.
         """
         controller = self._lab.controller
         if list(joined.epochs) == [job_id] and self._is_there(job_id, joined):
-            return _by_plane(controller.memberships(job_id))
+            return _by_nic(controller.memberships(job_id))
         was_evicted = self._was_evicted(job_id, joined)
         for each in {job_id, *joined.epochs}:
             self._discard(each, joined)
-        while planes := self._planes_with_trees([hosts]):
+        while nics := self._nics_with_trees([hosts]):
             carrying: dict[int, dict[str, JobMembership]] = {}
             try:
-                self._add_carriers(carrying, job_id, joined, hosts, planes)
+                self._add_carriers(carrying, job_id, joined, hosts, nics)
                 return carrying
             except JobError as error:
                 for added in _epochs(carrying):
@@ -266,28 +271,71 @@ class AggregationJobs:
         job_id: int,
         joined: _Joined,
         hosts: Sequence[str],
-        planes: Sequence[int],
+        nics: Sequence[int],
     ) -> None:
-        """Add jobs on these planes for the hosts' streams; add their memberships to `carrying`, by stream's plane.
+        """Add jobs for the hosts' streams over these NICs; add their memberships to `carrying`, by stream's NIC.
 
-        A stream of another plane goes over the plane with the fewest streams.
+        A stream of another NIC goes over the NIC with the fewest streams.
         """
-        over = {plane: plane for plane in joined.planes if plane in planes}
+        over = {nic: nic for nic in joined.nics if nic in nics}
         at_home = list(over)
         streams = Counter(over.values())
-        for moved in (plane for plane in joined.planes if plane not in planes):
-            over[moved] = min(planes, key=lambda plane: (streams[plane], plane))
+        for moved in (nic for nic in joined.nics if nic not in nics):
+            over[moved] = min(nics, key=lambda nic: (streams[nic], nic))
             streams[over[moved]] += 1
-        parted = replace(joined, share=joined.share / max(streams.values()))
+        # The streams of a plane may meet on links between switches.
+        parted = replace(joined, share=joined.share / self._most_in_a_plane(over.values()))
         if at_home:
-            carrying |= self._added(job_id, parted, hosts, at_home, wait=False)
-        for stream, plane in over.items():
+            self._add_at_home(carrying, job_id, parted, hosts, at_home, wait=False)
+        for stream, nic in over.items():
             if stream not in at_home:
-                other = self._added(self._free_id(), parted, hosts, [plane], wait=False)
-                (carrying[stream],) = other.values()
+                [other] = self._by_place([nic]).items()
+                (carrying[stream],) = self._add(self._free_id(), parted, hosts, *other, wait=False).values()
 
     def _added(
-        self, job_id: int, joined: _Joined, hosts: Sequence[str], planes: Sequence[int], wait: bool = True
+        self, job_id: int, joined: _Joined, hosts: Sequence[str], nics: Sequence[int]
+    ) -> dict[int, dict[str, JobMembership]]:
+        """Add jobs for streams over the NICs themselves; return the hosts' memberships by NIC.
+
+        If one cannot be added, none is.
+        """
+        added: dict[int, dict[str, JobMembership]] = {}
+        try:
+            self._add_at_home(
+                added, job_id, replace(joined, share=joined.share / self._most_in_a_plane(nics)), hosts, nics, wait=True
+            )
+        except JobError:
+            for each in _epochs(added):
+                self._lab.controller.discard_job(each)
+            raise
+        return added
+
+    def _add_at_home(
+        self,
+        added: dict[int, dict[str, JobMembership]],
+        job_id: int,
+        joined: _Joined,
+        hosts: Sequence[str],
+        nics: Sequence[int],
+        *,
+        wait: bool,
+    ) -> None:
+        """Add a job for each place of NICs in their planes, the first with id `job_id`; add memberships to `added`."""
+        for number, (place, planes) in enumerate(self._by_place(nics).items()):
+            added |= self._add(
+                self._free_id() if number else job_id, joined, hosts, place, planes, keep=_epochs(added), wait=wait
+            )
+
+    def _add(
+        self,
+        job_id: int,
+        joined: _Joined,
+        hosts: Sequence[str],
+        place: int,
+        planes: Sequence[int],
+        *,
+        wait: bool,
+        keep: Collection[int] = (),
     ) -> dict[int, dict[str, JobMembership]]:
         memberships = self._lab.controller.add_job(
             job_id,
@@ -297,16 +345,30 @@ class AggregationJobs:
             ip_version=self._lab.options.ip_version,
             tenant=joined.group.tenant,
             share=joined.share,
-            keep=self._known_ids(),
+            keep=self._known_ids() | set(keep),
             wait=wait,
+            place=place,
         )
-        return _by_plane(memberships)
+        return _by_nic(memberships)
+
+    def _by_place(self, nics: Iterable[int]) -> dict[int, list[int]]:
+        """Return the planes of NICs by the NICs' place in them."""
+        found: dict[int, list[int]] = {}
+        for nic in nics:
+            plane = self._lab.fabric.hosts[0].nic(nic).plane
+            found.setdefault(self._lab.fabric.nics_of_planes[plane].index(nic), []).append(plane)
+        return found
+
+    def _most_in_a_plane(self, nics: Iterable[int]) -> int:
+        """Return how many of these NICs are in the plane with most of them; one may occur several times."""
+        return max(Counter(self._lab.fabric.hosts[0].nic(nic).plane for nic in nics).values())
 
     def _slots_of(self, group: ReducingGroup) -> int:
         """Return the slots of a group's job, few enough to leave room for the other jobs of its collective."""
         options = self._lab.options
         capacity = MAX_SLOTS * LANE_COUNT // options.aggregation.lane_count
-        return options.slots or min(self.slot_count, max(1, capacity // group.jobs))
+        jobs = group.jobs * max(map(len, self._lab.fabric.nics_of_planes))
+        return options.slots or min(self.slot_count, max(1, capacity // jobs))
 
     def _free_id(self) -> int:
         """Return an id used neither by the controller's jobs nor by jobs that only hosts still know."""
@@ -331,13 +393,14 @@ class AggregationJobs:
         epochs = self._joined[job_id].epochs
         return bool(epochs) and all(self._lab.controller.job_epoch(each) == epoch for each, epoch in epochs.items())
 
-    def _is_current(self, job_id: int, planes: tuple[int, ...]) -> bool:
-        """Return whether a job has its trees and planes and uses nothing cordoned (which does not move a tree)."""
+    def _is_current(self, job_id: int, nics: tuple[int, ...]) -> bool:
+        """Return whether a job has its trees and NICs and uses nothing cordoned (which does not move a tree)."""
+        joined = self._joined[job_id]
         return (
             self._has_its_trees(job_id)
-            and list(self._joined[job_id].epochs) == [job_id]
-            and self._joined[job_id].planes == planes
-            and not self._lab.controller.job_uses_avoided(job_id)
+            and joined.at_home
+            and joined.nics == nics
+            and not any(self._lab.controller.job_uses_avoided(each) for each in joined.epochs)
         )
 
     def leave(self) -> None:
@@ -373,8 +436,8 @@ def _epochs(carrying: Mapping[int, Mapping[str, JobMembership]]) -> dict[int, in
     return {each.job_id: each.epoch for each in memberships}
 
 
-def _by_plane(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, dict[str, JobMembership]]:
-    """Return the hosts' memberships in each plane."""
+def _by_nic(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, dict[str, JobMembership]]:
+    """Return the hosts' memberships by the number of their NIC."""
     found: dict[int, dict[str, JobMembership]] = {}
     for host, own in memberships.items():
         for each in own:
@@ -382,8 +445,10 @@ def _by_plane(memberships: Mapping[str, Sequence[JobMembership]]) -> dict[int, d
     return found
 
 
-def host_membership(membership: JobMembership, lane_count: int, traffic_class: int = DATA_CLASS) -> Membership:
-    """Return a host's membership in a job, with the lanes of its packets and their class."""
+def host_membership(
+    membership: JobMembership, lane_count: int, traffic_class: int = DATA_CLASS, of_job: int | None = None
+) -> Membership:
+    """Return a host's membership in a job, with the lanes of its packets, their class and the job that runs name."""
     return Membership(
         plane=membership.plane,
         job_id=membership.job_id,
@@ -400,4 +465,5 @@ def host_membership(membership: JobMembership, lane_count: int, traffic_class: i
         group_address=str(membership.group_address),
         traffic_class=traffic_class,
         rate_bps=membership.rate_bps,
+        of_job=None if of_job == membership.job_id else of_job,
     )

@@ -27,14 +27,6 @@ _ELEMENTS_OF_A_CHUNK = 64
 """Smallest chunk of a rank that gives each plane a share (`weft.traffic.striping`)."""
 
 
-def objection_to_nics(topology: FabricSpec) -> str:
-    """Return why the hosts' NICs prevent in-network reduction, "" if they do not."""
-    nics, planes = topology.nics_per_host, topology.planes
-    if nics == planes:
-        return ""
-    return f"in the network, ranks of {nics} NICs on {planes} planes cannot reduce (valid: one NIC a plane)"
-
-
 def objections(topology: FabricSpec, collective: Collective, ranks: Sequence[int] | None = None) -> dict[str, str]:
     """Return by algorithm why it cannot run on the fabric without failures, "" if it can.
 
@@ -57,9 +49,7 @@ def _objection(topology: FabricSpec, collective: Collective, algorithm: str) -> 
     chosen = collective.algorithm(algorithm)
     if chosen.in_network:
         groups = groups_of(_spec(topology, collective, 0), chosen)
-        return objection_to_nics(topology) or next(
-            filter(None, (_objection_to_trees(topology, group.ranks) for group in groups)), ""
-        )
+        return next(filter(None, (_objection_to_trees(topology, group.ranks) for group in groups)), "")
     return _missing_path(topology, collective, algorithm)
 
 
@@ -67,8 +57,9 @@ def _objection_to_trees(topology: FabricSpec, ranks: Sequence[int] | None = None
     chosen = range(topology.rank_count) if ranks is None else ranks
     hosts = [topology.hosts[rank].name for rank in chosen]
     try:
-        for plane in range(topology.planes):
-            plan_tree(topology, plane, hosts, NO_FAILURES)
+        for plane, nics in enumerate(topology.nics_of_planes):
+            for place in range(len(nics)):
+                plan_tree(topology, plane, hosts, NO_FAILURES, place=place)
     except JobError as error:
         return str(error)
     return ""
@@ -125,7 +116,7 @@ def group_objection(
         placed = placed_group(CollectiveCall(collective.reference, 0, algorithm, root=root), ranks, topology)
     except BadInputError as error:
         return str(error)
-    return (objection_to_nics(topology) or _objection_to_trees(topology, ranks)) if placed.is_in_network else ""
+    return _objection_to_trees(topology, ranks) if placed.is_in_network else ""
 
 
 def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpec) -> PlacedCall:

@@ -109,12 +109,15 @@ class Exchanges:
         """Stop using the hosts."""
         self._hosts = None
 
-    def planes(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return the planes of a run: its aggregation jobs' planes, or all in use.
+    def nics(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
+        """Return the numbers of a host's NICs in a run: its aggregation jobs' NICs, or all in planes in use.
 
         The planes in use may have changed since the jobs were joined; the jobs' streams move by themselves.
         """
-        return self._jobs.planes(jobs) if jobs else self._lab.operations.planes_in_use
+        if jobs:
+            return self._jobs.nics(jobs)
+        in_use = self._lab.operations.planes_in_use
+        return tuple(nic.number for nic in self._lab.fabric.hosts[0].nics if nic.plane in in_use)
 
     def running(self) -> list[Running]:
         """Return the tasks in progress, from any thread. Under the real clock their steps are up to two seconds old."""

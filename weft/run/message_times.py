@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -85,6 +86,8 @@ class HostTimes:
 
     def __init__(self, scale_up: ScaleUpSpec) -> None:
         self._scale_up = scale_up
+        self.nic_rate_bps = scale_up.rate_bps
+        """Rate of a rank's port."""
 
     def sent_ps(self, size_bytes: int) -> int:
         """Return how long a message occupies the links."""
@@ -108,6 +111,8 @@ class ServiceNetwork:
 
     Attributes:
         first: a path over the fabric; None if a pair shares a host, as the bound of the fabric's links is then unknown.
+        across: a path over the fabric; None if all pairs share a host.
+        inside: the path within hosts; None if no pair shares a host.
         has_slower_links: whether a path over the fabric has a link slower than the client's.
         has_round_trips: whether an idle fabric's times are lower bounds: switches store and forward.
     """
@@ -132,15 +137,47 @@ class ServiceNetwork:
                 ways[known[key]] += 1
             self._of_clients.append(ways)
         within_hosts = inside is not None and any(inside in ways for ways in self._of_clients)
-        self.first = None if within_hosts else next(iter(known.values()))
+        self.across = next(iter(known.values()), None)
+        self.inside = inside if within_hosts else None
+        self.first = None if within_hosts else self.across
+        shared = Counter(
+            server for server in servers for client in clients if scale_up and scale_up.share_a_host(client, server)
+        )
+        self._inside_of_servers = [shared[server] for server in servers]
         self.has_slower_links = any(way.has_slower_links for way in known.values())
         self.has_round_trips = not options.switching.cut_through
         self.planes = fabric.nics_per_host
         self._outstanding_reads = options.transport.max_outstanding_reads
 
-    def reads_of_a_pair(self, size_bytes: int) -> int:
-        """Return how many READs of a size may be outstanding between two ranks; striped ones use every plane."""
+    def reads_of_a_pair(self, size_bytes: int) -> float:
+        """Return how many READs of a size may be outstanding between two ranks; striped ones use every plane.
+
+        If a pair shares a host, this is infinity: nothing limits READs there.
+        """
+        if self.inside is not None:
+            return math.inf
         return self._outstanding_reads * (1 if size_bytes >= STRIPE_BYTES else self.planes)
+
+    def busiest_server_ps(self, value: Callable[[Way], float]) -> float:
+        """Return the most that a server's links are occupied if every client has one response from it.
+
+        `value` returns for how long a response occupies the links of a path. A server's links to the fabric and its
+        port within the host count separately.
+        """
+        return self._busiest_ps(value, self._inside_of_servers, len(self._of_clients))
+
+    def busiest_client_ps(self, value: Callable[[Way], float]) -> float:
+        """Return the most that a client's links are occupied if it has one response from every server."""
+        inside = [0 if self.inside is None else ways[self.inside] for ways in self._of_clients]
+        return self._busiest_ps(value, inside, len(self._inside_of_servers))
+
+    def _busiest_ps(self, value: Callable[[Way], float], inside: Sequence[int], peers: int) -> float:
+        busy = [0.0]
+        if self.across is not None:
+            busy.append(value(self.across) * (peers - min(inside)))
+        if self.inside is not None:
+            busy.append(value(self.inside) * max(inside))
+        return max(busy)
 
     def means(self, value: Callable[[Way], float]) -> list[float]:
         """Return for each client the mean of a value over its paths to all servers."""

@@ -81,23 +81,15 @@ def check_service_ranks(
     return found
 
 
-def check_service_paths(
-    topology: FabricSpec, clients: Sequence[int], servers: Sequence[int], key: str, *, by_reads: bool
-) -> None:
-    """Check that every client has a path to every server; `by_reads`, it must be over NICs.
+def check_service_paths(topology: FabricSpec, clients: Sequence[int], servers: Sequence[int], key: str) -> None:
+    """Check that every client has a path to every server, within their host or over NICs.
 
-    Raises KeyProblem for a pair without a path and, `by_reads`, for a pair on the same host.
+    Raises KeyProblem for a pair without a path.
     """
     scale_up, known = topology.scale_up, set[tuple[str, str]]()
     for client in clients:
         for server in servers:
             if scale_up is not None and scale_up.share_a_host(client, server):
-                if by_reads:
-                    raise KeyProblem(
-                        f"{key}.clients",
-                        f"rank {client} shares a host with rank {server}, and links within hosts carry no READs",
-                        valid="ranks of other hosts",
-                    )
                 continue
             for nic in range(topology.nics_per_host):
                 first, last = (topology.hosts[rank].nic(nic).switch for rank in (client, server))

@@ -26,7 +26,7 @@ def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: ServiceNe
 
     The bound of the queue depth is outstanding commands times their size over the round trip of a single command
     (Little's law); READs by which nodes fetch written data have the same bound. Cut-through switching leaves both out;
-    the links' bound is left out if a client shares a host with a node.
+    the bounds by links and by READs are left out if a client shares a host with a node, where nothing limits READs.
     """
     accesses = nodes.device.accesses(reads=load.is_read)
     device = accesses.bytes_per_s(load.block_bytes) * nodes.devices * nodes.count
@@ -35,7 +35,7 @@ def throughput_bounds(load: CommandLoad, nodes: StorageNodes, network: ServiceNe
         in_flight = load.queue_depth * load.block_bytes
         round_trips = network.means(lambda way: 1 / round_trip_ps(load, nodes, way))
         found["queue depth"] = in_flight * PS_PER_S * sum(round_trips)
-        if not load.is_read and load.block_bytes > nodes.in_capsule_bytes:
+        if network.first is not None and not load.is_read and load.block_bytes > nodes.in_capsule_bytes:
             pairs = network.reads_of_a_pair(load.block_bytes) * nodes.count
             reads = network.means(lambda way: 1 / read_ps(load.block_bytes, way))
             found["reads under way"] = pairs * load.block_bytes * PS_PER_S * sum(reads)

@@ -23,7 +23,7 @@ from weft.results.flows import FLOWS, FlowsResult, flows_result
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
 from weft.results.verification import Verdict, verify
 from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
-from weft.run.algorithms import objection_to_nics, placed_group
+from weft.run.algorithms import placed_group
 from weft.run.collectives import (
     CollectiveRequest,
     Repetitions,
@@ -178,12 +178,9 @@ class TaskMaker:
         )
 
     def _reducing(self, placed: PlacedRanks) -> tuple[ReducingGroup, ...]:
-        """Return the groups of a job's ranks that reduce in the network. Raises BadInputError if NICs prevent it."""
+        """Return the groups of a job's ranks that reduce in the network."""
         found = placed.reductions()
-        reducing = tuple(ReducingGroup(each.ranks, traffic_class=each.traffic_class, jobs=len(found)) for each in found)
-        if reducing and (objection := objection_to_nics(self._topology)):
-            raise BadInputError(objection)
-        return reducing
+        return tuple(ReducingGroup(each.ranks, traffic_class=each.traffic_class, jobs=len(found)) for each in found)
 
     def _collective(
         self,
@@ -334,7 +331,7 @@ class TaskMaker:
         self._require_two_ranks("a permutation")
         flows = [
             flow
-            for plane in self._nics_in_use()
+            for plane in self._exchanges.nics()
             for flow in permutation(self._topology.rank_count, bytes_per_host, plane, self._options.seed, queue_pairs)
         ]
         return self.flows(f"permutation{_divided(queue_pairs)}", flows, data)
@@ -349,7 +346,7 @@ class TaskMaker:
         """Return flows, as `Fabric.run_flows` runs them."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
-        in_use = self._nics_in_use()
+        in_use = self._exchanges.nics()
         for flow in flows:
             self._check_flow(flow, in_use)
 
@@ -459,14 +456,9 @@ class TaskMaker:
             reducing=reducing,
         )
 
-    def _nics_in_use(self, jobs: Sequence[int] = ()) -> list[int]:
-        """Return the numbers of a host's NICs in planes of a run's aggregation jobs or, without jobs, in use."""
-        planes = self._exchanges.planes(jobs)
-        return [nic.number for nic in self._topology.hosts[0].nics if nic.plane in planes]
-
     def _nic_rates_bps(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return the rate of each of a host's NICs, 0 for planes out of use; see `_nics_in_use`."""
-        in_use = self._nics_in_use(jobs)
+        """Return the rate of each of a host's NICs, 0 for NICs out of use; see `Exchanges.nics`."""
+        in_use = self._exchanges.nics(jobs)
         return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
 
     def _places(self, jobs: Sequence[int] = ()) -> RankPlaces:

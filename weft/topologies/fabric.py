@@ -158,12 +158,17 @@ class FabricSpec:
         return len(self.hosts[0].nics)
 
     @cached_property
+    def nics_of_planes(self) -> tuple[tuple[int, ...], ...]:
+        """Numbers of every host's NICs in each plane."""
+        found: dict[int, list[int]] = {}
+        for nic in self.hosts[0].nics:
+            found.setdefault(nic.plane, []).append(nic.number)
+        return tuple(tuple(numbers) for numbers in found.values())
+
+    @cached_property
     def first_nics(self) -> tuple[int, ...]:
         """Number of the first NIC of every host in each plane."""
-        first: dict[int, int] = {}
-        for nic in self.hosts[0].nics:
-            first.setdefault(nic.plane, nic.number)
-        return tuple(first.values())
+        return tuple(numbers[0] for numbers in self.nics_of_planes)
 
     @cached_property
     def subnets_of_several_switches(self) -> frozenset[IPv4Network | IPv6Network]:

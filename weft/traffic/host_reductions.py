@@ -56,7 +56,7 @@ def longest_repetition_ps(host: HostConfig) -> int:
 
 
 class HostReductions:
-    """The jobs that a host has joined, by plane and id.
+    """The jobs that a host has joined, by the number of the NIC (called plane here) and by name (`Membership.name`).
 
     A NIC tells the results of different jobs apart by their group address.
     """
@@ -69,10 +69,10 @@ class HostReductions:
         self._workers: dict[tuple[int, int], _Worker] = {}
 
     def join(self, membership: Membership, port: int, timeout_ps: int) -> None:
-        """Take part in a job on a plane, in place of the job of that id there; `port` is the NIC's."""
-        self.leave(membership.plane, membership.job_id)
+        """Take part in a job on a plane, in place of the job of that name there; `port` is the NIC's."""
+        self.leave(membership.plane, membership.name)
         client = self.client(membership, port, timeout_ps)
-        self._workers[membership.plane, membership.job_id] = _Worker(client, self._executor.add_aggregator(client))
+        self._workers[membership.plane, membership.name] = _Worker(client, self._executor.add_aggregator(client))
 
     def client(self, membership: Membership, port: int, timeout_ps: int) -> _core.AggregationClient:
         """Return a client of the engine for a membership."""

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.refusals import refused
-from weft import BadInputError, Fabric, topologies
+from weft import Fabric, topologies
 from weft.jobs.traces import TraceError, write_trace
 from weft.run.unfinished import unfinished
 from weft.traffic.jobs import NEVER_PS, Job, Kind, OperationsBuilder, RankPart, RankTimes
@@ -114,13 +114,31 @@ def test_readers_are_known_by_whom_they_read():
     assert job.parts[0].operations.transfer_numbers(Kind.READ).tolist() == [0, 0, 1]
 
 
-def test_reads_of_ranks_of_the_same_host_are_refused():
-    topology = topologies.with_scale_up(leaf(4), 2, 10**12, 0)
-    with (
-        Fabric(topology, clock="virtual") as running,
-        refused(BadInputError, valid="a rank of another host", problem="rank 0 reads memory of rank 1"),
-    ):
-        running.run_job(reading_job({0: [(1, 8)]}, 4), range(4))
+def test_ranks_of_a_host_read_over_its_links():
+    """A request takes the latency, the response as long as a message; nothing reaches the fabric."""
+    rate_bps, latency_ps, size_bytes = 10**12, 500_000, 4 * MEBIBYTE
+    topology = topologies.with_scale_up(leaf(4), 2, rate_bps, latency_ps)
+    job = reading_job({0: [(1, size_bytes)], 3: [(2, 8)]}, 4)
+    with Fabric(topology, clock="virtual") as running:
+        run = running.run_job(job, range(4))
+        stats = running.hosts.stats()
+    transfer_ps = size_bytes * 8 * 10**12 // rate_bps
+    assert run.times[0].finished_ps.tolist() == [transfer_ps + 2 * latency_ps]
+    assert run.times[3].finished_ps.tolist() == [64 * 10**12 // rate_bps + 2 * latency_ps]
+    assert [each["scale_up"]["sent_bytes"] for each in stats] == [0, size_bytes, 8, 0]
+    assert [each["scale_up"]["received_bytes"] for each in stats] == [size_bytes, 0, 0, 8]
+    assert sum(each["totals"]["data_bytes_sent"] for each in stats) == 0
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_reads_within_and_between_hosts_do_not_wait_for_each_other(workers):
+    spec = topologies.leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=LINK_BPS)
+    topology = topologies.with_scale_up(spec, 2, 10**12, 0)
+    both, alone = ([(1, MEBIBYTE), (2, MEBIBYTE)], [(2, MEBIBYTE)])
+    with Fabric(topology, clock="virtual", workers=workers) as running:
+        times = [running.run_job(reading_job({0: reads}, 4)).times[0].finished_ps.tolist() for reads in (both, alone)]
+    assert times == [[8 * MEBIBYTE, *times[1]], times[1]]
+    assert times[1][0] > link_ps(MEBIBYTE)
 
 
 @pytest.mark.parametrize("name", ["goal", "chakra"])

@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from weft.run.fabric import Fabric
 
 
+_ROUNDING = 1e-9
+"""Relative error that the ratio of two occupancies may have."""
+
+
 class RemoteMemoryTraffic(JobItem):
     """RDMA READs of the memory of passive ranks. Packets carry lengths in place of data."""
 
@@ -54,7 +58,7 @@ class RemoteMemoryTraffic(JobItem):
     `transport.max_outstanding_reads` at once."""
     load: Annotated[float, number(0, 1, above=True, example="0.5")] | None = None
     """In place of `outstanding`: reads begin at random times, at a rate that loads the memories' links with responses
-    to this share. The clients' links must carry as much."""
+    to this share, at the busiest memory. The clients' links must carry as much."""
     access_latency: ShortTime = 0
     """Access time of the memory itself, added to each read."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
@@ -69,18 +73,15 @@ class RemoteMemoryTraffic(JobItem):
             )
         if self.load is not None and "outstanding" in self.model_fields_set:
             raise KeyProblem(f"{key}.outstanding", "excludes load", valid="one of them")
-        if self.load is not None and self.load * len(self.remote_memory) > clients:
-            raise KeyProblem(
-                f"{key}.load",
-                f"{self.load:g} of what the links of {len(self.remote_memory)} memories carry is more than "
-                f"{counted(clients, 'client')} can take",
-                valid=f"up to {clients / len(self.remote_memory):.3g}",
-            )
+        # On hosts of several ranks it depends on who shares a host; see `_check_clients_links`.
+        memories = len(self.remote_memory)
+        if self.load is not None and fabric.ranks_per_host is None and self.load * memories > clients:
+            raise KeyProblem(f"{key}.load", self._too_much(clients), valid=f"up to {clients / memories:.3g}")
         self.check_kinds((READ,), key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that clients reach all memories over the network."""
-        check_service_paths(topology, self._clients(topology), self.remote_memory, key, by_reads=True)
+        """Check that clients reach all memories."""
+        check_service_paths(topology, self._clients(topology), self.remote_memory, key)
 
     @property
     def title(self) -> str:
@@ -115,13 +116,14 @@ class RemoteMemoryTraffic(JobItem):
             size_bytes=self.size,
             access_ps=self.access_latency,
             outstanding=self.outstanding,
-            interval_ps=self._interval_ps(closed, len(clients)),
+            interval_ps=self._interval_ps(closed),
             seed=fabric.options.seed,
         )
 
     def _task(self, fabric: Fabric) -> Task[RemoteMemoryResult]:
         clients = self._clients(fabric.topology)
         closed = RemoteReadTimes(fabric, clients, self.remote_memory)
+        self._check_clients_links(closed, len(clients))
         described = self._described(fabric, closed)
         try:
             made: RemoteReadJob = remote_read_job(self.title, described)
@@ -134,8 +136,21 @@ class RemoteMemoryTraffic(JobItem):
         ranks = [*clients, *self.remote_memory]
         return fabric.tasks.job(self.with_classes(made.job), ranks).noted(REMOTE_MEMORY, result)
 
-    def _interval_ps(self, closed: RemoteReadTimes, clients: int) -> float | None:
+    def _interval_ps(self, closed: RemoteReadTimes) -> float | None:
         """Return the mean time between reads of a client; None without a load."""
         if self.load is None:
             return None
-        return closed.response_ps(self.size) * clients / (self.load * len(self.remote_memory))
+        return closed.busiest_memory_ps(self.size) / (self.load * len(self.remote_memory))
+
+    def _too_much(self, clients: int) -> str:
+        memories = len(self.remote_memory)
+        return (
+            f"{self.load:g} of what the links of {memories} memories carry is more than "
+            f"{counted(clients, 'client')} can take"
+        )
+
+    def _check_clients_links(self, closed: RemoteReadTimes, clients: int) -> None:
+        """Raise BadInputError for a load beyond the capacity of a client's links."""
+        most = closed.busiest_memory_ps(self.size) / closed.busiest_client_ps(self.size)
+        if self.load is not None and self.load > most * (1 + _ROUNDING):
+            raise BadInputError(self._too_much(clients), place="remote_memory.load", valid=f"up to {most:.3g}")

@@ -128,9 +128,9 @@ class StorageTraffic(JobItem):
         return writes and self.block > self.in_capsule_data
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
-        """Check that clients reach all nodes, over the network if nodes read clients' memory."""
+        """Check that clients reach all nodes."""
         clients = self._ranks(topology)[: -len(self.storage)]
-        check_service_paths(topology, clients, self.storage, key, by_reads=self._node_reads)
+        check_service_paths(topology, clients, self.storage, key)
 
     def _check_load(self, key: str) -> None:
         given = [name for name in ("access", "checkpoint", "loading") if getattr(self, name) is not None]

@@ -34,6 +34,13 @@ class Membership:
     retransmission_timeout_ps: int | None = None
     traffic_class: TrafficClass = DATA_CLASS
     rate_bps: Annotated[int, Between(0)] = 0
+    of_job: int | None = None
+    """The job by whose id runs name the stream, if the network has another one for this NIC."""
+
+    @property
+    def name(self) -> int:
+        """The id by which runs name the job."""
+        return self.job_id if self.of_job is None else self.of_job
 
 
 @dataclass(frozen=True)

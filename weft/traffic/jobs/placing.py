@@ -119,22 +119,10 @@ class PlacedRanks:
         """Raise JobError if the job cannot come to an end, or the fabric cannot do what it asks."""
         self._classes.check(self.places.traffic_classes)
         check_job(self.job)
-        self._check_reads()
         for part in self.job.parts:
             for group_slot, call in part.operations.calls:
                 self._call(part.groups[group_slot], call)
         self._check_reductions()
-
-    def _check_reads(self) -> None:
-        hosts = self.places.hosts
-        for rank, readers in self._readers.items():
-            for reader in readers.ranks:
-                if hosts[self.ranks[rank]] == hosts[self.ranks[reader]]:
-                    raise JobError(
-                        f"rank {reader} reads memory of rank {rank} of its own host, whose links between ranks carry "
-                        "no READs",
-                        valid="a rank of another host",
-                    )
 
     def _check_reductions(self) -> None:
         """Raise JobError unless each rank does a group's collectives that the network reduces one after the other."""
