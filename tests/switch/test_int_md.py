@@ -199,6 +199,12 @@ def report_of(frame: bytes, version: int) -> tuple[ReportGroup, ReportedFlow, In
     address = IP if version == 4 else IPv6
     assert (packet[address].src, packet[address].dst) == (OWN[version], COLLECTOR[version])
     assert packet[UDP].dport == COLLECTOR_PORT
+    received = packet[UDP].chksum
+    if version == 6:
+        del packet[UDP].chksum
+        assert received == Ether(raw(packet))[UDP].chksum
+    else:
+        assert received == 0
     size = packet[address].len if version == 4 else packet[address].plen + 40
     assert len(frame) == 14 + size
     group = decoded_group(raw(packet[UDP].payload))

@@ -444,6 +444,15 @@ control IntMdReport(inout headers_t hdr, inout metadata_t meta, inout standard_m
         hdr.report_ipv6.hop_limit = 64;
         hdr.report_ipv6.source = own_address;
         hdr.report_ipv6.destination = collector;
+        // UDP over IPv6 has a checksum (RFC 8200, section 8.1): pseudo-header, UDP and all that the report keeps of the
+        // packet. A quoted IPv4 header with its right checksum adds nothing; headers that are not there do not count.
+        hash(hdr.report_udp.checksum, HashAlgorithm.csum16, 16w0,
+            { own_address, collector, 16w0, hdr.report_udp.length, 24w0, PROTOCOL_UDP,
+              hdr.report_udp.source, hdr.report_udp.destination, hdr.report_udp.length,
+              hdr.report_group, hdr.report, hdr.ipv6, hdr.udp, hdr.int_md_shim, hdr.int_md, hdr.int_md_node,
+              hdr.int_md_interfaces, hdr.int_md_latency, hdr.int_md_queue, hdr.int_md_ingress_time,
+              hdr.int_md_egress_time, hdr.int_md_stack, hdr.inner_udp, hdr.tcp_ports, hdr.transport_rest, hdr.bth },
+            32w0x10000);
     }
 
     apply {
@@ -486,6 +495,9 @@ control IntMdReport(inout headers_t hdr, inout metadata_t meta, inout standard_m
             report_over_ipv4();
         } else {
             report_over_ipv6();
+            if (hdr.report_udp.checksum == 0) {
+                hdr.report_udp.checksum = 0xFFFF;
+            }
         }
         COUNT_INT_MD(REPORTED)
         meta.int_md_is_report = 1;
