@@ -29,6 +29,8 @@ from weft.wire.headers.roce import BTH, ROCE_UDP_PORT
 WORD_BYTES = 4
 HEADER_WORDS = INT_MD.size_bytes // WORD_BYTES
 MAX_STACK_WORDS = MAX_LENGTH_WORDS - HEADER_WORDS
+FIXED_BYTES = INT_MD_SHIM.size_bytes + INT_MD.size_bytes
+"""Of shim and INT-MD header."""
 _TCP_PROTOCOL, _UDP_PROTOCOL = 6, 17
 _TO_THE_END = 0xFF
 
@@ -253,7 +255,7 @@ def _report(header: Mapping[str, int], contents: bytes) -> Report:
     if header["type"] not in list(ReportType) or header["inner_type"] not in list(InnerType):
         raise InvalidValueError(
             f"a report of type {header['type']} with contents of type {header['inner_type']}",
-            valid=f"types {', '.join(map(str, map(int, ReportType)))}, contents {', '.join(map(str, map(int, InnerType)))}",
+            valid="types 0, 1, contents 0, 3, 4, 5",
         )
     metadata, bits = Hop({}), 0
     if header["type"] == ReportType.INT:
@@ -409,11 +411,12 @@ def _unpacked(header: Header, data: bytes) -> tuple[dict[str, int], bytes]:
     return values, data[header.size_bytes :]
 
 
-def sequence_losses(numbers: Sequence[int]) -> int:
-    """Return how many reports of a node are missing among those received, given their sequence numbers by arrival.
+def sequence_counts(numbers: Sequence[int]) -> tuple[int, int]:
+    """Return how many reports a node has sent up to the last one that came, and how many of these came.
 
-    Numbers count modulo 2^22 from the node's first report, 0. Reports that were overtaken are not missing, nor are those
-    that came twice counted twice.
+    Args:
+        numbers: the reports' sequence numbers in order of arrival, modulo 2^22 from the node's first report, 0. Reports
+            may have overtaken each other, and may come twice.
     """
     period = 1 << REPORT_GROUP.field("sequence").bits
     seen: set[int] = set()
@@ -424,4 +427,4 @@ def sequence_losses(numbers: Sequence[int]) -> int:
         if absolute >= 0:
             seen.add(absolute)
             highest = max(highest, absolute)
-    return highest + 1 - len(seen)
+    return highest + 1, len(seen)

@@ -1,7 +1,7 @@
 """INT-MD behind UDP, and telemetry reports (docs/spec/int-md.md).
 
-P4.org Applications Working Group, "In-band Network Telemetry (INT) Dataplane Specification", version 2.1, and "Telemetry
-Report Format Specification", version 2.0.
+P4.org Applications Working Group: "In-band Network Telemetry (INT) Dataplane Specification", version 2.1, and
+"Telemetry Report Format Specification", version 2.0.
 """
 
 from __future__ import annotations
