@@ -137,7 +137,7 @@ def twin() -> Twin:
         for port in (HOST_PORT, OTHER_HOST_PORT):
             edge = "FabricIngress.int_md_edge."
             switch.table_insert(
-                f"{edge}int_md_ingress", TableEntry((ExactMatch(port),), ActionCall(f"{edge}from_host", ()))
+                f"{edge}int_md_ingress", TableEntry((ExactMatch(port),), ActionCall(f"{edge}at_edge", ()))
             )
             switch.table_insert(
                 f"{EGRESS}int_md_egress", TableEntry((ExactMatch(port),), ActionCall(f"{EGRESS}to_host", ()))

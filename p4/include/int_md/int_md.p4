@@ -146,13 +146,13 @@ control IntMdPush(inout headers_t hdr, inout metadata_t meta, in bit<32> node_id
 
 // Ingress: INT that comes from a host is forged, as the network's edge is where INT begins and ends.
 control IntMdEdge(inout metadata_t meta, in standard_metadata_t standard_metadata) {
-    action from_host() {
+    action at_edge() {
         meta.int_md_from_host = 1;
     }
 
     table int_md_ingress {
         key = { standard_metadata.ingress_port: exact @name("port"); }
-        actions = { from_host; @defaultonly NoAction; }
+        actions = { at_edge; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 512;
     }

@@ -119,7 +119,7 @@ def int_md_entities(
     for port in switch.ports:
         match = {"port": port.number}
         if port.peer_is_host:
-            found += [entry("int_md_ingress", match, "from_host"), entry("int_md_egress", match, "to_host")]
+            found += [entry("int_md_ingress", match, "at_edge"), entry("int_md_egress", match, "to_host")]
         else:
             found.append(entry("int_md_egress", match, "to_switch", link_mtu_bytes=settings.link_mtu_bytes))
     if switch.host_ports:
