@@ -212,7 +212,7 @@ def report_of(frame: bytes, version: int) -> tuple[ReportGroup, ReportedFlow, In
     assert report.type is ReportType.INNER_ONLY
     assert report.inner_type is (InnerType.IPV4 if version == 4 else InnerType.IPV6)
     assert report.tracked
-    assert not (report.dropped or report.congested or report.intermediate)
+    assert (report.dropped, report.congested, report.intermediate) == (False, False, False)
     return group, *flow_and_stack(report)
 
 

@@ -38,7 +38,9 @@ def hops(bitmap: int) -> st.SearchStrategy[Hop]:
 
     def of(instruction):
         known = st.tuples(*(st.integers(0, (1 << bits) - 1) for _, bits in instruction.parts)).filter(
-            lambda values: any(value != (1 << bits) - 1 for value, (_, bits) in zip(values, instruction.parts))
+            lambda values: any(
+                value != (1 << bits) - 1 for value, (_, bits) in zip(values, instruction.parts, strict=True)
+            )
         )
         return st.none() | known
 
@@ -95,9 +97,7 @@ def test_the_example_of_the_specification() -> None:
     """INT 2.1, Example with INT-MD in-between UDP header and UDP payload; Hop ML 2, two hops, six more may add."""
     first, second = ({"node_id": node, "queue_id": 0, "queue_bytes": queue} for node, queue in ((1, 7), (2, 9)))
     stack = IntMdStack(bitmap_of(["node", "queue"]), (Hop(first), Hop(second)), remaining_hops=6, original=0x1234)
-    assert encoded(stack).hex(" ", 4) == (
-        "14071234 20000206 90000000 00000000 00000002 00000009 00000001 00000007"
-    )
+    assert encoded(stack).hex(" ", 4) == ("14071234 20000206 90000000 00000000 00000002 00000009 00000001 00000007")
 
 
 def test_the_example_of_a_report_of_the_specification() -> None:

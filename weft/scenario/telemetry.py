@@ -25,26 +25,27 @@ if TYPE_CHECKING:
 Metadata = Literal["node", "interfaces", "latency", "queue", "ingress_time", "egress_time"]
 _PROTOCOLS = {"tcp": 6, "udp": 17}
 _Host = Annotated[str, Text("a host", r"\A[^\s]{1,64}\Z", "h3")]
-_Port = Annotated[int, whole(1, 65535, example="4791")]
-_MD = ("telemetry={mode: int-md, collector: h3}",)
+_Port = Annotated[int, whole(1, 65535)]
+_ON = (".mode=int-md", ".collector=h3")
+_WATCHED = ("telemetry.mode=int-md", "telemetry.collector=h3")
 
 
 class WatchSection(Section):
     """Flows that the first switch puts INT on; a key that is left out matches all."""
 
-    source: _Host | None = Field(None, alias="from")
+    source: Annotated[_Host | None, Example("h0", _WATCHED)] = Field(None, alias="from")
     """Sending host."""
-    to: _Host | None = None
+    to: Annotated[_Host | None, Example("h3", _WATCHED)] = None
     """Receiving host."""
-    protocol: Literal["tcp", "udp"] | None = None
+    protocol: Annotated[Literal["tcp", "udp"] | None, Example("tcp", _WATCHED)] = None
     """RoCEv2 is udp."""
-    source_port: _Port | None = None
+    source_port: Annotated[_Port | None, Example("50000", _WATCHED)] = None
     """UDP or TCP port of the sender."""
-    destination_port: _Port | None = None
+    destination_port: Annotated[_Port | None, Example("4791", _WATCHED)] = None
     """UDP or TCP port of the receiver; RoCEv2's is 4791."""
-    priority_class: PriorityClass | None = Field(None, alias="class")
+    priority_class: Annotated[PriorityClass | None, Example("3", _WATCHED)] = Field(None, alias="class")
     """Class of the packets at the first switch; RoCEv2's data have 3 by default."""
-    one_of: Annotated[int, whole(1, 2**31 - 1, example="100")] = 1
+    one_of: Annotated[int, whole(1, 2**31 - 1), Example("100", _WATCHED)] = 1
     """One packet of so many gets INT, the first one included, at each first switch."""
 
     def flows(self) -> WatchedFlows:
@@ -63,23 +64,23 @@ class WatchSection(Section):
 class TelemetrySection(FeatureSection):
     """INT-MD of P4.org's INT 2.1: switches add what they know to a packet, the last one reports it to a collector."""
 
-    mode: Literal["none", "int-md"] = "none"
+    mode: Annotated[Literal["none", "int-md"], Example("int-md", (".collector=h3",))] = "none"
     """`int-md`: the fabric's program has INT-MD. It goes with `int`, HPCC's shim, or without."""
-    collector: Annotated[_Host | None, Example("h3", ("telemetry={mode: int-md}",))] = None
+    collector: Annotated[_Host | None, Example("h3", (".mode=int-md",))] = None
     """Host that telemetry reports are sent to."""
-    port: Annotated[int, whole(1024, 65535, example="9999")] = 32766
+    port: Annotated[int, whole(1024, 65535), Example("9999", _ON)] = 32766
     """The collector's UDP port."""
-    dscp: Annotated[int, whole(0, 63, example="26")] = 0
+    dscp: Annotated[int, whole(0, 63), Example("26", _ON)] = 0
     """Of reports, which gives them their class."""
-    watch: Annotated[list[WatchSection], Example("[{from: h0, one_of: 10}]", _MD)] = Field(
+    watch: Annotated[list[WatchSection], Example("[{from: h0, one_of: 10}]", _ON)] = Field(
         default=[WatchSection()], max_length=64
     )
     """Flows to watch; of entries that match a packet the first counts. By default every packet is watched."""
-    metadata: Annotated[list[Metadata], Example("[node, queue]", _MD)] = Field(
+    metadata: Annotated[list[Metadata], Example("[node, queue]", _ON)] = Field(
         default=["node", "interfaces", "latency", "queue", "ingress_time", "egress_time"]
     )
     """Recorded by each switch."""
-    hops: Annotated[int, whole(1, 252, example="4")] = 16
+    hops: Annotated[int, whole(1, 252), Example("4", _ON)] = 16
     """Most switches that record; a further one says so in the packet."""
 
     @model_validator(mode="after")
