@@ -1,7 +1,7 @@
 """INT-MD in runs: reports say what switches' traces say, on the path that packets took; what is missing is counted.
 
-WEFT_SCAPY_INT names the file scapy/contrib/int.py of secdev/scapy's pull request 4230, WEFT_TRANSPARENT_SECURITY_CLONE a
-clone of cablelabs/transparent-security: two parsers of these formats that are not Weft's.
+WEFT_SCAPY_INT names the file scapy/contrib/int.py of secdev/scapy's pull request 4230,
+WEFT_TRANSPARENT_SECURITY_CLONE a clone of cablelabs/transparent-security: parsers of these formats, not Weft's.
 """
 
 from __future__ import annotations

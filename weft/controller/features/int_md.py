@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from ipaddress import ip_address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
 import finsy
@@ -127,7 +127,7 @@ def int_md_entities(
     return found
 
 
-def collector_address(fabric: FabricSpec, settings: IntMdSettings, plane: int) -> object:
+def collector_address(fabric: FabricSpec, settings: IntMdSettings, plane: int) -> IPv4Address | IPv6Address:
     """Return the collector's address in a plane. Raises SettingError for an unknown host."""
     if all(host.name != settings.collector for host in fabric.hosts):
         raise SettingError(f"INT-MD: no host {settings.collector!r}", valid=(host.name for host in fabric.hosts))
