@@ -14,6 +14,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw, raw
 
 from weft.compiler import compile_file
+from weft.controller.features.int_md import EVENTS
 from weft.paths import FABRIC_P4
 from weft.switch.backend import (
     ActionCall,
@@ -46,7 +47,6 @@ DESTINATION = {4: "10.0.1.1", 6: "fd00:0:1::1"}
 COLLECTOR = {4: "10.0.2.9", 6: "fd00:0:2::9"}
 OWN = {4: "10.0.0.254", 6: "fd00::fe"}
 COLLECTOR_PORT, DSCP = 32766, 0
-EVENTS = ("started", "not_started", "pushed", "mtu_exceeded", "hops_exceeded", "unsupported", "removed", "reported")
 ALL = bitmap_of(["node", "interfaces", "latency", "queue", "ingress_time", "egress_time"])
 FEW = bitmap_of(["node", "queue"])
 

@@ -49,7 +49,7 @@ class TelemetryReports(PlainData):
 
 @dataclass(frozen=True)
 class TelemetryHop(PlainData):
-    """What one hop of a flow's path recorded, over all reports of that flow and path."""
+    """Records of one hop of a flow's path, over all reports of that flow and path."""
 
     source: str
     """Sending host."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TelemetryFound:
-    """What a fabric's telemetry has found so far."""
+    """Findings of a fabric's telemetry so far."""
 
     reports: list[TelemetryReports] = field(default_factory=list)
     hops: list[TelemetryHop] = field(default_factory=list)

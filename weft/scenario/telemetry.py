@@ -71,7 +71,7 @@ class TelemetrySection(FeatureSection):
     port: Annotated[int, whole(1024, 65535), Example("9999", _ON)] = 32766
     """The collector's UDP port."""
     dscp: Annotated[int, whole(0, 63), Example("26", _ON)] = 0
-    """Of reports, which gives them their class."""
+    """DSCP of the reports, which gives them their class."""
     watch: Annotated[list[WatchSection], Example("[{from: h0, one_of: 10}]", _ON)] = Field(
         default=[WatchSection()], max_length=64
     )

@@ -13,7 +13,7 @@ import numpy as np
 from weft.engine import IpStack, _core
 
 MAX_DATAGRAMS = 1_000_000
-"""Of those beyond, only the number is kept."""
+"""Further datagrams are only counted."""
 _MAX_DATAGRAM_BYTES = 65536
 _POLL_S = 0.1
 _RECEIVE_BUFFER_BYTES = 8 << 20

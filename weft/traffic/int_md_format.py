@@ -30,7 +30,7 @@ WORD_BYTES = 4
 HEADER_WORDS = INT_MD.size_bytes // WORD_BYTES
 MAX_STACK_WORDS = MAX_LENGTH_WORDS - HEADER_WORDS
 FIXED_BYTES = INT_MD_SHIM.size_bytes + INT_MD.size_bytes
-"""Of shim and INT-MD header."""
+"""Shim and INT-MD header."""
 _TCP_PROTOCOL, _UDP_PROTOCOL = 6, 17
 _TO_THE_END = 0xFF
 

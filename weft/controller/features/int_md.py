@@ -13,7 +13,7 @@ from weft.controller.entities import Entity, default_action, entry, exact_argume
 from weft.controller.errors import SettingError
 from weft.controller.features.kind import Feature, OfSwitch, Row, Settings
 from weft.topologies import FabricSpec, SwitchSpec
-from weft.topologies.addressing import IpVersion
+from weft.topologies.addressing import CPU_PORT, IpVersion
 
 if TYPE_CHECKING:
     from weft.controller.lab import Lab
@@ -21,12 +21,11 @@ if TYPE_CHECKING:
 
 REPORT_SESSION = 1
 """Clone session of reports (INT_MD_REPORT_SESSION in p4/include/int_md/headers.p4)."""
-CPU_PORT = 510
 SAMPLE_COUNTERS = "int_md_samples"
 SEQUENCES = "int_md_sequence"
 EVENTS_COUNTER = "int_md_events"
 EVENTS = ("started", "not_started", "pushed", "mtu_exceeded", "hops_exceeded", "unsupported", "removed", "reported")
-"""What each index of the counter counts (IntMdEvent in p4/include/int_md/int_md.p4)."""
+"""Meanings of the counter's indices, as the enum IntMdEvent of p4/include/int_md/int_md.p4 has them."""
 MAX_WATCHED = 1024
 """Entries of the watchlist."""
 

@@ -23,7 +23,7 @@ _REPORT = "Telemetry Report 2.0, Telemetry Report Format"
 
 
 class NextProtocol(IntEnum):
-    """What follows the stack."""
+    """Contents behind the stack."""
 
     UDP_PAYLOAD = 1
     LAYER_4 = 2
@@ -37,7 +37,7 @@ class ReportType(IntEnum):
 
 
 class InnerType(IntEnum):
-    """Type of what an individual report ends with."""
+    """Type of the contents at the end of an individual report."""
 
     NONE = 0
     ETHERNET = 3
