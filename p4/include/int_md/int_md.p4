@@ -1,9 +1,8 @@
-// INT-MD: the first switch of a watched packet's way puts INT behind its UDP header, every switch adds what it knows, and
-// the last one takes all of it out again and sends it to a collector in a telemetry report. Which flows are watched, what
-// is recorded of them and where reports go stand in tables. Format: docs/spec/int-md.md.
+// INT-MD: the first switch of a watched packet's path puts INT behind its UDP header, every switch adds its metadata, and
+// the last one removes INT and sends it to a collector in a telemetry report. Tables say which flows are watched, which
+// metadata are recorded and where reports go. Format: docs/spec/int-md.md.
 //
-// All of this is egress, where the queue that a packet has waited in is known. Headers come and go there, so a switch's
-// ingress sees every packet as it came.
+// All of this is egress, where the depth of the packet's queue is known.
 #ifndef WEFT_INT_MD_P4
 #define WEFT_INT_MD_P4
 
@@ -215,7 +214,8 @@ control IntMd(inout headers_t hdr, inout metadata_t meta, inout standard_metadat
     }
 
     // One packet of every so many is taken, the first one included.
-    action watch(bit<16> instruction_bitmap, bit<5> words_per_hop, bit<8> most_hops, bit<32> one_of, bit<16> entry_number) {
+    action watch(bit<16> instruction_bitmap, bit<5> words_per_hop, bit<8> most_hops, bit<32> one_of,
+                 bit<16> entry_number) {
         watch_counter.count();
         is_watched = 1;
         instructions = instruction_bitmap;
