@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -16,15 +17,17 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from click.testing import CliRunner
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import raw
 from scapy.utils import RawPcapNgReader, RawPcapReader
 
 from tests.refusals import refused
+from weft.cli import weft
 from weft.compiler import compile_file
 from weft.errors import BadInputError
-from weft.paths import FABRIC_P4
+from weft.paths import FABRIC_P4, ROOT
 from weft.results.run_result import RunResult
 from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import Captures, run_scenario
@@ -275,6 +278,21 @@ def test_segments_and_cut_through_do_not_go_with_it() -> None:
 def test_without_telemetry_the_program_has_none_of_it() -> None:
     assert "int_md" not in compile_file(FABRIC_P4).json_text()
     assert "telemetry" not in run_scenario(scenario(telemetry={})).as_dict()["made_by"]
+
+
+def test_the_page_shows_what_the_example_prints(tmp_path: Path) -> None:
+    example = ROOT / "examples" / "telemetry.yaml"
+    done = CliRunner().invoke(weft, ["run", "--out", str(tmp_path), str(example)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    lines = [line.rstrip() for line in done.stdout.splitlines()]
+    begin = lines.index("telemetry reports")
+    end = next(number for number, line in enumerate(lines) if line.startswith("retransmitted packets"))
+    page = (ROOT / "docs" / "telemetry.md").read_text(encoding="utf-8")
+    assert "\n".join(lines[begin:end]).strip() in page
+    # The page's scenario is the example's.
+    (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    given = [line.split("#")[0].strip() for line in example.read_text(encoding="utf-8").splitlines()]
+    assert {line.split("#")[0].strip() for line in shown.splitlines()} <= set(given)
 
 
 # --- frames on links, read by others

@@ -13,7 +13,7 @@ from weft.quantities.plain_data import PlainData
 from weft.recording.schema import LARGEST
 from weft.recording.tables import Names, Table
 from weft.results.columns import Column, ResultTable, grouped
-from weft.results.kinds import ResultKind, nothing
+from weft.results.kinds import ResultKind
 from weft.results.report_parts import ReportPart
 from weft.topologies import FabricSpec
 from weft.traffic.int_md_format import (
@@ -304,5 +304,5 @@ def _report_hops(hops: Sequence[TelemetryHop], _: FabricSpec) -> Iterator[Report
         yield _HOPS.part(hops[:_SHOWN_ROWS], note)
 
 
-TELEMETRY_REPORTS = ResultKind(key="telemetry_reports", model=TelemetryReports, tables=(_REPORTS,), save=nothing)
+TELEMETRY_REPORTS = ResultKind(key="telemetry_reports", model=TelemetryReports, tables=(_REPORTS,))
 TELEMETRY_HOPS = ResultKind(key="telemetry_hops", model=TelemetryHop, show=_show_hops, report=_report_hops)
