@@ -174,9 +174,6 @@ ELSEWHERE = {
     "weft run examples/topologies/torus.yaml --clock real": (
         "tests/end_to_end/test_every_topology.py::test_all_reduces_are_right"
     ),
-    "weft run examples/telemetry.yaml": (
-        "tests/observe/test_telemetry.py::test_the_page_shows_what_the_example_prints"
-    ),
     "weft run labs/02-congestion-control/scenario.yaml --clock virtual --set transport.congestion_control=halving": (
         "tests/transport/test_congestion_registry.py::test_the_guides_control_is_one_file"
     ),
