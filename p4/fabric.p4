@@ -2,7 +2,7 @@
 //
 // IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, ICMP's time exceeded, RoCEv2 classes, ECN
 // marking, HPCC's INT and in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION
-// includes barriers and counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store.
+// includes barriers and counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store. -D INT_MD includes P4.org's INT.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -26,6 +26,9 @@
 #endif
 #include "include/ecn.p4"
 #include "include/telemetry.p4"
+#ifdef INT_MD
+#include "include/int_md/int_md.p4"
+#endif
 
 control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(512, CounterType.packets_and_bytes) port_received;
@@ -45,6 +48,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     ParameterCache() parameter_cache;
 #endif
     Drops() drops;
+#ifdef INT_MD
+    IntMdEdge() int_md_edge;
+#endif
     TimeExceeded() time_exceeded;
 
     DropReason drop_reason = DropReason.NONE;
@@ -84,6 +90,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     apply {
         port_received.count((bit<32>)standard_metadata.ingress_port);
         identity.apply(meta);
+#ifdef INT_MD
+        int_md_edge.apply(meta, standard_metadata);
+#endif
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
@@ -91,6 +100,10 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             drop_reason = DropReason.PARSER_ERROR;
         } else if (standard_metadata.checksum_error == 1) {
             drop_reason = DropReason.IPV4_CHECKSUM;
+#ifdef INT_MD
+        } else if (hdr.int_md.isValid() && meta.int_md_from_host == 1) {
+            drop_reason = DropReason.INT_MD_FROM_HOST;
+#endif
         } else {
             acl.apply();
             classes.apply(hdr, standard_metadata);
@@ -156,6 +169,10 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     counter(512, CounterType.packets_and_bytes) port_sent;
     EcnMarking() ecn;
     IntStamping() telemetry;
+#ifdef INT_MD
+    IntMd() int_md;
+    IntMdReport() int_md_report;
+#endif
     QueueDepthReport() queue_depth_report;
     AggregationCopies() copies;
     AggregationIcrc() icrc;
@@ -167,6 +184,13 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
 #endif
 
     apply {
+#ifdef INT_MD
+        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
+            // A report in the making, which no port sends yet.
+            int_md_report.apply(hdr, meta, standard_metadata);
+            return;
+        }
+#endif
         port_sent.count((bit<32>)standard_metadata.egress_port);
         if (standard_metadata.egress_port == CPU_PORT) {
             hdr.packet_in.setValid();
@@ -174,6 +198,9 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             hdr.packet_in.reserved = 0;
         } else {
             ecn.apply(hdr, meta, standard_metadata);
+#ifdef INT_MD
+            int_md.apply(hdr, meta, standard_metadata);
+#endif
             telemetry.apply(hdr, meta, standard_metadata);
             if (meta.identity.reports_queue_depths == 1) {
                 queue_depth_report.apply(standard_metadata, meta.identity.reports_port_depths);

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "hosts/ip/datagram_log.hpp"
 #include "hosts/ip/ip_stack.hpp"
 #include "hosts/nic.hpp"
 #include "python/bind_codec.hpp"
@@ -80,6 +81,34 @@ many bits.)doc")
         PythonGuard guard(stack.engine());
         stack.reset_counters();
       });
+  py::class_<DatagramLog, std::shared_ptr<DatagramLog>>(
+      m, "DatagramLog", "Keeps the datagrams that arrive at a UDP port of a stack, as long as it exists.")
+      .def(py::init([](IpStack& stack, uint16_t port, size_t most_datagrams) {
+             return make_component<DatagramLog>(stack.engine(), stack, port, most_datagrams);
+           }),
+           "stack"_a, "port"_a, py::kw_only(), "most_datagrams"_a, py::keep_alive<1, 2>(),
+           "Raises ValueError if the port is taken or RoCEv2's.")
+      .def(
+          "entries",
+          [](DatagramLog& log) {
+            PythonGuard guard(log.engine());
+            py::list found;
+            size_t begin = 0;
+            for (const DatagramLog::Entry& each : log.entries()) {
+              const char* data = reinterpret_cast<const char*>(log.bytes().data()) + begin;
+              found.append(py::make_tuple(each.time, py::bytes(data, each.end - begin)));
+              begin = each.end;
+            }
+            return Typed<"list[tuple[int, bytes]]">(found);
+          },
+          "Return the time in ps and the payload of every datagram, in order of their arrival.")
+      .def(
+          "not_kept",
+          [](DatagramLog& log) {
+            PythonGuard guard(log.engine());
+            return log.not_kept();
+          },
+          "Return how many datagrams came beyond most_datagrams.");
 }
 
 }  // namespace weft

@@ -248,6 +248,10 @@ header icrc_t {
     bit<32> value;
 }
 
+#ifdef INT_MD
+#include "int_md/headers.p4"
+#endif
+
 // What a program of your own adds (docs/own-program.md); defined before this file is included.
 #ifndef OWN_HEADERS
 #define OWN_HEADERS          // fields of headers_t
@@ -304,6 +308,9 @@ struct headers_t {
     block_t       block;
 #endif
     icrc_t        icrc;
+#ifdef INT_MD
+    INT_MD_HEADERS
+#endif
     OWN_HEADERS
 }
 
@@ -376,6 +383,9 @@ struct metadata_t {
     bit<2>         colour;            // of the meter of a job's member (aggregation.p4)
     bit<1>         rewrite_icrc;      // egress computes the iCRC anew
     bit<1>         rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
+#ifdef INT_MD
+    INT_MD_METADATA
+#endif
     OWN_METADATA
 }
 

@@ -33,6 +33,10 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     OWN_PARSER_STATES
 
+#ifdef INT_MD
+    INT_MD_PARSER_STATES
+
+#endif
     state parse_valiant_shim {
         packet.extract(hdr.valiant_shim);
         transition select(hdr.valiant_shim.version, hdr.valiant_shim.next_ethertype) {
@@ -138,6 +142,9 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.flow.destination_port = hdr.udp.destination;
         transition select(hdr.udp.destination) {
             UDP_PORT_ROCE: parse_bth;
+#ifdef INT_MD
+            INT_MD_UDP_PORTS
+#endif
             OWN_UDP_PORTS
             default: accept;
         }
@@ -270,6 +277,14 @@ control FabricComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
               hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
               hdr.ipv4.protocol, hdr.ipv4.source, hdr.ipv4.destination },
             hdr.ipv4.checksum, HashAlgorithm.csum16);
+#ifdef INT_MD
+        update_checksum(hdr.report_ipv4.isValid(),
+            { hdr.report_ipv4.version, hdr.report_ipv4.ihl, hdr.report_ipv4.dscp, hdr.report_ipv4.ecn,
+              hdr.report_ipv4.total_length, hdr.report_ipv4.identification, hdr.report_ipv4.flags,
+              hdr.report_ipv4.fragment_offset, hdr.report_ipv4.ttl, hdr.report_ipv4.protocol,
+              hdr.report_ipv4.source, hdr.report_ipv4.destination },
+            hdr.report_ipv4.checksum, HashAlgorithm.csum16);
+#endif
         // Pseudo-header of RFC 8200, section 8.1, then the neighbour advertisement.
         update_checksum(meta.rewrite_neighbour == 1,
             { hdr.ipv6.source, hdr.ipv6.destination, 16w0, hdr.ipv6.payload_length, 24w0, hdr.ipv6.next_header,
@@ -289,16 +304,24 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.int_hops);
         OWN_EMITS
         packet.emit(hdr.arp);
+#ifdef INT_MD
+        INT_MD_REPORT_EMITS
+#endif
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv6);
         packet.emit(hdr.icmp);
         packet.emit(hdr.neighbour);
+#ifdef INT_MD
+        INT_MD_EMITS
+#endif
         packet.emit(hdr.tcp_ports);
         packet.emit(hdr.transport_rest);
         packet.emit(hdr.quoted_ipv4);
         packet.emit(hdr.quoted_ipv6);
         packet.emit(hdr.quoted_start);
+#ifndef INT_MD
         packet.emit(hdr.udp);
+#endif
         OWN_UDP_EMITS
         packet.emit(hdr.bth);
         packet.emit(hdr.deth);

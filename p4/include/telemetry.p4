@@ -5,6 +5,13 @@
 
 #include "headers.p4"
 
+// INT-MD's headers have come or gone since the packet's length was taken.
+#ifdef INT_MD
+#define SENT_BYTES (standard_metadata.packet_length + (bit<32>)(int<32>)(int<16>)meta.int_md_growth_bytes)
+#else
+#define SENT_BYTES standard_metadata.packet_length
+#endif
+
 control IntStamping(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     register<bit<64>>(512) port_tx_bytes;
     direct_counter(CounterType.packets) int_counter;
@@ -40,8 +47,7 @@ control IntStamping(inout headers_t hdr, inout metadata_t meta, inout standard_m
 
     apply {
         port_tx_bytes.read(tx_bytes, (bit<32>)standard_metadata.egress_port);
-        port_tx_bytes.write((bit<32>)standard_metadata.egress_port,
-                            tx_bytes + (bit<64>)standard_metadata.packet_length);
+        port_tx_bytes.write((bit<32>)standard_metadata.egress_port, tx_bytes + (bit<64>)SENT_BYTES);
         if (hdr.int_hops[4].isValid() && hdr.int_shim.echo == 0) {
             int_port.apply();
             if (stamp == 1) {

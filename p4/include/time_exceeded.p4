@@ -60,6 +60,9 @@ control TimeExceeded(inout headers_t hdr, inout metadata_t meta, inout standard_
         hdr.block.setInvalid();
 #endif
         hdr.icrc.setInvalid();
+#ifdef INT_MD
+        INT_MD_REMOVE
+#endif
     }
 
     action report_ipv4() {

@@ -98,6 +98,12 @@ def test_trees_and_a_log_of_every_packet_exclude_each_other() -> None:
     assert "--trace: the log shows every packet already" in result.output
 
 
+def test_captures_without_shims_need_captures() -> None:
+    result = CliRunner().invoke(switch, ["--no-p4", "--pcap-without-shims"])
+    assert result.exit_code == 2
+    assert "--pcap-without-shims: there are no captures without --pcap" in result.output
+
+
 @pytest.mark.parametrize("option", ["--trace", "--pcap"])
 def test_a_program_behind_an_option_is_not_its_value(option: str, monkeypatch, tmp_path) -> None:
     monkeypatch.chdir(tmp_path)  # where captures go

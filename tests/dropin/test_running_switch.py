@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from controller_script import write_routes
 from namespaces import Namespace
 from scapy.layers.inet import ICMP, IP
-from scapy.layers.l2 import Ether  # noqa: F401  (how captures are dissected)
-from scapy.packet import Packet
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, raw
 from scapy.utils import rdpcap
 
 from tests.thrift.client import Client
@@ -25,6 +25,7 @@ from tests.thrift.conftest import free_port
 from weft.cli import weft
 from weft.compiler import compile_file
 from weft.errors import CheckFailedError
+from weft.traffic.layers import IntHop, IntShim
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(__file__).parent / "programs" / "basic_forward.p4"
@@ -109,6 +110,25 @@ def test_a_launch_line_of_the_tutorials_works(
     _wait_for(lambda: re.match("3", str(len(_pings(received)))), switch.process)
     assert [packet[IP].ttl for packet in _pings(sent)] == [63] * 3
     assert abs(float(_pings(sent)[0].time) - time.time()) < 60, "captures bear the wall clock's time"
+
+
+def test_captures_leave_out_shims_on_request(
+    hosts: tuple[Namespace, Namespace], start: StartSwitch, tmp_path: Path
+) -> None:
+    switch = start(hosts, "--pcap-without-shims")
+    plain = Ether(src="02:00:00:00:00:01", dst="ff:ff:ff:ff:ff:ff") / IP(src="10.0.1.1", dst="10.0.1.2") / ICMP(id=7)
+    with_shim = raw(plain)[:12] + raw(IntShim(next_ethertype=0x0800, hops=[IntHop()] * 5)) + raw(plain)[14:]
+    shim = with_shim[:12] + b"\x88\xb5" + with_shim[12:]
+    send = "import socket,sys; s = socket.socket(17, 3); s.bind((sys.argv[1], 0)); s.send(bytes.fromhex(sys.argv[2]))"
+    hosts[0].run(sys.executable, "-c", send, hosts[0].inside, shim.hex())
+    received = tmp_path / f"{hosts[0].outside}_in.pcap"
+
+    def found() -> re.Match[str] | None:
+        frames = [raw(packet) for packet in rdpcap(str(received))] if received.stat().st_size else []
+        assert shim not in frames
+        return re.match("1", str(frames.count(raw(plain))))
+
+    _wait_for(found, switch.process)
 
 
 def _pings(path: Path) -> list[Packet]:

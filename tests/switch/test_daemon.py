@@ -138,6 +138,8 @@ def test_bad_commands_are_answered_and_survived(daemon: DaemonProcess) -> None:
     assert "/nowhere/at/all.pcap" in daemon.ask(json.dumps(pcap))["error"]
     pcap.update(without_shims="no")
     assert daemon.ask(json.dumps(pcap))["error"] == "without_shims is 'no', neither true nor false"
+    pcap.update(command="pcap_by_direction", directory="/nowhere/at/all")
+    assert daemon.ask(json.dumps(pcap))["error"] == "without_shims is 'no', neither true nor false"
     assert "switches" in daemon.ask('{"command": "stats"}')
     daemon.process.send_signal(signal.SIGTERM)
     assert daemon.process.wait(PATIENCE_S) == 0

@@ -48,6 +48,7 @@ from weft.traffic.commands.aggregation import (
 )
 from weft.traffic.commands.base import COMMANDS, command_message, read_answer, read_command
 from weft.traffic.commands.collectives import PrepareCollective, PrepareTrainingStep, Provided
+from weft.traffic.commands.collector import Collect, SaveCollected
 from weft.traffic.commands.connections import (
     Connect,
     Connection,
@@ -143,6 +144,8 @@ SAMPLES = [
     EndProgram(9),
     Capture(1, "/tmp/x.pcapng"),
     SaveRecorded("/tmp/x.npz"),
+    Collect(32766),
+    SaveCollected("/tmp/y.npz"),
     Suspend((Channel(1, 3), Channel(1, 2, "traffic"))),
     Detour((DetouredChannel(Channel(1, 3), (Channel(0, 3, "for plane 1"),), 7),)),
     StopStreams(1),
@@ -164,6 +167,7 @@ ANSWERS = [
         TransportInForce({"preset": None, "planes": [{"parameters": {"g": 0.5, "fast": True}}]}),
     ),
     (SaveRecorded("x"), Saved(3)),
+    (SaveCollected("x"), Saved(0)),
     (AskOperationTimes(9, "/times.npz"), OperationTimes(9)),
     (
         AskParameterRecords(11),
@@ -339,9 +343,9 @@ def test_an_unknown_field_is_named_with_those_that_there_are(data, command):
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        ({}, r"field 'command' is missing \(valid: collective, connect, .*write_contributions\)"),
+        ({}, r"field 'command' is missing \(valid: collect, collected, .*write_contributions\)"),
         ({"command": None}, "field 'command' is missing"),
-        ({"command": "fly"}, r"unknown command 'fly' \(valid: collective, "),
+        ({"command": "fly"}, r"unknown command 'fly' \(valid: collect, "),
         ({"command": ["stats"]}, r"unknown command \['stats'\]"),
         ({"command": "wait"}, r"field 'run' is missing \(given: none\)"),
         ({"command": "wait", "run": 1.0}, r"field 'run' is 1\.0 \(valid: a whole number\)"),

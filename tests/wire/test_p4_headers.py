@@ -10,6 +10,7 @@ from weft.compiler.types import BitsType
 from weft.wire import HEADERS, Field, Header
 from weft.wire.headers import (
     aggregation,
+    int_md,
     int_shim,
     mac_control,
     network,
@@ -29,14 +30,16 @@ NOT_DESCRIBED = {
     "transport_rest_t",
     "quoted_start_t",
     "lanes_t",
+    # Words of any number.
+    "int_md_stack_t",
 }
 
 
 @cache
 def checked(lanes: int = 64) -> CheckedProgram:
-    """Every header of the fabric's program, with all services."""
-    services = {"SERVICE_SYNCHRONISATION": "1", "SERVICE_PARAMETER_CACHE": "1"}
-    return check_file(FABRIC, defines={**services, "AGGREGATION_LANES": str(lanes)})
+    """Every header of the fabric's program, with all modules."""
+    modules = {"SERVICE_SYNCHRONISATION": "1", "SERVICE_PARAMETER_CACHE": "1", "INT_MD": "1"}
+    return check_file(FABRIC, defines={**modules, "AGGREGATION_LANES": str(lanes)})
 
 
 def p4_headers(lanes: int = 64) -> dict[str, list[int]]:
@@ -45,6 +48,9 @@ def p4_headers(lanes: int = 64) -> dict[str, list[int]]:
     for each in checked(lanes).tree.declarations:
         if isinstance(each, ast.StructDeclaration) and each.kind == "header":
             types = [field.type for field in each.fields]
+            if each.name in NOT_DESCRIBED:
+                found[each.name] = [getattr(type_, "width", 0) for type_ in types]
+                continue
             assert all(isinstance(type_, BitsType) and not type_.signed for type_ in types)
             found[each.name] = [type_.width for type_ in types]
     return found
@@ -113,6 +119,18 @@ EXPECTED = {
     "SERVICE_VERSION": service.HEADER_VERSION,
     "PARAMETER_VERSION": parameter.HEADER_VERSION,
     "PARAMETER_CACHED": parameter.PARAMETER_CACHED,
+    "UDP_PORT_INT_MD": int_md.INT_MD_UDP_PORT,
+    "INT_TYPE_MD": int_md.INT_MD_TYPE,
+    "INT_MD_VERSION": int_md.INT_MD_VERSION,
+    "REPORT_VERSION": int_md.REPORT_VERSION,
+    "NPT_UDP_PAYLOAD": int_md.NextProtocol.UDP_PAYLOAD,
+    "NPT_LAYER_4": int_md.NextProtocol.LAYER_4,
+    "REPORT_INNER_ONLY": int_md.ReportType.INNER_ONLY,
+    "REPORT_INNER_IPV4": int_md.InnerType.IPV4,
+    "REPORT_INNER_IPV6": int_md.InnerType.IPV6,
+    "INT_MD_WORDS": int_md.INT_MD.size_bytes // 4,
+    "INT_MD_FIXED_BYTES": int_md.INT_MD_SHIM.size_bytes + int_md.INT_MD.size_bytes,
+    "UDP_BYTES": network.UDP.size_bytes,
     **enumerated("SERVICE", service.SERVICE.field("kind")),
     **enumerated("PARAMETER", parameter.PARAMETER.field("kind")),
     **enumerated("KIND", aggregation.AGGREGATION.field("kind")),

@@ -39,7 +39,7 @@ from weft.scenario.switch_choice import by_switch
 from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
-from weft.topologies import FabricSpec, LinkEnds
+from weft.topologies import FabricSpec, LinkEnds, longest_path
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.topologies.kinds import network
 from weft.traffic.aggregation_format import frame_bytes as aggregation_frame_bytes
@@ -302,11 +302,23 @@ class Lab(abc.ABC):
     def recorded(self) -> tuple[list[Recorded], int]:
         """Return what each probe recorded since the last call, and how many rows were beyond the limit."""
 
+    @abc.abstractmethod
+    def let_packets_arrive(self) -> bool:
+        """Let time pass until no packet is in flight; return whether that is so, as far as the clock can know."""
+
     @property
     def frame_bytes(self) -> int:
         """Largest frame of an RDMA WRITE, on any link."""
         shim_bytes = VALIANT_SHIM if self.options.routing.has_intermediates else 0
-        return shim_bytes + largest_frame_bytes(self.options.ip_version, self.options.mtu_bytes)
+        return shim_bytes + self._int_md_bytes + largest_frame_bytes(self.options.ip_version, self.options.mtu_bytes)
+
+    @cached_property
+    def _int_md_bytes(self) -> int:
+        """The most that INT-MD adds to a packet on a link; the last switch removes it."""
+        if not self.options.telemetry.is_on:
+            return 0
+        switches = len(longest_path(self.fabric).nodes) - 2
+        return self.options.telemetry.largest_growth_bytes(switches - 1)
 
     @property
     def largest_frame_bytes(self) -> int:

@@ -52,6 +52,9 @@ def options_of_programs(options: FabricOptions, pipelines: Pipelines) -> FabricO
     for service in options.services:
         for table in _SERVICE_TABLES[service]:
             _require_on_all("services", pipelines, table, f"the service {service}")
+    if options.telemetry.is_on:
+        for table in FEATURES.named("INT-MD").tables:
+            _require_on_all("telemetry.mode", pipelines, table, "int-md")
     if options.controller.link_watch is not None:
         for counter in (PORT_RECEIVED, PORT_SENT):
             _require_counter("controller.link_watch", pipelines, counter)

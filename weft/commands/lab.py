@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,12 @@ def lab(
         raise EnvironmentLacksError(
             "the virtual clock has no prompt and nothing to look at by hand: use --clock real, or `weft run`"
         )
-    for line in _unused_warnings(chosen):
+    # A network's lab captures every port; nothing else is recorded.
+    kept = ("capture_shims",) if network is not None else ()
+    for line in _unused_warnings(chosen, kept):
         click.echo(line, err=True)
-    spec = run_spec(chosen.model_copy(update={"clock": "real", "traffic": [], "observe": ObserveSection()}))
+    observe = ObserveSection(**{name: getattr(chosen.observe, name) for name in kept})
+    spec = run_spec(chosen.model_copy(update={"clock": "real", "traffic": [], "observe": observe}))
     require_for(spec.fabric, spec.options)
     from mininet.cli import CLI
 
@@ -79,10 +83,11 @@ def lab(
             CLI(running.network.net)
 
 
-def _unused_warnings(scenario: Scenario) -> list[str]:
-    """Return what a scenario asks for that only runs have, as lines."""
+def _unused_warnings(scenario: Scenario, kept: Collection[str]) -> list[str]:
+    """Return what a scenario asks for that only runs have, as lines; labs have what is `kept`."""
     fields = type(scenario.observe).model_fields
-    asked = [field.alias or name for name, field in fields.items() if name in scenario.observe.model_fields_set]
+    given = scenario.observe.model_fields_set - set(kept)
+    asked = [field.alias or name for name, field in fields.items() if name in given]
     if not asked:
         return []
     return [f"warning: observe ({', '.join(asked)}): nothing is recorded at a prompt, only by `weft run`"]

@@ -209,6 +209,7 @@ class BlockingFabricController:
     read_aggregated_packets = _blocking(FabricController.read_aggregated_packets)
     read_ports = _blocking(FabricController.read_ports)
     read_depth_ages = _blocking(FabricController.read_depth_ages)
+    read_int_md = _blocking(FabricController.read_int_md)
     packet_out = _blocking(FabricController.packet_out)
     close = _blocking(FabricController.close)
     write_own = _blocking(FabricController.write_own)

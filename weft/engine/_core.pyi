@@ -2471,6 +2471,15 @@ class IpStack:
     def stats(self) -> IpStats:
         """What has arrived and was sent, and what was dropped, by reason."""
 
+class DatagramLog:
+    """Keeps the datagrams that arrive at a UDP port of a stack, as long as it exists."""
+    def __init__(self, stack: IpStack, port: int, *, most_datagrams: int) -> None:
+        """Raises ValueError if the port is taken or RoCEv2's."""
+    def entries(self) -> list[tuple[int, bytes]]:
+        """Return the time in ps and the payload of every datagram, in order of their arrival."""
+    def not_kept(self) -> int:
+        """Return how many datagrams came beyond most_datagrams."""
+
 class Application:
     """A program on a host's IP stack: one run."""
     def close(self) -> None:

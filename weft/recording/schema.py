@@ -96,6 +96,19 @@ TABLES: Mapping[str, TableSchema] = {
             *_numbers("plane", "psn", "path_id", "hop", "rate_bps", "queue_bytes", "tx_bytes", "timestamp_ns"),
         )
     ),
+    "telemetry": TableSchema(
+        (
+            _time("time_ps"),
+            ColumnSchema("sink", Holds.PLACE),
+            ColumnSchema("sequence"),
+            ColumnSchema("source", Holds.HOST),
+            ColumnSchema("destination", Holds.HOST),
+            *_numbers("protocol", "source_port", "destination_port", "queue_pair", "psn", "hop"),
+            ColumnSchema("switch", Holds.PLACE),
+            *_numbers("ingress_port", "egress_port", "latency_ns", "queue_id", "queue_bytes"),
+            *_numbers("ingress_ns", "egress_ns"),
+        )
+    ),
     "drops": TableSchema(
         (
             _time("time_ps"),

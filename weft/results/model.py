@@ -29,6 +29,7 @@ from weft.results.packet_conservation import PACKET_CONSERVATION, PacketConserva
 from weft.results.planes import PLANES, PlaneResult
 from weft.results.queue_depth_ages import QUEUE_DEPTH_AGES, QueueDepthAges
 from weft.results.switch_memory import MEMORY, MemoryResult
+from weft.results.telemetry import TELEMETRY_HOPS, TELEMETRY_REPORTS, TelemetryHop, TelemetryReports
 from weft.results.unfinished_events import UnfinishedEvent, warnings_of
 from weft.scenario.observe import ObserveSection
 
@@ -174,6 +175,10 @@ class Results:
     """INT's view of one path, from the stack that a receiver echoed: the one with the most hops, and among these the
     deepest queue.
     """
+    telemetry_reports: list[TelemetryReports] = field(default_factory=list)
+    """Only with `telemetry: {mode: int-md}`: reports of INT-MD, by sink."""
+    telemetry_hops: list[TelemetryHop] = field(default_factory=list)
+    """Only with `telemetry: {mode: int-md}`: what each hop of each flow's path recorded."""
     link_loads: list[LinkLoadResult] = field(default_factory=list)
     """Loads of links between each two tiers, by kind of traffic; only with `observe: {loads: true}`."""
     memory: list[MemoryResult] = field(default_factory=list)
@@ -290,6 +295,8 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     LINK_EVENTS,
     CONTROLLER_EVENTS,
     INT_PATHS,
+    TELEMETRY_REPORTS,
+    TELEMETRY_HOPS,
     PROGRAM_COUNTERS,
     PROGRAM_REGISTERS,
     DROPS,
@@ -300,6 +307,8 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "fidelity",
     "fast_forward",
     "controller_events",
+    "telemetry_reports",
+    "telemetry_hops",
     "counters",
     "registers",
     "incomplete_captures",

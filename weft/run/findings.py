@@ -29,6 +29,7 @@ from weft.results.switch_memory import memory_results
 from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
 from weft.run.state_series import StateSeries
+from weft.run.telemetry import Telemetry
 from weft.scenario import FabricOptions
 from weft.traffic.host_stats import HostStats
 
@@ -55,6 +56,7 @@ class Findings:
         self._collectives_run: dict[str, None] = {}
         self._arrays = ObservedArrays()
         self._series: StateSeries | None = None
+        self._telemetry = Telemetry(lab)
 
     @property
     def _options(self) -> FabricOptions:
@@ -73,6 +75,7 @@ class Findings:
             self._lab.count_loads()
         if observe.state_series:
             self._series = StateSeries(observe, self._lab)
+        self._telemetry.start(self._exchanges.hosts)
 
     def add(self, kind: ResultKind[R], result: R) -> None:
         """Record a result of a run."""
@@ -109,6 +112,8 @@ class Findings:
     def all(self, slot_count: int) -> RunResult:
         """Return all results so far; `slot_count` are the slots of an aggregation job."""
         lab, fabric, options = self._lab, self._lab.fabric, self._options
+        # First, as it lets the last packets arrive.
+        telemetry = self._telemetry.found(self._exchanges.hosts)
         hosts, events = self._exchanges.hosts, self._lab.link_events
         counters = lab.controller.read_counters()
         switches = lab.switch_stats()
@@ -117,6 +122,8 @@ class Findings:
         path = self._exchanges.int_path
         observations = self.observations()
         losses = loss_results(counters, switches, endpoints)
+        observations.tables.update(telemetry.tables)
+        observations.rows_lost += telemetry.rows_lost
         observations.tables["ports"] = ports_table(fabric, switches, endpoints)
         loads = self._loads()
         if options.observe.loads:
@@ -136,13 +143,15 @@ class Findings:
             link_loads=link_loads(fabric, loads, time_of(self._exchanges.phases)),
             memory=memory_results(fabric, switches, endpoints),
             int_paths=[path] if path is not None else [],
+            telemetry_reports=telemetry.reports,
+            telemetry_hops=telemetry.hops,
             credits=credit_results(fabric, switches, endpoints),
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),
             counters=arrays.counters_in_results,
             registers=arrays.registers_in_results,
             rows_lost=observations.rows_lost,
-            warnings=self._warnings(),
+            warnings=[*self._warnings(), *telemetry.warnings],
             losses=losses,
             drops=drop_totals(losses, switches, endpoints),
             absorbed=absorbed_totals(counters),

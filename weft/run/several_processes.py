@@ -34,6 +34,8 @@ def require_served_by(processes: Processes, spec: RunSpec, has_captures: bool) -
     for key in ("state_at", "state_series"):
         if getattr(spec.options.observe, key):
             raise KeyProblem(f"observe.{key}", "a run of several processes keeps no states: leave it out, or mpirun")
+    if spec.options.telemetry.is_on:
+        raise KeyProblem("telemetry.mode", "a run of several processes collects no reports: leave it out, or mpirun")
     if spec.options.fidelity.has_segments:
         raise KeyProblem(
             "fidelity.segment",

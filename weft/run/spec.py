@@ -26,6 +26,7 @@ from weft.scenario.lossless_lanes import with_lossless_lanes
 from weft.scenario.mtu_checks import check_link_mtu, check_packet
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
+from weft.scenario.telemetry import check_telemetry
 from weft.scenario.tenants import check_hosts_of_tenants, check_promises
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
@@ -118,6 +119,7 @@ def _check(spec: RunSpec) -> None:
     check_circuits(spec.fabric, spec.options.circuits, watches_links)
     check_int_rates(spec.fabric, spec.options)
     check_routing(spec.fabric, spec.options)
+    check_telemetry(spec.fabric, spec.options)
 
 
 def _check_services(item: TrafficItem, options: FabricOptions, key: str) -> None:

@@ -71,6 +71,7 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
         ),
         (bool(observe.captures), "observe.captures", "a segment has the bytes of its first packet"),
         (bool(observe.int_flows), "observe.int_flows", "a segment is stamped once"),
+        (options.telemetry.is_on, "telemetry", "switches add to each packet"),
     ]
     return [(key, why) for applies, key, why in found if applies]
 

@@ -30,6 +30,7 @@ from weft.scenario.sections import (
     SwitchingSection,
 )
 from weft.scenario.switch_choice import SwitchChoice
+from weft.scenario.telemetry import TelemetrySection
 from weft.scenario.tenants import TenantName, TenantSection, tenant_settings
 from weft.scenario.transport import TransportSection
 from weft.scenario.values import FeatureSection, ForFeature, Section
@@ -47,8 +48,8 @@ MAX_WORKERS = 256
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
-# Costs that nothing pays unless a collective names a protocol.
-_IN_RESULTS_IF_CHANGED = {"protocols"}
+# Costs that nothing pays unless a collective names a protocol, and telemetry, which is off by default.
+_IN_RESULTS_IF_CHANGED = {"protocols", "telemetry"}
 
 
 class FabricOptions(Section):
@@ -128,6 +129,7 @@ class FabricOptions(Section):
     credits: CreditsSection = CreditsSection()
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
+    telemetry: TelemetrySection = TelemetrySection()
     circuits: CircuitsSection = CircuitsSection()
     tenants: Annotated[dict[TenantName, TenantSection], ForFeature(tenant_settings)] = Field(default={})
     """Tenants of the fabric, by name; an item of the traffic charges its reductions to its `tenant`."""
@@ -138,6 +140,8 @@ class FabricOptions(Section):
     def macros(self) -> dict[str, str]:
         """Return what the preprocessor of the program is to define."""
         macros = {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
+        if self.telemetry.is_on:
+            macros["INT_MD"] = "1"
         lanes = self.aggregation.lane_count
         return macros if lanes == LANE_COUNT else macros | {"AGGREGATION_LANES": str(lanes)}
 
@@ -243,6 +247,7 @@ class FabricKeywords(TypedDict, total=False):
     credits: CreditsSection | None
     switching: SwitchingSection | None
     observe: ObserveSection | None
+    telemetry: TelemetrySection | None
     circuits: CircuitsSection | None
     tenants: dict[TenantName, TenantSection] | None
     events: list[EventSection] | None

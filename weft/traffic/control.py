@@ -24,6 +24,7 @@ from weft.traffic.commands.aggregation import Join, Leave, Membership
 from weft.traffic.commands.applications import AskApplicationRecords, PrepareApplications
 from weft.traffic.commands.base import Command
 from weft.traffic.commands.collectives import PrepareCollective, PrepareTrainingStep, Provided
+from weft.traffic.commands.collector import Collect, SaveCollected
 from weft.traffic.commands.counters import AskStats, AskTransport, Capture, ResetStats, SaveRecorded
 from weft.traffic.commands.flows import PrepareFlows, PrepareTraffic
 from weft.traffic.commands.parameters import (
@@ -514,6 +515,14 @@ class EndpointGroup:
     def capture(self, rank: int, plane: int, path: Path | None, without_shims: bool = False) -> None:
         """Record a host's plane into a pcap file, maybe without Weft's shims; None ends it."""
         self._calls.of_hosts({rank: Capture(plane, str(path) if path else None, without_shims)})
+
+    def collect(self, rank: int, port: int) -> None:
+        """Have a host keep what arrives at a UDP port from now on."""
+        self._calls.of_hosts({rank: Collect(port)})
+
+    def save_collected(self, rank: int, file: Path) -> int:
+        """Have a host write what it has collected to a file (`weft.traffic.collector`); returns datagrams not kept."""
+        return self._calls.of_hosts({rank: SaveCollected(str(file))})[rank].rows_lost
 
     def recorded(self, files: Sequence[Path]) -> list[int]:
         """Have every host write what it has recorded to a file (`Host.save_recorded`); returns rows lost by each."""

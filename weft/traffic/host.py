@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import numpy as np
@@ -20,6 +21,7 @@ from weft.engine import (
     _core,
 )
 from weft.errors import InvalidValueError
+from weft.traffic import collector
 from weft.traffic.attachment import Attach, SocketAttachment
 from weft.traffic.commands.aggregation import Membership, MovedStream
 from weft.traffic.commands.connections import Connection
@@ -74,6 +76,7 @@ class Host:
         self.hop_latencies: _core.HopLatencies | None = None
         """INT's telemetry by hop; None unless it is counted (`count_hops`)."""
         self._captures: dict[int, PcapWriter] = {}
+        self._collector: collector.Collector | None = None
         self.probe: Probe | None = None
         if config.recording.any:
             self.probe = Probe.of(self._planes[0].transmit_port)
@@ -85,6 +88,8 @@ class Host:
         self.engine.stop()
         for plane in self._planes:
             plane.attachment.close()
+        if self._collector is not None:
+            self._collector.close()
         for capture in self._captures.values():
             # Callers who need the capture's error end the capture first.
             with contextlib.suppress(OSError):
@@ -304,6 +309,26 @@ class Host:
             before.close()
         if writer is not None:
             self._captures[number] = writer
+
+    def collect(self, port: int) -> None:
+        """Keep what arrives at a UDP port from now on. Raises ValueError or OSError if the port is taken."""
+        if self._collector is not None:
+            raise ValueError(f"{self.config.name} collects already")
+        self._collector = (
+            collector.StackCollector(self._ip, port)
+            if self._ip is not None
+            else collector.KernelCollector(port, lambda: self.engine.now_ps)
+        )
+
+    def save_collected(self, path: str) -> int:
+        """Write what was collected so far to a NumPy archive; returns datagrams beyond what is kept.
+
+        Raises ValueError if nothing is being collected.
+        """
+        if self._collector is None:
+            raise ValueError(f"{self.config.name} collects nothing")
+        collector.save(self._collector.entries(), Path(path))
+        return self._collector.not_kept()
 
     def transmit_ports(self) -> list[TransmitPort]:
         """Return the NIC's transmit ports, by plane."""

@@ -11,6 +11,7 @@ from weft.traffic.commands import (
     aggregation,
     applications,
     collectives,
+    collector,
     connections,
     counters,
     flows,
@@ -77,6 +78,8 @@ class HostCommands:
             programs.EndProgram: lambda command: self._programs.end(command),
             counters.Capture: self._capture,
             counters.SaveRecorded: self._save_recorded,
+            collector.Collect: self._collect,
+            collector.SaveCollected: lambda command: Saved(host.save_collected(command.path)),
         }
 
     def carry_out(self, command: Command[A]) -> A:
@@ -145,6 +148,10 @@ class HostCommands:
 
     def _capture(self, command: counters.Capture) -> Done:
         self._host.capture(command.plane, command.path, command.without_shims)
+        return Done()
+
+    def _collect(self, command: collector.Collect) -> Done:
+        self._host.collect(command.port)
         return Done()
 
     def _save_recorded(self, command: counters.SaveRecorded) -> Saved:

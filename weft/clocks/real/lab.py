@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
@@ -51,6 +52,10 @@ from weft.traffic.host_metrics import HostMetrics
 
 if TYPE_CHECKING:
     from weft.clocks.real.network import FabricNetwork
+
+# For the last packets of a run: round trips of an idle path, and time for the processes that carry them.
+_LAST_ROUND_TRIPS = 20
+_LAST_PACKETS_S = 0.3
 
 
 @dataclass(frozen=True)
@@ -308,6 +313,12 @@ class MininetLab(Lab):
         if not self.fabric.switch(switch).port(port).is_cabled:
             raise EnvironmentLacksError(f"{switch}:{port} is dark: {CIRCUITS_STAY}")
         self.daemon.pcap(self.fabric.switch(switch).device_id, port, path, self.options.observe.removes_shims)
+
+    def let_packets_arrive(self) -> bool:
+        """See Lab: nobody counts packets in flight, so it waits for several round trips, and for the processes."""
+        round_trip_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
+        time.sleep(_LAST_PACKETS_S + _LAST_ROUND_TRIPS * round_trip_ps / PS_PER_S * self.options.dilation)
+        return True
 
     def start_recording(self) -> None:
         """See Lab. Each endpoint records for itself, as its configuration says."""

@@ -256,7 +256,8 @@ class NetworkLab(MininetLab):
                 files = [folder / f"{port.interface}_{direction}.pcap" for direction in ("in", "out")]
                 for file in files:
                     file.unlink(missing_ok=True)  # a link of somebody's is not followed
-                self.daemon.pcap_by_direction(switch.device_id, port.number, folder)
+                without_shims = self.options.observe.removes_shims
+                self.daemon.pcap_by_direction(switch.device_id, port.number, folder, without_shims)
                 hand_over(files)
 
     def _run_host_commands(self) -> None:

@@ -101,14 +101,18 @@ class SwitchDaemon:
             }
         )
 
-    def pcap_by_direction(self, device_id: int, port: int, directory: Path) -> None:
-        """Start writing what a port receives and sends to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory."""
+    def pcap_by_direction(self, device_id: int, port: int, directory: Path, without_shims: bool = False) -> None:
+        """Start writing what a port receives and sends to INTERFACE_in.pcap and INTERFACE_out.pcap in a directory.
+
+        `without_shims` leaves Weft's shims out of IP frames.
+        """
         self._call(
             {
                 "command": "pcap_by_direction",
                 "device_id": device_id,
                 "port": port,
                 "directory": str(directory),
+                "without_shims": without_shims,
             }
         )
 

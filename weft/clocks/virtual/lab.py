@@ -426,12 +426,7 @@ class VirtualLab(Lab):
         `draw` numbers the streams that marking and faults are drawn from: the same number, the same draws. A fabric in
         which packets stand still (a deadlock of flow control) is left as it is.
         """
-        step_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
-        for _ in range(_MOST_SETTLING_STEPS):
-            if not packets_under_way(self.partitions.packet_conservation()):
-                break
-            self._loop.run_here(self._loop.sleep_ps(step_ps))
-        else:
+        if not self.let_packets_arrive():
             return False
         self.switches.restart_draws(draw)
         registers = registers_of_runs(
@@ -440,6 +435,15 @@ class VirtualLab(Lab):
         for wired in self.switches.switches.values():
             clear_registers(wired.switch, registers)
         return True
+
+    def let_packets_arrive(self) -> bool:
+        """See Lab."""
+        step_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
+        for _ in range(_MOST_SETTLING_STEPS):
+            if not packets_under_way(self.partitions.packet_conservation()):
+                return True
+            self._loop.run_here(self._loop.sleep_ps(step_ps))
+        return False
 
     def run_sample(self, hosts: EndpointGroup, runs: Sequence[int]) -> Sample:
         """See Lab."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from weft.controller.features.int_md import SAMPLE_COUNTERS
 from weft.controller.features.intermediates import STATE as STATE_OF_UGAL
 from weft.controller.features.load_balancing import STATE, LoadBalancingSettings
 from weft.controller.features.telemetry_int import BYTE_COUNTERS
@@ -16,9 +17,11 @@ def registers_of_runs(balancing: LoadBalancingSettings, *, has_intermediates: bo
     INT stamps bytes sent in units of 128 B: what a run before has left below a unit would show in every rate that HPCC
     computes.
     """
+    # A run takes the same packets of its flows, whatever has run before.
+    always = {BYTE_COUNTERS, SAMPLE_COUNTERS}
     if has_intermediates:
-        return frozenset({BYTE_COUNTERS, *STATE, *STATE_OF_UGAL})
-    return frozenset({BYTE_COUNTERS} if balancing == LoadBalancingSettings() else {BYTE_COUNTERS, *STATE})
+        return frozenset({*always, *STATE, *STATE_OF_UGAL})
+    return frozenset(always if balancing == LoadBalancingSettings() else {*always, *STATE})
 
 
 def clear_registers(switch: NativeSwitch, names: Collection[str]) -> None:

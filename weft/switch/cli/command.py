@@ -156,6 +156,7 @@ def _with_values(arguments: list[str]) -> Iterator[str]:
     metavar="[DIR]",
     help="Capture to DIR/INTERFACE_in.pcap and DIR/INTERFACE_out.pcap (DIR is . if not given).",
 )
+@click.option("--pcap-without-shims", is_flag=True, help="Leave Weft's shims out of IP frames in captures.")
 @click.option(
     "--trace",
     "trace_packets",
@@ -215,7 +216,10 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         log,
         options["dump_packet_data"],
         options["trace_packets"] or 0,
+        options["pcap_without_shims"],
     )
+    if run.captures_without_shims and run.capture_directory is None:
+        raise click.UsageError("--pcap-without-shims: there are no captures without --pcap")
     if run.trace_packets and run.logs_packets:
         raise click.UsageError("--trace: the log shows every packet already; leave it out, or use -L info")
     try:

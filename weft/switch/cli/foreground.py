@@ -55,6 +55,7 @@ class Options:
     log: LogOptions = field(default_factory=LogOptions)
     dump_bytes: int = 0
     trace_packets: int = 0
+    captures_without_shims: bool = False
 
     @property
     def logs_packets(self) -> bool:
@@ -124,7 +125,7 @@ class Foreground:
         engine = self._daemon.wiring.engine
         origin_ns = time.time_ns() - engine.now_ps // 1000
         for port in self._switch.ports.values():
-            port.capture_by_direction(directory, origin_ns)
+            port.capture_by_direction(directory, origin_ns, self._options.captures_without_shims)
 
     def run(self, beside: Beside = alone) -> None:
         """Serve until SIGINT or SIGTERM.

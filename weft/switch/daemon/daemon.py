@@ -101,10 +101,8 @@ class Daemon:
         path = command.get("path")
         if path is not None and not isinstance(path, str):
             raise CommandError(f"path is {path!r}, neither a string nor null")
-        without_shims = command.get("without_shims", False)
-        if not isinstance(without_shims, bool):
-            raise CommandError(f"without_shims is {without_shims!r}, neither true nor false")
-        port.set_capture(None if path is None else Path(path), f"{wired.config.name}:{number}", without_shims)
+        interface = f"{wired.config.name}:{number}"
+        port.set_capture(None if path is None else Path(path), interface, _without_shims(command))
         return {"ok": True}
 
     def _pcap_by_direction(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -113,7 +111,7 @@ class Daemon:
         if not isinstance(directory, str):
             raise CommandError(f"directory is {directory!r}, not a string")
         origin_ns = time.time_ns() - self.wiring.engine.now_ps // 1000
-        port.capture_by_direction(Path(directory), origin_ns)
+        port.capture_by_direction(Path(directory), origin_ns, _without_shims(command))
         return {"ok": True}
 
     def _log_packets(self, command: dict[str, Any]) -> dict[str, Any]:
@@ -148,6 +146,14 @@ def _parsed(line: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise CommandError(f"the command is not JSON: {error}") from None
+
+
+def _without_shims(command: dict[str, Any]) -> bool:
+    """Return whether a capture is to leave out Weft's shims. Raises CommandError."""
+    found = command.get("without_shims", False)
+    if not isinstance(found, bool):
+        raise CommandError(f"without_shims is {found!r}, neither true nor false")
+    return found
 
 
 def _listed(numbers: dict[int, Any]) -> str:

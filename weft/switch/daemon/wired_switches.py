@@ -87,10 +87,17 @@ class WiredPort:
             )
         self._capture(writer, writer)
 
-    def capture_by_direction(self, directory: Path, origin_ns: int) -> None:
-        """Capture to INTERFACE_in.pcap and INTERFACE_out.pcap as BMv2 does; time 0 is dated `origin_ns`."""
+    def capture_by_direction(self, directory: Path, origin_ns: int, without_shims: bool = False) -> None:
+        """Capture to INTERFACE_in.pcap and INTERFACE_out.pcap as BMv2 does; time 0 is dated `origin_ns`.
+
+        `without_shims` writes IP frames as if they had been sent without Weft's shims.
+        """
         received, sent = (
-            PcapWriter(str(directory / f"{self.config.interface}_{direction}.pcap"), origin_ns=origin_ns)
+            PcapWriter(
+                str(directory / f"{self.config.interface}_{direction}.pcap"),
+                origin_ns=origin_ns,
+                without_shims=without_shims,
+            )
             for direction in ("in", "out")
         )
         self._capture(received, sent)
