@@ -15,9 +15,11 @@ from weft.engine import (
     Link,
     MemoryRegion,
     Nic,
+    PathChoice,
     RcQueuePair,
     TransmitPort,
     make_congestion_control,
+    make_path_choice,
 )
 
 US = 1_000_000
@@ -42,6 +44,20 @@ def fixed_window(window_bytes: int = WINDOW_BYTES, pacing_rate_bps: int = 0) -> 
         frame_bytes=1100,
         parameters={"window_bytes": window_bytes, "pacing_rate_bps": pacing_rate_bps},
     )
+
+
+def path_choice(name: str, seed: int, **parameters: float) -> PathChoice:
+    return make_path_choice(
+        name, seed, parameters, line_rate_bps=RATE_BPS, base_round_trip_ps=2 * DELAY_PS, frame_bytes=1100
+    )
+
+
+def spray(seed: int, paths: int) -> PathChoice:
+    return path_choice("spray", seed, paths=paths)
+
+
+def flowlet(seed: int, gap_ps: int) -> PathChoice:
+    return path_choice("flowlet", seed, gap_ps=gap_ps)
 
 
 @dataclass

@@ -18,9 +18,10 @@ from tests.transport.rdma_pair import (
     cabled_pair,
     ideal_wire,
     random_bytes,
+    spray,
     wired_pair,
 )
-from weft.engine import parse_packet, serialisation_ps, spray
+from weft.engine import parse_packet, serialisation_ps
 
 MTU = 1024
 BASE = 1 << 40
