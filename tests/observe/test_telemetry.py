@@ -280,6 +280,15 @@ def test_without_telemetry_the_program_has_none_of_it() -> None:
     assert "telemetry" not in run_scenario(scenario(telemetry={})).as_dict()["made_by"]
 
 
+@pytest.mark.mininet
+def test_reports_reach_a_kernels_socket_under_the_real_clock() -> None:
+    fabric = SMALL | {"host_rate": "1Gb/s"}
+    result = run_scenario(scenario(clock="real", dilation=3000, fabric=fabric))
+    assert {each.path for each in result.telemetry_hops} == {"p0l0 p0s0 p0l1", "p0l1 p0s0 p0l0"}
+    assert all(each.received == each.sent > 0 for each in result.telemetry_reports)
+    assert result.ok
+
+
 def test_the_page_shows_what_the_example_prints(tmp_path: Path) -> None:
     example = ROOT / "examples" / "telemetry.yaml"
     done = CliRunner().invoke(weft, ["run", "--out", str(tmp_path), str(example)], catch_exceptions=False)
