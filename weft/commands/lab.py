@@ -20,6 +20,7 @@ from weft.errors import EnvironmentLacksError
 
 if TYPE_CHECKING:
     from weft.clocks.real.lab import MininetLab
+    from weft.run.spec import RunSpec
     from weft.scenario import Scenario
 
 
@@ -74,13 +75,23 @@ def lab(
             with shown.served(of_network, click.echo):
                 CLI(of_network.network.net)
         return
-    with MininetLab(spec.fabric, spec.options, progress=click.echo) as running:
+    chosen_lab = MininetLab(spec.fabric, spec.options, progress=click.echo)
+    chosen_lab.before_building = lambda: _say_findings(spec, chosen_lab)
+    with chosen_lab as running:
         running.link_events.start()
         _log_packets(running, packet_logs)
         click.echo(describe(spec.fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
         with shown.served(running, click.echo):
             CLI(running.network.net)
+
+
+def _say_findings(spec: RunSpec, planned: MininetLab) -> None:
+    """Say which settings cannot work together."""
+    from weft.run.lint import findings_of
+
+    for finding in findings_of(spec, planned.switch_configs):
+        click.echo(f"warning: {finding.located(spec.places).line}")
 
 
 def _unused_warnings(scenario: Scenario, kept: Collection[str]) -> list[str]:
