@@ -41,7 +41,7 @@ def lint(scenarios: tuple[Path, ...], form: Literal["text", "json"], **overrides
     from weft.system.streams import printable
 
     changes = changes_of(overrides)
-    found = [(path, _findings_in(path, changes)) for path in scenarios]
+    found = [(path, findings_in_file(path, changes)) for path in scenarios]
     count = sum(len(findings) for _, findings in found)
     if form == "json":
         files = [{"scenario": str(path), "findings": [each.as_dict() for each in own]} for path, own in found]
@@ -61,7 +61,7 @@ def lint(scenarios: tuple[Path, ...], form: Literal["text", "json"], **overrides
 _LAYOUT = "\n\t"
 
 
-def _findings_in(path: Path, changes: Sequence[Change]) -> list[Finding]:
+def findings_in_file(path: Path, changes: Sequence[Change]) -> list[Finding]:
     """Return the distinct findings in a scenario, or in all points of a sweep."""
     from weft.run.lint.checked import findings_in
 

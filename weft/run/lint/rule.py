@@ -53,6 +53,8 @@ class Finding(PlainData):
     @property
     def line(self) -> str:
         """The finding with its place."""
+        if self.key and self.place.endswith(f" {self.key}"):  # an option of the command, which names the key
+            return f"{self.place}{self.sentence.removeprefix(self.key)}"
         return f"{self.place}: {self.sentence}" if self.place else self.sentence
 
 

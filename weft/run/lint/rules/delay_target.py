@@ -9,8 +9,13 @@ from weft.quantities.units import shortest_time
 from weft.run.lint.plan import Plan
 from weft.run.lint.rule import Finding, Rule
 
-_TARGETS = {"base_target_ps": "hop_target_ps", "low_threshold_ps": "", "high_threshold_ps": ""}
-"""Parameters that are compared with whole round trips, and those that are added for each hop."""
+_TARGETS = {
+    "base_target_ps": ("hop_target_ps", "flow_scaling_range_ps"),
+    "low_threshold_ps": None,
+    "high_threshold_ps": None,
+}
+"""Parameters that are compared with whole round trips, and those that are added: for each hop, and at most for flows
+that share a link."""
 
 
 class DelayTarget(Rule):
@@ -18,7 +23,7 @@ class DelayTarget(Rule):
 
     name = "delay-target"
     when = (
-        "a given `base_target` (with what it adds for the hops of the nearest pair), `low_threshold` or "
+        "a given `base_target` (with all that is added for hops and flows), `low_threshold` or "
         "`high_threshold` of a congestion control is below the round trip of the idle path between the nearest "
         "hosts"
     )
@@ -27,12 +32,13 @@ class DelayTarget(Rule):
     def find(self, plan: Plan) -> Iterator[Finding]:
         """See Rule."""
         for each in plan.controls:
-            for parameter, hop_parameter in _TARGETS.items():
+            for parameter, more in _TARGETS.items():
                 target_ps = each.given(parameter)
                 if target_ps is None or each.in_force is None:
                     continue
-                if hop_parameter:
-                    target_ps += plan.nearest_switches * each.in_force[hop_parameter]
+                if more is not None:
+                    per_hop, for_flows = more
+                    target_ps += plan.nearest_switches * each.in_force[per_hop] + each.in_force[for_flows]
                 if target_ps >= plan.nearest_round_trip_ps:
                     continue
                 key = each.parameter_key(parameter)

@@ -15,7 +15,10 @@ class TimeoutRoundTrip(Rule):
 
     name = "timeout-round-trip"
     when = "`transport.retransmission_timeout` is below the round trip of the idle path between the farthest hosts"
-    reason = "every packet is sent again before its acknowledgement can come"
+    reason = (
+        "packets between these hosts are sent again before their acknowledgements can come; after seven times the "
+        "connection fails"
+    )
 
     def find(self, plan: Plan) -> Iterator[Finding]:
         """See Rule."""
