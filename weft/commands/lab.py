@@ -69,7 +69,9 @@ def lab(
     if network is not None:
         for line in what_is_not_done(network, is_virtual=False):
             click.echo(line, err=True)
-        with NetworkLab(spec.fabric, spec.options, network, progress=click.echo) as of_network:
+        network_lab = NetworkLab(spec.fabric, spec.options, network, progress=click.echo)
+        network_lab.before_building = lambda: _say_findings(spec, network_lab)
+        with network_lab as of_network:
             click.echo("\n".join(of_network.where_to_look()))
             _log_packets(of_network, packet_logs)
             with shown.served(of_network, click.echo):
