@@ -92,6 +92,7 @@ generated: setup-tests stubs
 	.venv/bin/weft schema --markdown >docs/scenario.md
 	.venv/bin/weft schema --results >docs/results-reference.md
 	$(PYTHON) -m weft.wire
+	$(PYTHON) -m weft.run.lint.page
 	$(PYTHON) benchmarks/performance.py --render
 	$(PYTHON) benchmarks/lab_durations.py --render
 

@@ -43,6 +43,7 @@ class Entry(NamedTuple):
 SECTIONS = {
     "Run": {
         "run": Entry("weft.commands.run", "run", "Run a scenario and check its results"),
+        "lint": Entry("weft.commands.lint", "lint", "Find settings of scenarios that cannot work together"),
         "sweep": Entry("weft.commands.sweep", "sweep", "Run a scenario with every combination of values"),
         "workbench": Entry("weft.commands.workbench", "workbench", "Write, run and compare scenarios in a browser"),
         "collective": Entry("weft.commands.collective", "collective", "Time a collective over a range of sizes"),

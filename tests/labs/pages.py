@@ -31,7 +31,16 @@ from weft.paths import ROOT
 
 DOCS = [
     ROOT / "docs" / name
-    for name in ("calibrate.md", "comparing.md", "cost.md", "parameter-server.md", "rdma.md", "topologies.md", "why.md")
+    for name in (
+        "calibrate.md",
+        "comparing.md",
+        "cost.md",
+        "lint.md",
+        "parameter-server.md",
+        "rdma.md",
+        "topologies.md",
+        "why.md",
+    )
 ]
 SOLUTIONS = [page for page in sorted((ROOT / "labs").glob("*/solution.md")) if "```console" in page.read_text("utf-8")]
 LABS = sorted((ROOT / "labs").glob("*/README.md"))

@@ -148,6 +148,7 @@ WITHIN: dict[str, dict[str, Any]] = {
         "fabric": WITH_CIRCUITS,
         "circuits": {"schedule": [{"at": "1us", "configuration": "b"}]},
     },
+    "telemetry.watch[]": {"telemetry": {"watch": [{}]}},
     "traffic[] (circuits)": {"fabric": WITH_CIRCUITS},
     "fabric.scale_up": {"fabric": {**FABRIC, "hosts_per_leaf": 1, "ranks_per_host": 2, "scale_up": {}}},
 }

@@ -7,10 +7,10 @@ import pytest
 from tests.refusals import refused
 from weft import topologies
 from weft.clocks.endpoint_settings import patient_timeout_ps
-from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.switch_configs import switch_configs
 from weft.controller.features.ecn import scaled_profile
 from weft.errors import BadInputError
+from weft.run.lint import RULES, Plan
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
@@ -32,7 +32,7 @@ def star(rate_gbps=100, hosts=SENDERS + 1, **keys):
 def warnings_of(**sections):
     spec = run_spec(parse_scenario({**star(), **sections}))
     configs = switch_configs(spec.fabric, spec.options, FRAME_BYTES)
-    return marking_warnings(configs, spec.options, FRAME_BYTES)
+    return [finding.sentence for finding in RULES["ecn-unreached"].find(Plan(spec, configs))]
 
 
 @pytest.mark.parametrize("rate_bps", [10**6, 10**9, *(n * GBPS for n in (10, 25, 40, 50, 100, 200, 400, 800)), 10**14])
@@ -213,7 +213,7 @@ def test_the_warning_comes_before_the_run_and_stays_in_its_results():
     (warning,) = result.warnings
     assert "does not mark" in warning
     began = next(index for index, line in enumerate(said) if "compiling" in line)
-    assert said.index(f"warning: {warning}") < began
+    assert said.index(f"warning: scenario: {warning}") < began
 
 
 def test_no_timeout_waits_for_more_than_the_memory_that_ports_share():

@@ -20,6 +20,7 @@ FAILING = {
         ("run no-such.yaml", 2),
         ("run lab:no-such-lab", 2),
         ("run bad.yaml", 3),
+        ("lint no-such.yaml", 2),
         ("sweep lab:01-allreduce --out sweep --grid no-such-key=1", 3),
         ("workbench no-such-folder --no-browser", 3),
         ("collective allreduce --sizes never", 2),

@@ -144,6 +144,11 @@ def loaded_round_trips(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
     return RoundTrips(farthest_ps, nearest_ps, _switches(near), per_switch_ps)
 
 
+def slowest_configuration(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> FabricSpec:
+    """Return the fabric with the circuits of the longest paths; the fabric itself where there are no circuits."""
+    return max(fabric.configurations, key=lambda each: loaded_round_trip_ps(each, frame_bytes, switch_latency_ps))
+
+
 def _idle_ps(path: Path, frame_bytes: int, switch_latency_ps: int) -> int:
     return base_rtt_ps(path, frame_bytes) + _latencies_ps(path, switch_latency_ps)
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from weft.cache import cache_directory, unusable_because
 from weft.clocks.environment import require_for
+from weft.clocks.frame_sizes import any_frame_bytes, int_md_bytes, write_frame_bytes
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import require_classes, require_lossless_routes
-from weft.clocks.marking_checks import marking_warnings
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
 from weft.clocks.switch_configs import depth_cell_bytes, require_depths, switch_configs
 from weft.clocks.virtual.processes import ALONE, Processes
@@ -34,18 +34,15 @@ from weft.recording.observations import Recorded
 from weft.scenario.entries_files import entries_settings
 from weft.scenario.options import FabricOptions
 from weft.scenario.programs import Programs, compile_programs
-from weft.scenario.routing_checks import reordering_warning
 from weft.scenario.switch_choice import by_switch
 from weft.switch.daemon.config import SwitchConfig
 from weft.switch.daemon.stats import SwitchesStats
 from weft.system.signals import interruptions_first, signals_unwind, signals_wait
-from weft.topologies import FabricSpec, LinkEnds, longest_path
+from weft.topologies import FabricSpec, LinkEnds
 from weft.topologies.int_rates import STANDARD_INT_RATES, IntRates, int_rates
 from weft.topologies.kinds import network
-from weft.traffic.aggregation_format import frame_bytes as aggregation_frame_bytes
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import ClassSpec
-from weft.traffic.header_sizes import VALIANT_SHIM, largest_frame_bytes
 from weft.traffic.host_metrics import HostMetrics
 
 if TYPE_CHECKING:
@@ -84,6 +81,8 @@ class Lab(abc.ABC):
         self._has_lost_int = False
         self.reducing_key = ""
         """The scenario's item that reduces in the network, so switches' programs must aggregate; "" if none does."""
+        self.before_building: Callable[[], None] = lambda: None
+        """Called once the plan has been checked, before anything is built."""
         self.sends_any_packets = False
         """Whether users write the packets of some traffic, which may then have any address."""
         self.controller: BlockingFabricController
@@ -92,14 +91,18 @@ class Lab(abc.ABC):
         self._signals = contextlib.ExitStack()
         self._exit = contextlib.ExitStack()
 
-    def __enter__(self) -> Self:
+    def require_plan(self) -> None:
+        """Check all that can be checked without the machine and before anything is built. Raises BadInputError."""
         self._require_queues_for_a_frame()
-        require_for(self.fabric, self.options)
         require_classes(self.fabric, self.options)
         require_depths(self.fabric, self.options, self.target_facts)
         require_lossless_routes(self.fabric, self.options, self.settings())
-        for warning in self.configuration_warnings():
-            self._progress(f"warning: {warning}")
+
+    def __enter__(self) -> Self:
+        self._require_queues_for_a_frame()
+        require_for(self.fabric, self.options)
+        self.require_plan()
+        self.before_building()
         self._signals.enter_context(signals_unwind())
         try:
             with raised_as_weft_errors():
@@ -207,14 +210,6 @@ class Lab(abc.ABC):
             return []
         return left_out_lines(self.programs.pipelines, self.controller.left_out, has_lost_int=self._has_lost_int)
 
-    def configuration_warnings(self) -> list[str]:
-        """Return what in the options works, but not as its user will want it, as sentences."""
-        reordering = reordering_warning(self.options)
-        return [
-            *([] if reordering is None else [reordering]),
-            *marking_warnings(self.switch_configs, self.options, self.largest_frame_bytes),
-        ]
-
     @abc.abstractmethod
     def hosts(self) -> contextlib.AbstractContextManager[EndpointGroup]:
         """Start every host's endpoint, configured; leaving ends them."""
@@ -309,22 +304,16 @@ class Lab(abc.ABC):
     @property
     def frame_bytes(self) -> int:
         """Largest frame of an RDMA WRITE, on any link."""
-        shim_bytes = VALIANT_SHIM if self.options.routing.has_intermediates else 0
-        return shim_bytes + self._int_md_bytes + largest_frame_bytes(self.options.ip_version, self.options.mtu_bytes)
+        return write_frame_bytes(self.options, self._int_md_bytes)
 
     @cached_property
     def _int_md_bytes(self) -> int:
-        """The most that INT-MD adds to a packet on a link; the last switch removes it."""
-        if not self.options.telemetry.is_on:
-            return 0
-        switches = len(longest_path(self.fabric).nodes) - 2
-        return self.options.telemetry.largest_growth_bytes(switches - 1)
+        return int_md_bytes(self.fabric, self.options)
 
     @property
     def largest_frame_bytes(self) -> int:
         """Largest frame on any link, of a WRITE or of in-network aggregation."""
-        options = self.options
-        return max(self.frame_bytes, aggregation_frame_bytes(options.ip_version, options.aggregation.lane_count))
+        return any_frame_bytes(self.options, self._int_md_bytes)
 
     @cached_property
     def int_rates(self) -> IntRates:

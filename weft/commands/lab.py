@@ -20,6 +20,7 @@ from weft.errors import EnvironmentLacksError
 
 if TYPE_CHECKING:
     from weft.clocks.real.lab import MininetLab
+    from weft.run.spec import RunSpec
     from weft.scenario import Scenario
 
 
@@ -68,19 +69,31 @@ def lab(
     if network is not None:
         for line in what_is_not_done(network, is_virtual=False):
             click.echo(line, err=True)
-        with NetworkLab(spec.fabric, spec.options, network, progress=click.echo) as of_network:
+        network_lab = NetworkLab(spec.fabric, spec.options, network, progress=click.echo)
+        network_lab.before_building = lambda: _say_findings(spec, network_lab)
+        with network_lab as of_network:
             click.echo("\n".join(of_network.where_to_look()))
             _log_packets(of_network, packet_logs)
             with shown.served(of_network, click.echo):
                 CLI(of_network.network.net)
         return
-    with MininetLab(spec.fabric, spec.options, progress=click.echo) as running:
+    chosen_lab = MininetLab(spec.fabric, spec.options, progress=click.echo)
+    chosen_lab.before_building = lambda: _say_findings(spec, chosen_lab)
+    with chosen_lab as running:
         running.link_events.start()
         _log_packets(running, packet_logs)
         click.echo(describe(spec.fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
         with shown.served(running, click.echo):
             CLI(running.network.net)
+
+
+def _say_findings(spec: RunSpec, planned: MininetLab) -> None:
+    """Say which settings cannot work together."""
+    from weft.run.lint import findings_of
+
+    for finding in findings_of(spec, planned.switch_configs):
+        click.echo(f"warning: {finding.located(spec.places).line}")
 
 
 def _unused_warnings(scenario: Scenario, kept: Collection[str]) -> list[str]:

@@ -38,6 +38,7 @@ from weft.run.collectives import CollectiveRequest, CollectiveRun
 from weft.run.exchanges import Exchanges, Running
 from weft.run.findings import Findings
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
+from weft.run.lint import findings_of
 from weft.run.port_captures import PortCaptures
 from weft.run.probes import Probes, probed_copy
 from weft.run.rdma import RdmaRuns, host_programs
@@ -116,7 +117,8 @@ class Fabric:
         self._jobs = AggregationJobs(self.lab)
         self._exchanges = Exchanges(self.lab, self._jobs, watcher, progress)
         self._rdma = RdmaRuns(self.lab, self._exchanges)
-        self._findings = Findings(self.lab, self._exchanges, spec.name)
+        self._announced: list[str] = []
+        self._findings = Findings(self.lab, self._exchanges, spec.name, self._announced)
         self._spec = spec
         self._probed: Fabric | None = None
         own = weakref.proxy(self)  # so that a fabric is freed as soon as it is left
@@ -125,6 +127,7 @@ class Fabric:
         self.tasks = TaskMaker(self.lab, self._exchanges, tuner)
         """Makes the tasks for `run_together`."""
         self._captures = PortCaptures(self.lab, lambda: own.hosts)
+        self.lab.before_building = lambda: own._announce()
         self._exit = contextlib.ExitStack()
 
     def __enter__(self) -> Fabric:
@@ -146,6 +149,13 @@ class Fabric:
                 self.lab.link_events.start()
             self._exit = stack.pop_all()
         return self
+
+    def _announce(self) -> None:
+        """Say which settings cannot work together."""
+        findings = findings_of(self._spec, self.lab.switch_configs)
+        self._announced[:] = [finding.sentence for finding in findings]
+        for finding in findings:
+            self._progress(f"warning: {finding.located(self._spec.places).line}")
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         with interruptions_first(error):

@@ -44,12 +44,14 @@ class Findings:
         lab: the lab, which may not be up yet.
         exchanges: the lab's runs.
         scenario: name of the scenario, if it has one.
+        announced: the sentences said before the run; filled once the lab is up.
     """
 
-    def __init__(self, lab: Lab, exchanges: Exchanges, scenario: str | None) -> None:
+    def __init__(self, lab: Lab, exchanges: Exchanges, scenario: str | None, announced: Sequence[str]) -> None:
         self._lab = lab
         self._exchanges = exchanges
         self._scenario = scenario
+        self._announced = announced
         self._results: dict[str, list[Any]] = {}
         self._recorded: list[Recorded] = []
         # References of their definitions, in order of the first run.
@@ -179,7 +181,7 @@ class Findings:
         return fast_forward_results(tolerance, repeated.counts, (between, within), list(repeated.reasons))
 
     def _warnings(self) -> list[str]:
-        warnings = self._lab.configuration_warnings()
+        warnings = list(self._announced)
         if off := self._lab.left_out():
             warnings.append(" ".join(f"{line}." for line in off))
         return warnings + (self._series.warnings() if self._series is not None else [])

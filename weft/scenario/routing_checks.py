@@ -36,15 +36,3 @@ def check_order(options: FabricOptions, congestion_control: str, needs: Congesti
             f"{mode} does not go with {name}, which needs all packets of a flow on one path",
             valid="flow, flow_and_queue_pair, flowlet, adaptive with adaptive_unit: flowlet",
         )
-
-
-def reordering_warning(options: FabricOptions) -> str | None:
-    """Return what hosts pay for switches that do not keep packets in order; None where they do, or hosts take any."""
-    if not options.reorders or options.transport.retransmission != "go-back-n":
-        return None
-    routing = options.routing
-    cause = f"kind: {routing.kind}" if routing.has_intermediates else f"load_balancing: {routing.load_balancing}"
-    return (
-        f"routing.{cause} sends packets of a flow over several paths, where they overtake each other, and go-back-n "
-        "sends all after an overtaken one again; transport.retransmission: selective-repeat takes them in any order"
-    )

@@ -16,12 +16,12 @@ from weft.cache import set_up_kept
 from weft.clocks.endpoint_settings import (
     RoundTrips,
     ip_settings,
-    loaded_round_trip_ps,
     loaded_round_trips,
     nic_settings,
     path_round_trip_ps,
     patient_timeout_ps,
     recording_of,
+    slowest_configuration,
 )
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
@@ -298,11 +298,7 @@ class VirtualLab(Lab):
     def _make_endpoints(self, stack: contextlib.ExitStack) -> list[VirtualEndpoint]:
         """Make every host; `stack` closes them."""
         latency_ps = self.options.switching.latency
-        # Of the configuration of circuits with the longest paths, the only one where there are no circuits.
-        slowest = max(
-            self.fabric.configurations,
-            key=lambda fabric: loaded_round_trip_ps(fabric, self.frame_bytes, latency_ps),
-        )
+        slowest = slowest_configuration(self.fabric, self.frame_bytes, latency_ps)
         round_trips = loaded_round_trips(slowest, self.frame_bytes, latency_ps)
         # Once for all hosts: both look at every port or leaf of the fabric.
         paths = self.options.path_traits(
