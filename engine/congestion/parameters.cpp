@@ -49,7 +49,10 @@ const CongestionParameter& ParameterReader::declaration(std::string_view name) c
   for (const CongestionParameter& parameter : declared_) {
     if (parameter.name == name) return parameter;
   }
-  throw std::logic_error(algorithm_ + " reads '" + std::string(name) + "', which it does not declare");
+  std::vector<std::string_view> names;
+  for (const CongestionParameter& parameter : declared_) names.push_back(parameter.name);
+  throw std::invalid_argument(algorithm_ + " reads '" + std::string(name) +
+                              "', which it does not declare (declared: " + quoted(names) + ")");
 }
 
 std::optional<double> ParameterReader::given_value(const CongestionParameter& parameter, bool whole) const {
@@ -78,7 +81,7 @@ void ParameterReader::finish() const {
   }
   for (const std::string_view name : known) {
     if (!values_.contains(std::string(name))) {
-      throw std::logic_error(algorithm_ + " declares '" + std::string(name) + "' and does not read it");
+      throw std::invalid_argument(algorithm_ + " declares '" + std::string(name) + "' and does not read it");
     }
   }
 }

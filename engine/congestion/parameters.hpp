@@ -71,7 +71,7 @@ class ParameterReader {
   const CongestionParameters& values() const { return values_; }
 
   // Throws std::invalid_argument if a parameter was given that the algorithm does not have, or a preset where
-  // it has none; std::logic_error if it has not read what it declares.
+  // it has none, or it has not read what it declares.
   void finish() const;
 
  private:

@@ -69,6 +69,7 @@ class Timely final : public CongestionControl {
   double difference_ps_ = 0;  // smoothed, of consecutive round trips
   uint32_t falling_updates_ = 0;
   uint64_t next_update_sequence_ = 0;
+  TimePs next_loss_ps_ = 0;  // losses before it are of the round trip of the newest
 };
 
 TimelyParameters TimelyParameters::read(const PathProperties& path, ParameterReader& reader) {
@@ -131,8 +132,10 @@ double Timely::gradient(TimePs round_trip_ps) {
   return difference_ps_ / static_cast<double>(parameters_.min_round_trip_ps);
 }
 
-// The paper's fabrics lose nothing. A loss is taken as a round trip beyond any threshold.
-void Timely::on_loss(TimePs /*now*/, bool /*timeout*/) {
+// The paper's fabrics lose nothing. The losses of a round trip are taken as one beyond any threshold.
+void Timely::on_loss(TimePs now, bool /*timeout*/) {
+  if (now < next_loss_ps_) return;
+  next_loss_ps_ = now + std::max(last_round_trip_ps_, parameters_.min_round_trip_ps);
   set_rate(rate_bps_ * (1 - parameters_.decrease_gain / 2));
 }
 

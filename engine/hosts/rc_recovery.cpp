@@ -103,6 +103,7 @@ void RcRequester::on_timeout(TimePs now) {
   if (retries_ == config_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
   const TimePs overdue_ps = now - retransmission_timeout_ps();
   ++retries_;
+  if (path_choice_ != nullptr) path_choice_->on_timeout(now);
   if (reads_ != nullptr) {
     reads_->ask_again(sent_.accepted());
     if (next_sequence_ == sent_.accepted()) {

@@ -23,6 +23,8 @@ class PathChoice {
   virtual void on_delivered(TimePs /*now*/, uint16_t /*entropy*/, TimePs /*round_trip_ps*/,
                             bool /*congestion_experienced*/) {}
   virtual void on_lost(TimePs /*now*/, uint16_t /*entropy*/) {}
+  // A retransmission timeout: nothing that was sent has been answered for long.
+  virtual void on_timeout(TimePs /*now*/) {}
   // A CNP: some switch marked a packet of the connection.
   virtual void on_congestion_notification(TimePs /*now*/) {}
 };

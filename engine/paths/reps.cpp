@@ -19,7 +19,7 @@ constexpr CongestionParameter kParameters[] = {
     {"exploring_packets", "the path's bandwidth-delay product", 0, 1e9,
      "first packets of a connection, all random", "REPS, algorithm 2"},
     {"freezing_ps", 1e10, 0, kMaxParameterPs,
-     "after a loss only remembered entropies are used for so long; 0: never",
+     "after a retransmission timeout only remembered entropies are used for so long; 0: never",
      "uet-htsim, buffer_reps.cpp: 10 ms"},
     {"exploring_packets_after_freezing", 16.0, 0, 1e9, "random packets when that is over",
      "uet-htsim, uec_mp.cpp"},
@@ -70,7 +70,8 @@ class Reps final : public PathChoice {
     if (!congestion_experienced) remember(entropy);
   }
 
-  void on_lost(TimePs now, uint16_t /*entropy*/) override {
+  // Silence is what a failed path leaves. Congestion loses packets, too, and their successors say so.
+  void on_timeout(TimePs now) override {
     if (parameters_.freezing_ps > 0 && !is_frozen() && exploring_ == 0)
       frozen_until_ps_ = now + parameters_.freezing_ps;
     thaw(now);

@@ -66,6 +66,7 @@ void bind_path_choices(py::module_& m) {
 
 congestion_experienced: a switch had marked it (CE).)doc")
       .def("on_lost", &PathChoice::on_lost, "now_ps"_a, "entropy"_a, "A packet counts as lost.")
+      .def("on_timeout", &PathChoice::on_timeout, "now_ps"_a, "A retransmission has timed out.")
       .def("on_congestion_notification", &PathChoice::on_congestion_notification, "now_ps"_a);
   using Kind = PathChoiceKind;
   py::class_<Kind, std::unique_ptr<Kind, py::nodelete>>(m, "PathChoiceKind",

@@ -126,6 +126,15 @@ def test_timely_updates_once_a_round_trip() -> None:
     assert timely.pacing_rate_bps < rate
 
 
+def test_timely_answers_losses_once_a_round_trip() -> None:
+    timely = control("timely")
+    for late_ps in range(0, 8 * US, US):
+        timely.on_loss(100 * US + late_ps, timeout=False)
+    assert timely.pacing_rate_bps == pytest.approx(RATE_BPS * (1 - 0.8 / 2))
+    timely.on_loss(100 * US + ROUND_TRIP_PS, timeout=False)
+    assert timely.pacing_rate_bps == pytest.approx(RATE_BPS * (1 - 0.8 / 2) ** 2)
+
+
 # --- PowerTCP
 
 HOPS = st.lists(st.tuples(st.integers(1, 20_000), st.integers(0, 1000), st.integers(0, 65_535)), min_size=2, max_size=2)

@@ -233,8 +233,21 @@ def test_reps_recycles_what_came_back_unmarked(events: list[str], size: int) -> 
             reps.on_delivered(now, entropy, ROUND_TRIP_PS, event == "mark")
             model.deliver(now, entropy, event == "mark")
         elif event == "lose":
-            reps.on_lost(now, sent[-1])
+            reps.on_timeout(now)
             model.lose(now)
+
+
+def test_reps_goes_on_after_a_loss_that_other_packets_reveal() -> None:
+    """Congestion loses packets: with marks on all paths it draws new ones."""
+    reps = choice("reps", exploring_packets=0)
+    for packet in range(100):
+        reps.on_delivered(packet, reps.entropy(packet), ROUND_TRIP_PS, False)
+    reps.on_lost(100, 1)
+    seen = set()
+    for packet in range(1000):
+        seen.add(reps.entropy(200 + packet))
+        reps.on_delivered(200 + packet, 1, ROUND_TRIP_PS, True)
+    assert len(seen) > 500
 
 
 def test_reps_explores_before_it_recycles() -> None:
