@@ -70,7 +70,8 @@ def test_a_file_is_compiled_once_and_again_when_it_changes(halving: Path, monkey
     run_compiler = subprocess.run
 
     def counting(command: list[str], **options: Any) -> Any:
-        compiled.append(command)
+        if "-shared" in command:
+            compiled.append(command)
         return run_compiler(command, **options)
 
     monkeypatch.setattr("weft.traffic.extensions.native.subprocess.run", counting)
@@ -81,6 +82,33 @@ def test_a_file_is_compiled_once_and_again_when_it_changes(halving: Path, monkey
     halving.write_text(halving.read_text(encoding="utf-8").replace("/ 2)", "/ 4)"), encoding="utf-8")
     assert engine_name(f"{halving}:halving") != first
     assert len(compiled) == 2
+    # A header of the user's is as much of the control.
+    header = halving.with_name("half.hpp")
+    header.write_text("constexpr double kHalf = 2;\n", encoding="utf-8")
+    text = halving.read_text(encoding="utf-8").replace("/ 4)", "/ kHalf)")
+    halving.write_text(f'#include "half.hpp"\n{text}', encoding="utf-8")
+    with_header = engine_name(f"{halving}:halving")
+    header.write_text("constexpr double kHalf = 3;\n", encoding="utf-8")
+    native._controls_of.cache_clear()
+    assert engine_name(f"{halving}:halving") != with_header
+    assert len(compiled) == 4
+
+
+def test_parsing_a_scenario_runs_nothing_of_a_user_s(halving: Path) -> None:
+    with halving.open("a", encoding="utf-8") as file:
+        file.write("#include <cstdlib>\nnamespace { const int kCrash = (std::abort(), 0); }\n")
+    parse_scenario({"transport": {"congestion_control": f"{halving}:halving", "parameters": {"colour": 1}}})
+
+
+def test_a_parameter_that_is_read_and_not_declared_is_named(halving: Path) -> None:
+    text = halving.read_text(encoding="utf-8")
+    halving.write_text(text.replace('read("increase_packets"', 'read("increase_packet"'), encoding="utf-8")
+    with refused(
+        BadInputError,
+        place="scenario: transport.parameters",
+        problem="halving reads 'increase_packet', which it does not declare (declared: 'increase_packets', ",
+    ):
+        run(f"{halving}:halving")
 
 
 def test_what_cannot_be_used_is_refused(halving: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from tests.wire.described_bits import headers, packed, unpacked
 from weft.engine import Collector, Engine, Link, PortMac, TransmitPort, _core
 from weft.traffic.layers import CreditLane, CreditUpdate, icrc
 from weft.wire import HEADERS, Field, Header
+from weft.wire.headers import int_md
 from weft.wire.headers.aggregation import AGGREGATION, CONTRIBUTION_QP, LANE_BYTES, LANE_COUNTS, Kind
 from weft.wire.headers.int_shim import INT_ETHERTYPE, INT_SHIM
 from weft.wire.headers.mac_control import CLASSES, CONTROL_FRAME_BYTES, CREDIT_UPDATE
@@ -37,6 +38,7 @@ BY_HAND = {
     *("Ether", "ARP", "IP", "IPv6", "ICMP", "ICMPv6ND", "UDP"),
     *("AtomicAckETH", "ImmDt", "IETH", "CNPPadding", "ICRC", "ParameterBlock"),
     *("PriorityPause", "CreditUpdate", "CreditLane", "ValiantShim"),
+    *(each.name for each in vars(int_md).values() if isinstance(each, Header)),  # in Python and P4 only
 }
 BTH_AT = ETHERNET.size_bytes + IPV4.size_bytes + UDP_HEADER.size_bytes
 ADDRESSES = {"source_ip": "10.0.0.1", "destination_ip": "10.0.0.2"}

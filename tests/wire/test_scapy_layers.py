@@ -16,6 +16,7 @@ from tests.wire.described_bits import headers, packed, unpacked
 from weft.traffic import layers
 from weft.traffic.layers.made_fields import fields_of
 from weft.wire import HEADERS, Field, Header, Repeated, reserved
+from weft.wire.headers import int_md
 from weft.wire.headers.mac_control import CREDIT_UPDATE, PRIORITY_PAUSE
 from weft.wire.headers.network import ETHERNET
 
@@ -38,7 +39,9 @@ OF_SCAPY: dict[str, Packet] = {
 }
 # An IPv6 neighbour's message is several layers in Scapy; the others are bytes, but for PriorityPause (below) and
 # MrcBTH, with which Scapy's BTH is compared in test_mrc.py.
-WITHOUT_LAYER = {"PriorityPause", "ICMPv6ND", "ICRC", "ParameterBlock", "MrcBTH"}
+# Read and written by weft/traffic/int_md_format.py alone.
+OF_TELEMETRY = {each.name for each in vars(int_md).values() if isinstance(each, Header)}
+WITHOUT_LAYER = {"PriorityPause", "ICMPv6ND", "ICRC", "ParameterBlock", "MrcBTH"} | OF_TELEMETRY
 
 
 def width(packet: Packet, field: Any) -> int:

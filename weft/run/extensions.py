@@ -40,7 +40,10 @@ def check_transport(options: FabricOptions) -> None:
     Raises:
         BadInputError: a class cannot be used, or the options lack something it needs; says which and why.
     """
-    settings = options.transport.settings()
+    transport = options.transport
+    for number, section in (("", transport), *transport.classes.items()):
+        section.check_own_file(f"transport.classes.{number}" if section is not transport else "transport")
+    settings = transport.settings()
     own: Iterable[CongestionSettings | TransportSettings] = (settings, *settings.classes.values())
     for each in own:
         name = each.congestion_control
@@ -48,7 +51,7 @@ def check_transport(options: FabricOptions) -> None:
             if engine_name(name) is None:
                 congestion_control(ClassSpec(name, each.parameters), _ANY_PATH)
             needs = congestion_needs(name)
-            options.transport.check_path(name, needs)
+            transport.check_path(name, needs)
             check_telemetry(options, name, needs)
             check_order(options, name, needs)
     if is_class_reference(settings.path):

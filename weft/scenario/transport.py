@@ -18,12 +18,13 @@ from weft.engine import (
     make_path_choice,
     path_choice_kind,
 )
-from weft.errors import InvalidValueError
+from weft.errors import InvalidValueError, translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import PLAIN_NUMBER, quantity_of, without_unit
 from weft.quantities.units import shown
+from weft.scenario.places import KeyProblem
 from weft.scenario.values import DataClass, Section
-from weft.traffic.class_reference import absolute_reference, is_class_reference, short_reference
+from weft.traffic.class_reference import absolute_reference, is_class_reference, is_cpp_reference, short_reference
 from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.transport_settings import PATHS, CongestionSettings, TransportSettings, preset_of
 
@@ -38,14 +39,12 @@ class CongestionSection(Section, CongestionSettings):
     @field_validator("congestion_control")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        known = _known_or_class("congestion control", name, congestion_control_names())
-        engine_name(known)  # a file in C++ is compiled here, and its errors are of this key
-        return known
+        return _known_or_class("congestion control", name, congestion_control_names())
 
     @field_validator("preset")
     @classmethod
     def _check_preset(cls, name: str | None, info: ValidationInfo) -> str | None:
-        if "congestion_control" not in info.data:
+        if "congestion_control" not in info.data or is_class_reference(info.data["congestion_control"]):
             return name
         preset = preset_of(info.data["congestion_control"], name)
         return preset.name if preset else None
@@ -54,11 +53,29 @@ class CongestionSection(Section, CongestionSettings):
     @classmethod
     def _check_parameters(cls, parameters: dict[str, Any], info: ValidationInfo) -> dict[str, Any]:
         if "congestion_control" in info.data:
-            name = engine_name(info.data["congestion_control"])
-            if name is None:
+            name = info.data["congestion_control"]
+            if is_class_reference(name):
                 return parameters
             make_congestion_control(name, **_ANY_PATH, parameters=native_parameters(name, parameters))
         return parameters
+
+    def check_own_file(self, key: str) -> None:
+        """Compile the control in C++ that this names, if any, and check its preset and parameters.
+
+        Not while a scenario is parsed, which runs nothing of users. Raises KeyProblem.
+        """
+        if not is_cpp_reference(self.congestion_control):
+            return
+        with translated(ExtensionError, KeyProblem, f"{key}.congestion_control"):
+            name = engine_name(self.congestion_control)
+        assert name is not None
+        with translated(ValueError, KeyProblem, f"{key}.preset"):
+            preset = preset_of(self.congestion_control, self.preset)
+        with translated(ValueError, KeyProblem, f"{key}.parameters"):
+            parameters = native_parameters(name, self.parameters)
+            make_congestion_control(
+                name, **_ANY_PATH, parameters=parameters, preset="" if preset is None else preset.name
+            )
 
     def congestion_settings(self) -> CongestionSettings:
         """Return the hosts' settings."""

@@ -31,13 +31,13 @@ _LONGEST_S = 30.0
 
 
 def described(text: str, file: str, folder: Path) -> dict[str, Any]:
-    """Return a scenario's description, as `described_here`; classes of users are imported in a process of their own.
+    """Return a scenario's description, as `described_here`, with what it takes from users' files in another process.
 
-    There they are as their files are now, and neither see the token nor stop the workbench.
+    Classes are as their files are now, and neither see the token nor stop the workbench.
     """
-    if ".py:" not in text:
+    if not any(mark in text for mark in (".py:", ".cpp:")):
         return described_here(text, file, folder)
-    problem = f"the check of the scenario's Python classes takes more than {_LONGEST_S:g} s"
+    problem = f"the check of what the scenario takes from users' files takes more than {_LONGEST_S:g} s"
     try:
         done = subprocess.run(
             [*python_module("weft.workbench.checking"), file, str(folder)],
@@ -52,11 +52,11 @@ def described(text: str, file: str, folder: Path) -> dict[str, Any]:
         found = json.loads(done.stdout.rpartition(b"\n")[2])
         if isinstance(found, dict) and found.keys() == {"tree", "kinds", "problems", "name"}:
             return found
-        problem = "the check of the scenario's Python classes gave no answer"
+        problem = "the check of what the scenario takes from users' files gave no answer"
     except subprocess.TimeoutExpired:
         pass
     except ValueError:
-        problem = f"the check of the scenario's Python classes ended with status {done.returncode}"
+        problem = f"the check of what the scenario takes from users' files ended with status {done.returncode}"
     return {"tree": None, "kinds": {}, "problems": [{"key": None, "line": None, "text": problem}], "name": None}
 
 

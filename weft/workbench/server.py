@@ -1,6 +1,6 @@
 """Serves the workbench's page, and what the page asks for: scenarios, changes of them, commands and their pages.
 
-Whoever may ask can run programs as the user, since scenarios name Python classes. So each question needs the token,
+Whoever may ask can run programs as the user, since scenarios name users' files. So each question needs the token,
 in a header, which no form and no other site's script can send. The page and its scripts, which are the same for
 everybody, need none; the token comes after the # of the printed address, so that it is in no request, log or referrer.
 """
