@@ -75,17 +75,15 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
   const uint64_t size = packet->wire_bytes();
   if (plain_) [[likely]] {
     // All classes share the port's memory, as fabrics without `buffer` have it.
-    if (queue_depth_bytes_ + size > queue_capacity_bytes_) {
-      tail_dropped_[static_cast<size_t>(priority_class)].add(packet->traffic());
-      drop(QueueDrop::kFull, priority_class, packet->traffic());
-      return false;
-    }
-  } else if (!admit(priority_class, arrival, packet->traffic())) {
-    return false;
+    if (queue_depth_bytes_ + size > queue_capacity_bytes_)
+      return trim_or_drop(std::move(packet), priority_class, arrival);
+  } else if (const Admission admission = admit(priority_class, arrival, packet->traffic());
+             admission != Admission::kAdmitted) {
+    return admission == Admission::kFull && trim_or_drop(std::move(packet), priority_class, arrival);
   }
   const TimePs now = engine_.now();
   // Cut-through: a packet may leave while it arrives, unless its end would then leave before it has come.
-  const bool whole = packet->received_ps <= now || now + rate_.serialisation_ps(size) >= packet->received_ps;
+  const bool whole = is_whole(*packet, now);
   // The usual case in a fabric that is not congested: no queue is touched.
   if (whole && passes_at_once(priority_class, now))
     pass(std::move(packet), priority_class, now);
@@ -151,20 +149,77 @@ void TransmitPort::drop(QueueDrop reason, int priority_class, const TrafficCount
     probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), traffic.bytes, priority_class);
 }
 
-bool TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival, const TrafficCounter& traffic) {
+TransmitPort::Admission TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival,
+                                            const TrafficCounter& traffic) {
   if (!up_) {
     drop(QueueDrop::kDown, priority_class, traffic);
-    return false;
+    return Admission::kDropped;
   }
   const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, traffic);
-  if (SharedBuffer::admitted(charge)) return true;
-  if (charge == SharedBuffer::Charge::kRefusedIngress) {
-    drop(QueueDrop::kNoHeadroom, priority_class, traffic);
-  } else {
-    tail_dropped_[static_cast<size_t>(priority_class)].add(traffic);
-    drop(QueueDrop::kFull, priority_class, traffic);
+  if (SharedBuffer::admitted(charge)) return Admission::kAdmitted;
+  if (charge == SharedBuffer::Charge::kRefusedQueue) return Admission::kFull;
+  // A class with flow control: its packets are never trimmed, as nothing of it is to be lost.
+  drop(QueueDrop::kNoHeadroom, priority_class, traffic);
+  return Admission::kDropped;
+}
+
+bool TransmitPort::trim_or_drop(PacketPtr packet, int priority_class, SharedBuffer::Arrival arrival) {
+  const TrafficCounter traffic = packet->traffic();
+  const bool fits_reserve =
+      trimming_ != nullptr && buffer_ == nullptr &&
+      queue_depth_bytes_ + traffic.bytes <= queue_capacity_bytes_ + trimming_->config.reserved_bytes;
+  if (fits_reserve && priority_class == trimming_->config.priority_class) {
+    // Another switch may have trimmed it.
+    const bool whole = is_whole(*packet, engine_.now());
+    wait(std::move(packet), priority_class, arrival, whole);
+    return true;
   }
+  if (trimming_ != nullptr && stage_ != nullptr && trimming_->config.trims(priority_class)) {
+    const TrimmingConfig& config = trimming_->config;
+    if (packet->packets() > 1) return enqueue_each(std::move(packet), priority_class, arrival);
+    if (stage_->trim(*packet, config, waiting(config.priority_class))) {
+      const TrafficCounter cut{1, traffic.bytes - packet->wire_bytes()};
+      trimming_->trimmed[static_cast<size_t>(priority_class)].add(cut);
+      counters_.trimmed.add(cut);
+      if (buffer_ != nullptr) buffer_->forget_refusal(arrival, traffic);
+      return enqueue_trimmed(std::move(packet), arrival);
+    }
+  }
+  tail_dropped_[static_cast<size_t>(priority_class)].add(traffic);
+  drop(QueueDrop::kFull, priority_class, traffic);
   return false;
+}
+
+// A part of the segment may have room, and each of the others is trimmed on its own.
+bool TransmitPort::enqueue_each(PacketPtr segment, int priority_class, SharedBuffer::Arrival arrival) {
+  if (buffer_ != nullptr) buffer_->forget_refusal(arrival, segment->traffic());
+  const SharedBuffer::Arrival anew(arrival.port, arrival.lane);
+  uint64_t refused = 0;
+  PacketPtr rest = std::move(segment);
+  while (rest != nullptr) {
+    PacketPtr first = std::move(rest);
+    if (first->packets() > 1) rest = stage_->split(*first);
+    if (!enqueue(std::move(first), priority_class, anew)) ++refused;
+  }
+  if (refused != 0) stage_->on_refused_of_segment(refused);
+  return true;
+}
+
+bool TransmitPort::enqueue_trimmed(PacketPtr packet, SharedBuffer::Arrival arrival) {
+  const int priority_class = trimming_->config.priority_class;
+  const TrafficCounter traffic = packet->traffic();
+  SharedBuffer::Arrival anew(arrival.port, arrival.lane);
+  const bool fits =
+      buffer_ != nullptr
+          ? SharedBuffer::admitted(buffer_->admit(anew, buffer_port_, priority_class, traffic))
+          : queue_depth_bytes_ + traffic.bytes <= queue_capacity_bytes_ + trimming_->config.reserved_bytes;
+  if (!fits) {
+    drop(QueueDrop::kTrimmed, priority_class, traffic);
+    return false;
+  }
+  const bool whole = is_whole(*packet, engine_.now());
+  wait(std::move(packet), priority_class, anew, whole);
+  return true;
 }
 
 void TransmitPort::receive(int port, PacketPtr packet) {
@@ -206,6 +261,24 @@ void TransmitPort::set_buffer(SharedBuffer* buffer, uint32_t number) {
   buffer_ = buffer;
   buffer_port_ = number;
   plain_ = up_ && buffer_ == nullptr;
+}
+
+void TransmitPort::set_trimming(const TrimmingConfig& config) {
+  const auto refuse = [](const std::string& what) { throw std::invalid_argument("port trimming: " + what); };
+  if (config.size_bytes < TrimmingConfig::kSmallestBytes)
+    refuse("size_bytes is " + std::to_string(config.size_bytes) + " (" +
+           std::to_string(TrimmingConfig::kSmallestBytes) + " or more)");
+  if (config.dscp >= TrimmingConfig::kDscps)
+    refuse("dscp is " + std::to_string(config.dscp) + " (0 to " + std::to_string(TrimmingConfig::kDscps - 1) +
+           ")");
+  if (config.may_trim(config.dscp))
+    refuse("dscp " + std::to_string(config.dscp) + " of trimmed packets is one of trimmable_dscps");
+  if (config.priority_class > last_class_)
+    refuse("priority_class is " + std::to_string(config.priority_class) + " (0 to " +
+           std::to_string(last_class_) + ")");
+  if (config.trims(config.priority_class))
+    refuse("class " + std::to_string(config.priority_class) + " of trimmed packets is one of classes");
+  trimming_ = std::make_unique<Trimming>(Trimming{config, {}});
 }
 
 void TransmitPort::set_blocked_classes(uint32_t blocked_classes) {
@@ -570,6 +643,11 @@ const TrafficCounter& TransmitPort::tail_dropped(int priority_class) const {
   return tail_dropped_[static_cast<size_t>(priority_class)];
 }
 
+TrafficCounter TransmitPort::trimmed(int priority_class) const {
+  class_queue(priority_class);  // in range
+  return trimming_ == nullptr ? TrafficCounter() : trimming_->trimmed[static_cast<size_t>(priority_class)];
+}
+
 void TransmitPort::count_held(const void* port, HeldPackets& held) {
   const auto& self = *static_cast<const TransmitPort*>(port);
   held.queued.add({self.queue_depth_packets_, self.queue_depth_bytes_});
@@ -580,6 +658,7 @@ void TransmitPort::reset_counters() {
   counters_ = PortCounters();
   for (ClassQueue& queue : classes_) queue.transmitted = TrafficCounter();
   tail_dropped_ = {};
+  if (trimming_ != nullptr) trimming_->trimmed = {};
   max_queue_depth_bytes_ = queue_depth_bytes_;
   if (by_kind_ != nullptr) by_kind_->reset();
 }

@@ -13,6 +13,7 @@
 #include "links/node.hpp"
 #include "links/traffic_by_kind.hpp"
 #include "links/transmit_observer.hpp"
+#include "links/trimming.hpp"
 #include "memory/prefetch.hpp"
 #include "memory/prefetch_step.hpp"
 #include "memory/ring_buffer.hpp"
@@ -71,18 +72,22 @@ struct WaitingFrom {
   STATISTIC(TrafficCounter, headroom_dropped,                                                                \
             "found no memory left for the ingress port and class: more came than flow control allows for")   \
   STATISTIC(TrafficCounter, down_dropped, "queued at, or sent to, a port that was down")                     \
-  STATISTIC(TrafficCounter, egress_dropped, "by the egress pipeline")
+  STATISTIC(TrafficCounter, egress_dropped, "by the egress pipeline")                                        \
+  STATISTIC(TrafficCounter, trimmed, "packets trimmed instead of tail-dropped, and the bytes cut off them")  \
+  STATISTIC(TrafficCounter, trim_dropped, "trimmed, and then found no memory for trimmed packets either")
 
 struct PortCounters {
   WEFT_STATISTICS(PortCounters, WEFT_PORT_COUNTERS)
 };
 
 // Why a port did not send a packet that it was given: the queue, or its threshold in a shared buffer, was
-// full; more came than flow control allows for; the port was down.
+// full; more came than flow control allows for; the port was down; it was trimmed, and even then there was no
+// room for it.
 #define WEFT_QUEUE_DROPS(DROP)                       \
   DROP(kFull, "full", tail_dropped)                  \
   DROP(kNoHeadroom, "no_headroom", headroom_dropped) \
-  DROP(kDown, "down", down_dropped)
+  DROP(kDown, "down", down_dropped)                  \
+  DROP(kTrimmed, "trimmed", trim_dropped)
 WEFT_COUNTED_DROPS(QueueDrop, kQueueDrops, PortCounters, WEFT_QUEUE_DROPS)
 
 // The egress pipeline, run when a packet leaves the queue and before it is serialised.
@@ -92,6 +97,11 @@ struct EgressStage {
   virtual PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) = 0;
   // Makes a packet the first one of those that it stands for, and returns the others.
   virtual PacketPtr split(Packet& packet) = 0;
+  // Cuts a packet, of one, that has found no room in its queue at the stage's port, if it is one to be
+  // trimmed. waiting: in the queue of trimmed packets.
+  virtual bool trim(Packet& packet, const TrimmingConfig& trimming, const TrafficCounter& waiting) = 0;
+  // So many packets of a segment that enqueue() has taken were dropped.
+  virtual void on_refused_of_segment(uint64_t packets) = 0;
 };
 
 // A sender that decides what to send only when the serialiser is free (a NIC).
@@ -149,6 +159,10 @@ class TransmitPort : public Node {
   // Before the first packet. Throws std::logic_error when packets wait already.
   void set_buffer(SharedBuffer* buffer, uint32_t number);
   SharedBuffer* buffer() const { return buffer_; }
+  // Trim from now on what has no room, if there is a stage to do so. Throws std::invalid_argument for a size
+  // below 64 bytes, a class or a DSCP that there is not, a class of trimmed packets that trims, and DSCPs of
+  // trimmed packets that may be trimmed.
+  void set_trimming(const TrimmingConfig& config);
 
   // A frame of the MAC's own (pause, credits): before all that waits, past queues and egress stage. A port
   // that is down has nobody to send it to.
@@ -213,6 +227,8 @@ class TransmitPort : public Node {
   // Found no memory in the queue, in any class: the port's own capacity, or a shared buffer's threshold.
   const TrafficCounter& tail_dropped() const { return counters_.tail_dropped; }
   const TrafficCounter& tail_dropped(int priority_class) const;
+  // Trimmed since this class had no room for them, and what was cut off.
+  TrafficCounter trimmed(int priority_class) const;
   // Found no memory left for its ingress port and class: more came than flow control allows for.
   const TrafficCounter& headroom_dropped() const { return counters_.headroom_dropped; }
   // Queued at, or sent to, a port that was down.
@@ -278,7 +294,17 @@ class TransmitPort : public Node {
   }
   void drop_down(const Waiting& waiting, int priority_class);
   void drop(QueueDrop reason, int priority_class, const TrafficCounter& traffic);
-  bool admit(int priority_class, SharedBuffer::Arrival& arrival, const TrafficCounter& traffic);
+  enum class Admission : uint8_t { kAdmitted, kFull, kDropped };
+  Admission admit(int priority_class, SharedBuffer::Arrival& arrival, const TrafficCounter& traffic);
+  // Of a packet that its queue has no room for: what enqueue() returns. Out of the way of those that fit.
+  [[gnu::cold, gnu::noinline]] bool trim_or_drop(PacketPtr packet, int priority_class,
+                                                 SharedBuffer::Arrival arrival);
+  bool enqueue_each(PacketPtr segment, int priority_class, SharedBuffer::Arrival arrival);
+  bool enqueue_trimmed(PacketPtr packet, SharedBuffer::Arrival arrival);
+  bool is_whole(const Packet& packet, TimePs now) const {
+    return packet.received_ps <= now ||
+           now + rate_.serialisation_ps(packet.wire_bytes()) >= packet.received_ps;
+  }
   void on_serialiser_free();
   void start_if_idle(TimePs now, TimePs earliest_ps);
   // An egress stage or a source may call back into enqueue() or kick() meanwhile; what they add is sent by
@@ -398,6 +424,7 @@ class TransmitPort : public Node {
   PortCounters counters_;
   TimePs last_down_drop_ps_ = -1;
   std::unique_ptr<TrafficByKind> by_kind_;  // the observer, if there is one
+  std::unique_ptr<Trimming> trimming_;      // null: what has no room is dropped
 
   struct Layout;
 };

@@ -4,9 +4,11 @@
 
 #include <map>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "links/link.hpp"
 #include "links/packet_socket.hpp"
@@ -135,21 +137,24 @@ Record<"PortStats"> port_stats(TransmitPort& port) {
     return is_zero(counter) ? nothing : counter_dict(counter);
   };
   const auto class_stats = [&](uint64_t depth_bytes, const TrafficCounter& transmitted,
-                               const TrafficCounter& tail_dropped) {
+                               const TrafficCounter& tail_dropped, const TrafficCounter& trimmed) {
     py::dict stats;
     stats[shared_key("queue_depth_bytes")] = depth_bytes;
     stats[shared_key("transmitted")] = counted(transmitted);
     stats[shared_key("tail_dropped")] = counted(tail_dropped);
+    stats[shared_key("trimmed")] = counted(trimmed);
     return stats;
   };
-  const py::dict idle = class_stats(0, {}, {});
+  const py::dict idle = class_stats(0, {}, {}, {});
   py::list classes;
   for (int priority_class = 0; priority_class < port.config().classes; ++priority_class) {
     const uint64_t depth_bytes = port.queue_depth_bytes(priority_class);
     const TrafficCounter& transmitted = port.transmitted(priority_class);
     const TrafficCounter& tail_dropped = port.tail_dropped(priority_class);
-    const bool is_idle = depth_bytes == 0 && is_zero(transmitted) && is_zero(tail_dropped);
-    classes.append(is_idle ? idle : class_stats(depth_bytes, transmitted, tail_dropped));
+    const TrafficCounter trimmed = port.trimmed(priority_class);
+    const bool is_idle =
+        depth_bytes == 0 && is_zero(transmitted) && is_zero(tail_dropped) && is_zero(trimmed);
+    classes.append(is_idle ? idle : class_stats(depth_bytes, transmitted, tail_dropped, trimmed));
   }
   py::dict stats;
   stats[shared_key("queue_depth_bytes")] = port.queue_depth_bytes();
@@ -188,14 +193,36 @@ std::map<int, uint64_t> transmitted_by_kind(TransmitPort& port) {
   return found;
 }
 
+void set_trimming(TransmitPort& port, uint32_t size_bytes, uint8_t dscp, uint8_t priority_class,
+                  const std::vector<int>& classes, const std::vector<int>& trimmable_dscps,
+                  uint64_t reserved_bytes) {
+  // A bit for each.
+  const auto mask = [](const std::vector<int>& numbers, int count, const char* name) {
+    uint64_t bits = 0;
+    for (const int number : numbers) {
+      if (number < 0 || number >= count)
+        throw std::invalid_argument(std::string("port trimming: ") + name + " has " + std::to_string(number) +
+                                    " (0 to " + std::to_string(count - 1) + ")");
+      bits |= uint64_t{1} << number;
+    }
+    return bits;
+  };
+  PythonGuard guard(port.engine());
+  port.set_trimming({size_bytes, dscp, priority_class,
+                     static_cast<uint8_t>(mask(classes, port.config().classes, "classes")),
+                     mask(trimmable_dscps, TrimmingConfig::kDscps, "trimmable_dscps"), reserved_bytes});
+}
+
 void bind_transmit_port(py::module_& m) {
   declare_record("WaitingFrom", {{"priority_class", "int", "it is queued in"},
                                  {"ingress_port", "int", "of the switch, 65535 for none"},
                                  {"lane", "int", "it came in; 255 where that is not known"},
                                  {"waiting", "TrafficCounter", ""}});
-  declare_record("ClassStats", {{"queue_depth_bytes", "int", "waiting"},
-                                {"transmitted", "TrafficCounter", ""},
-                                {"tail_dropped", "TrafficCounter", "found no memory in the queue"}});
+  declare_record("ClassStats",
+                 {{"queue_depth_bytes", "int", "waiting"},
+                  {"transmitted", "TrafficCounter", ""},
+                  {"tail_dropped", "TrafficCounter", "found no memory in the queue"},
+                  {"trimmed", "TrafficCounter", "trimmed as they found none, and the bytes cut off them"}});
   declare_record<PortCounters>(
       "PortStats",
       {{"queue_depth_bytes", "int", "waiting in all classes"},
@@ -243,6 +270,15 @@ class, its segments leave packet by packet. Raises ValueError for classes outsid
           },
           "buffer"_a, "number"_a, py::keep_alive<1, 2>(),
           "Take memory of a buffer, as its port `number`. Raises RuntimeError when packets wait already.")
+      .def(
+          "set_trimming", &set_trimming, py::kw_only(), "size_bytes"_a, "dscp"_a, "priority_class"_a,
+          "classes"_a, "trimmable_dscps"_a, "reserved_bytes"_a = 0,
+          R"doc(Trim what `classes` have no room for, if it carries one of `trimmable_dscps`, instead of dropping it.
+
+A switch's port cuts such a packet to size_bytes (of its frame; all that the program parses stays), gives it
+`dscp` and sends it in the queue priority_class. reserved_bytes are for this queue alone, beyond
+queue_capacity_bytes; with a shared buffer the class's thresholds hold instead. Raises ValueError for a size
+below 64, numbers that are no class or DSCP, and trimmed packets that could be trimmed again.)doc")
       .def(
           "set_up",
           [](TransmitPort& port, bool up) {

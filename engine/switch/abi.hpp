@@ -97,6 +97,8 @@ struct PacketState {
   uint32_t large_headers_written;  // not 0: something has been written to a large header
   uint32_t drop_site;  // what last marked the packet to be dropped (weft/switch/drop_sites.py); 0: nothing
   TraceNumbers trace;
+  uint8_t trimmed;       // 1: the queue has cut it
+  uint8_t trimmed_dscp;  // that it gets as it leaves
   // For specialised code (SwitchProgram's arrive and send): which code has parsed the packet, whether headers
   // have come, gone or been extracted in another order than the deparser's, which have been written to (a bit
   // each), and where in the packet these begin.

@@ -204,6 +204,7 @@ std::map<std::string, uint64_t> switch_abi() {
       WEFT_MEMBER(PacketState, resubmit_field_list),
       WEFT_MEMBER(PacketState, recirculate_field_list),
       WEFT_MEMBER(PacketState, truncated_length_bytes),
+      WEFT_MEMBER(PacketState, trimmed),
       WEFT_MEMBER(PacketState, exit_requested),
       WEFT_MEMBER(PacketState, abort_reason),
       WEFT_MEMBER(PacketState, loop_budget),
@@ -243,6 +244,7 @@ std::map<std::string, uint64_t> switch_abi() {
       {"TraceSite.egress", site(TraceSite::kEgress)},
       {"TraceSite.sent", site(TraceSite::kSent)},
       {"TraceSite.dropped", site(TraceSite::kDropped)},
+      {"TraceSite.trimmed", site(TraceSite::kTrimmed)},
   };
 #undef WEFT_MEMBER
 }

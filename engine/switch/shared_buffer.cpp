@@ -158,6 +158,13 @@ SharedBuffer::Charge SharedBuffer::refuse(Group* group, const TrafficCounter& tr
   return charge;
 }
 
+void SharedBuffer::forget_refusal(const Arrival& arrival, const TrafficCounter& traffic) {
+  Group* group = arrival.lane < kClasses ? group_of(arrival.port, arrival.lane) : nullptr;
+  if (group == nullptr) return;
+  group->dropped_packets -= traffic.packets;
+  group->dropped_bytes -= traffic.bytes;
+}
+
 SharedBuffer::Charge SharedBuffer::admit(Arrival& arrival, uint32_t egress_port, int priority_class,
                                          const TrafficCounter& traffic) {
   const uint64_t size_bytes = traffic.bytes;

@@ -115,6 +115,8 @@ class SharedBuffer {
   // port that was not added (of a clone, a packet of the controller) belongs to no group. A charge that is
   // not admitted() has been counted as a drop.
   Charge admit(Arrival& arrival, uint32_t egress_port, int priority_class, const TrafficCounter& traffic);
+  // A packet that the queue has refused is not dropped: it is given in again as something else.
+  void forget_refusal(const Arrival& arrival, const TrafficCounter& traffic);
   // The packet has left the queue, and then the switch.
   void leave_queue(const Arrival& arrival, uint32_t egress_port, int priority_class, uint64_t size_bytes);
   void leave(const Arrival& arrival, uint64_t size_bytes);

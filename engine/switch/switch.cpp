@@ -4,10 +4,12 @@
 #include <bit>
 #include <cstring>
 #include <iterator>
+#include <optional>
 #include <stdexcept>
 
 #include "memory/prefetch.hpp"
 #include "observe/probe.hpp"
+#include "packets/frame_dscp.hpp"
 #include "switch/log.hpp"
 #include "time/partition.hpp"
 
@@ -159,6 +161,29 @@ PacketPtr Switch::split(Packet& packet) {
   state_of(packet)->state.packet_length_bytes = first_bytes;
   state_of(*rest)->state.packet_length_bytes -= first_bytes;
   return rest;
+}
+
+// Copies are not trimmed, as in switches (NVIDIA's Spectrum trims known unicast alone): a loss among several
+// receivers is nothing that one trimmed packet can tell.
+bool Switch::trim(Packet& packet, const TrimmingConfig& trimming, const TrafficCounter& waiting) {
+  PacketState& state = state_of(packet)->state;
+  const std::optional<uint8_t> dscp = dscp_of(packet.bytes());
+  if (state.instance_type != kNormal || !dscp.has_value() || !trimming.may_trim(*dscp)) return false;
+  // The deparser writes as many headers as the parser has read, so these stay whole.
+  const size_t kept_bytes =
+      std::min<size_t>(packet.frame_bytes(), std::max(trimming.size_bytes, state.payload_offset_bytes));
+  const size_t cut_bytes = packet.frame_bytes() - kept_bytes;
+  if (cut_bytes != 0) packet.resize(kept_bytes);
+  engine_.conservation().resize(-static_cast<int64_t>(cut_bytes));
+  state.packet_length_bytes -= static_cast<uint32_t>(cut_bytes);
+  state.trimmed = 1;
+  state.trimmed_dscp = trimming.dscp;
+  // Specialised code would leave the headers where they are, past mark_trimmed().
+  state.arrived_by = nullptr;
+  state.queue_class = trimming.priority_class;
+  state.enqueue_depth = depth(waiting.bytes, waiting.packets);
+  record(state.trace, TraceSite::kTrimmed, {static_cast<uint32_t>(kept_bytes), state.queue_class});
+  return true;
 }
 
 PacketPtr Switch::copy_with_state(const Packet& packet) {
@@ -675,7 +700,11 @@ bool Switch::serve_egress_requests(const Packet& packet, PacketState& state) {
     }
     program.finish(&state, &context);
   }
-  if (done != kInPlace) deparse(sent, state);
+  if (done != kInPlace) {
+    deparse(sent, state);
+    if (state.trimmed != 0) [[unlikely]]
+      mark_trimmed(sent.bytes(), sent.frame_bytes(), state.trimmed_dscp);
+  }
   if (state.asks_for_more()) [[unlikely]] {
     if (dropped_by_abort(state, sent)) return nullptr;
     if (state.recirculate_field_list != 0) {

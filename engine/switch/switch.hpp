@@ -94,6 +94,8 @@ class alignas(64) Switch : public Node, public EgressStage, public HeaderParser 
 
   void receive(int port, PacketPtr packet) override;
   PacketPtr split(Packet& packet) override;
+  bool trim(Packet& packet, const TrimmingConfig& trimming, const TrafficCounter& waiting) override;
+  void on_refused_of_segment(uint64_t packets) override { count(DropReason::kTailDrop, {packets, 0}); }
   PacketPtr on_dequeue(int port, PacketPtr packet, const QueueStamp& stamp) override;
   uint64_t header_bytes(int port, const Packet& packet) override;
 

@@ -30,6 +30,7 @@ enum class TraceSite : uint32_t {
                         // left, its time there; timestamps (64 bits) of then and now
   kSent = 7,            // port, the packet's bytes
   kDropped = 8,         // DropReason
+  kTrimmed = 9,         // bytes that are left of the packet, the class of the queue it goes to instead
 };
 constexpr uint32_t kFirstProgramSite = 64;
 

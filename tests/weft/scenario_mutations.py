@@ -140,6 +140,7 @@ BESIDE: dict[str, dict[str, Any]] = {
     "fabric.rail_optimised": {"fabric.ranks_per_host": 2},
 }
 WITHIN: dict[str, dict[str, Any]] = {
+    "trimming": {"trimming": {"classes": [3]}},
     "pfc": {"pfc": {"classes": [3]}},
     "credits": {"credits": {"classes": [3]}},
     "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},

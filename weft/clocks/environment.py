@@ -197,7 +197,7 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
         lacking.append("observe.captures")
     if options.links == "internal":
         lacking.append("links: internal")
-    of_engine = ("buffer", "scheduling", "pfc", "credits")
+    of_engine = ("buffer", "scheduling", "trimming", "pfc", "credits")
     lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
     if options.switching.takes_part:
         lacking.append("switching")

@@ -11,6 +11,7 @@ from weft.clocks.switch_memory import (
     pfc_config,
     quantum_by_class,
     require_shared_memory,
+    trimming_config,
 )
 from weft.controller.features.ecn import scaled_profile
 from weft.controller.target import MOST_DEPTH_UNITS, TargetFacts, cell_bytes_for
@@ -143,6 +144,7 @@ def _port_config(
         split_depth_bytes=ecn_begins_bytes(options, port.link.rate_bps)
         if options.fidelity.has_segments
         else UNSPLIT_BYTES,
+        trimming=trimming_config(port, options),
         pfc=pfc_config(port, switch, options, frame_bytes),
         credits=credits_config(switch, options, frame_bytes) if credits.on(here, peer) else None,
     )

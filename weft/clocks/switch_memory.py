@@ -7,7 +7,7 @@ from weft.controller.routing import ROUTING_KINDS
 from weft.engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from weft.quantities.traffic_classes import CLASSES
 from weft.scenario import FabricOptions, KeyProblem
-from weft.switch.daemon.config import BufferConfig, CreditsConfig, PfcConfig, SwitchConfig
+from weft.switch.daemon.config import BufferConfig, CreditsConfig, PfcConfig, SwitchConfig, TrimmingConfig
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec, longest_path
 from weft.traffic.transport_settings import CreditSettings
 
@@ -22,6 +22,21 @@ def buffer_config(switch: SwitchSpec, options: FabricOptions) -> BufferConfig | 
         capacity_bytes=own if buffer.capacity is None else buffer.capacity,
         reserved_bytes=tuple(buffer.reserved_by_class),
         alpha=tuple(buffer.alpha_by_class),
+    )
+
+
+def trimming_config(port: PortSpec, options: FabricOptions) -> TrimmingConfig | None:
+    """Return how a port trims, None where it drops."""
+    trimming = options.trimming
+    if not trimming.classes:
+        return None
+    return TrimmingConfig(
+        classes=tuple(sorted(set(trimming.classes))),
+        size_bytes=trimming.size,
+        dscp=trimming.last_hop_dscp if port.peer_is_host else trimming.dscp,
+        queue=trimming.queue,
+        trimmable_dscps=tuple(sorted(set(trimming.trimmable_dscps))),
+        reserved_bytes=trimming.reserved,
     )
 
 

@@ -181,6 +181,8 @@ class ClassStats(typing.TypedDict):
     transmitted: TrafficCounter
     tail_dropped: TrafficCounter
     """Found no memory in the queue."""
+    trimmed: TrafficCounter
+    """Trimmed as they found none, and the bytes cut off them."""
 
 class CreditLaneStats(typing.TypedDict):
     stalls: int
@@ -386,6 +388,10 @@ class PortStats(typing.TypedDict):
     """Queued at, or sent to, a port that was down."""
     egress_dropped: TrafficCounter
     """By the egress pipeline."""
+    trimmed: TrafficCounter
+    """Packets trimmed instead of tail-dropped, and the bytes cut off them."""
+    trim_dropped: TrafficCounter
+    """Trimmed, and then found no memory for trimmed packets either."""
     queue_depth_bytes: int
     """Waiting in all classes."""
     queue_depth_packets: int
@@ -1116,6 +1122,23 @@ class TransmitPort(Node):
         """Take memory of a buffer, as its port `number`. Raises RuntimeError when packets wait already."""
     def set_capture(self, capture: PcapWriter | None) -> None:
         """Record every frame as its serialisation starts."""
+    def set_trimming(
+        self,
+        *,
+        size_bytes: int,
+        dscp: int,
+        priority_class: int,
+        classes: collections.abc.Sequence[int],
+        trimmable_dscps: collections.abc.Sequence[int],
+        reserved_bytes: int = 0,
+    ) -> None:
+        """Trim what `classes` have no room for, if it carries one of `trimmable_dscps`, instead of dropping it.
+
+        A switch's port cuts such a packet to size_bytes (of its frame; all that the program parses stays), gives it
+        `dscp` and sends it in the queue priority_class. reserved_bytes are for this queue alone, beyond
+        queue_capacity_bytes; with a shared buffer the class's thresholds hold instead. Raises ValueError for a size
+        below 64, numbers that are no class or DSCP, and trimmed packets that could be trimmed again.
+        """
     def set_up(self, up: bool) -> None:
         """Down: drop what waits and what comes, and ask no source."""
     def stats(self) -> PortStats: ...

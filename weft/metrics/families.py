@@ -50,7 +50,7 @@ class _Port(Families):
         self.dropped = Family(
             "weft_port_dropped_packets_total",
             "counter",
-            "Packets that the port dropped: queue_full, headroom, down, egress.",
+            "Packets that the port dropped: queue_full, headroom, down, egress; trimmed: no room even then.",
         )
         self.lost = Family(
             "weft_link_lost_packets_total",
@@ -62,6 +62,12 @@ class _Port(Families):
             "counter",
             "Packets that the switch marked (CE) at the port.",
         )
+        self.trimmed = Family(
+            "weft_port_trimmed_packets_total",
+            "counter",
+            "Packets that found no room in a queue of the port and were trimmed.",
+        )
+        self.cut = Family("weft_port_trimmed_bytes_total", "counter", "Bytes cut off trimmed packets.")
         self.pauses_sent = Family(
             "weft_port_pause_frames_sent_total", "counter", "Pauses sent, refreshed ones included."
         )
@@ -90,6 +96,7 @@ class _Port(Families):
             ("headroom", transmit["headroom_dropped"]),
             ("down", transmit["down_dropped"]),
             ("egress", transmit["egress_dropped"]),
+            ("trimmed", transmit["trim_dropped"]),
         ):
             self.dropped.add(dropped["packets"], **labels, reason=reason)
         for reason, packets in (
@@ -98,6 +105,10 @@ class _Port(Families):
             ("cut", link["cut"]["packets"]),
         ):
             self.lost.add(packets, **labels, reason=reason)
+        for priority_class, of_class in enumerate(transmit["classes"]):
+            if of_class["trimmed"]["packets"]:
+                self.trimmed.add(of_class["trimmed"]["packets"], **labels, class_=priority_class)
+                self.cut.add(of_class["trimmed"]["bytes"], **labels, class_=priority_class)
         mac = stats.get("mac")
         for priority_class, pfc in enumerate((mac["pfc"] if mac else None) or ()):
             self._add_pauses(pfc, {**labels, "class_": priority_class})

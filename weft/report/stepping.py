@@ -188,6 +188,8 @@ class _Stepper:
                 return f"digest {self._teller.digest(learn_list)} to the controller"
             case events.Enqueued(port, queue_class):
                 return f"queue of port {port}, class {queue_class}"
+            case events.Trimmed(length_bytes, queue_class):
+                return f"no room in the queue: trimmed to {length_bytes} bytes, class {queue_class}"
             case events.EgressStarted(port):
                 return f"egress, port {port}"
             case events.Sent(port, data):

@@ -30,6 +30,7 @@ from weft.results.planes import PLANES, PlaneResult
 from weft.results.queue_depth_ages import QUEUE_DEPTH_AGES, QueueDepthAges
 from weft.results.switch_memory import MEMORY, MemoryResult
 from weft.results.telemetry import TELEMETRY_HOPS, TELEMETRY_REPORTS, TelemetryHop, TelemetryReports
+from weft.results.trimming import TRIMMING, TrimmingResult
 from weft.results.unfinished_events import UnfinishedEvent, warnings_of
 from weft.scenario.observe import ObserveSection
 
@@ -183,6 +184,8 @@ class Results:
     """Loads of links between each two tiers, by kind of traffic; only with `observe: {loads: true}`."""
     memory: list[MemoryResult] = field(default_factory=list)
     """Shared memory of switches, by plane; only where switches have it."""
+    trimming: list[TrimmingResult] = field(default_factory=list)
+    """Trimmed packets, by plane; only where there are some."""
     credits: list[CreditResult] = field(default_factory=list)
     """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
@@ -289,6 +292,7 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     PLANES,
     LINK_LOADS,
     MEMORY,
+    TRIMMING,
     CREDITS,
     QUEUE_DEPTH_AGES,
     LINK_FAULTS,
@@ -312,6 +316,7 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "counters",
     "registers",
     "incomplete_captures",
+    "trimming",
     "queue_depth_ages",
     "unfinished_events",
     "losses",

@@ -32,6 +32,7 @@ def effective_parameters(
         transport: transport of queue pairs, the same on all hosts.
     """
     ports = [port for config in configs for port in config.ports]
+    trimming = _distinct("ports", (port.trimming.model_dump() for port in ports if port.trimming))
     return {
         "largest_frame_bytes": frame_bytes,
         "transport": transport,
@@ -43,6 +44,7 @@ def effective_parameters(
             ({"rate_bps": port.rate_bps, "queue_capacity_bytes": port.queue_capacity_bytes} for port in ports),
         ),
         "buffer": _distinct("switches", (config.buffer.model_dump() for config in configs if config.buffer)),
+        **({"trimming": trimming} if trimming else {}),
         "pfc": _distinct("ports", _flow_control(ports, lambda port: port.pfc)),
         "credits": _distinct("ports", _flow_control(ports, lambda port: port.credits)),
         "quantum_bytes": next((list(port.quantum_bytes) for port in ports if any(port.quantum_bytes)), None),

@@ -26,6 +26,7 @@ from weft.results.planes import plane_results
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
+from weft.results.trimming import trimming_results
 from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
 from weft.run.state_series import StateSeries
@@ -147,6 +148,7 @@ class Findings:
             int_paths=[path] if path is not None else [],
             telemetry_reports=telemetry.reports,
             telemetry_hops=telemetry.hops,
+            trimming=trimming_results(fabric, switches),
             credits=credit_results(fabric, switches, endpoints),
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),

@@ -9,7 +9,7 @@ from weft.scenario.controller import ControllerSection, FlapDampingSection, Link
 from weft.scenario.events import EventSection
 from weft.scenario.keywords import fabric_options
 from weft.scenario.links import FaultsOfLinks, LinkFaults
-from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
+from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection, TrimmingSection
 from weft.scenario.model import Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -63,6 +63,7 @@ __all__ = [
     "Traffic",
     "TrafficSection",
     "TransportSection",
+    "TrimmingSection",
     "anchor_paths",
     "apply_changes",
     "fabric_options",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.controller.features.identity import class_by_dscp
 from weft.engine import CongestionNeeds
 from weft.scenario.model import Scenario
 from weft.scenario.options import MAX_SLOTS, FabricOptions
@@ -51,6 +52,7 @@ def check_options(options: FabricOptions) -> None:
                 "go together",
             )
     _check_flow_control(options)
+    _check_trimming(options)
     check_tenants(options.tenants, MAX_SLOTS)
     watch = options.controller.link_watch
     if watch is not None and watch.slow is not None and (options.pfc.classes or options.credits.classes):
@@ -77,6 +79,29 @@ def check_telemetry(options: FabricOptions, congestion_control: str, needs: Cong
     if needs.telemetry and not options.int_telemetry:
         name = short_reference(congestion_control)
         raise KeyProblem("transport.congestion_control", f"{name} follows what INT reports, so it needs int: true")
+
+
+def _check_trimming(options: FabricOptions) -> None:
+    trimming = options.trimming
+    for number in trimming.classes:
+        check_class(options, number, "trimming.classes")
+    if not trimming.classes:
+        return
+    lossless = sorted({*options.pfc.classes, *options.credits.classes}.intersection(trimming.classes))
+    if lossless:
+        section = "pfc" if options.pfc.classes else "credits"
+        raise KeyProblem(
+            "trimming.classes", f"{lossless} are lossless by {section}.classes: their queues refuse nothing to trim"
+        )
+    known = class_by_dscp(options.scheduling.data_classes)
+    for key in ("dscp", "last_hop_dscp"):
+        of_class = known.get(getattr(trimming, key), trimming.queue)
+        if of_class != trimming.queue:
+            raise KeyProblem(
+                f"trimming.{key}",
+                f"{getattr(trimming, key)} is the DSCP of packets in class {of_class}, and trimmed packets go to "
+                f"trimming.queue, {trimming.queue}",
+            )
 
 
 def _check_flow_control(options: FabricOptions) -> None:

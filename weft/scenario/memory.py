@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field, model_validator
 
-from weft.controller.features.identity import TrafficClassSettings
+from weft.controller.features.identity import MoreClassSettings, TrafficClassSettings, class_by_dscp
 from weft.controller.lossless import LosslessSettings
 from weft.engine import MOST_CREDIT_BUFFER_BYTES
 from weft.quantities.definitions import SIZE, QueueSize, Size, SizeOrZero, number, whole
 from weft.quantities.example import Example
-from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
+from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DATA_CLASSES
 from weft.scenario.links import LinkName
 from weft.scenario.values import CLASSES, DataClass, FeatureSection, PriorityClass, Section
+from weft.switch.daemon.config import DEFAULT_TRIM_RESERVED_BYTES, DEFAULT_TRIMMED_BYTES, SMALLEST_TRIMMED_BYTES
 from weft.topologies import Endpoint, LinkChoice
+from weft.wire.headers.mrc import DSCP_TRIMMABLE, DSCP_TRIMMABLE_RETX, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 
 if TYPE_CHECKING:
     from weft.scenario.options import FabricOptions
 
 Alpha = Annotated[float, number(0, 1024, above=True)]
+_Dscp = Annotated[int, whole(0, 63)]
 
 
 class BufferSection(Section):
@@ -80,6 +83,54 @@ class SchedulingSection(FeatureSection):
     def quantum_by_class(self) -> list[int]:
         """Quantum of each of the eight classes, 0 for strict ones."""
         return [self.quantum.get(number, 0) for number in range(CLASSES)]
+
+
+class TrimmingSection(FeatureSection):
+    """Packet trimming. A packet that its queue has no room for is cut and sent on in another queue, not dropped."""
+
+    classes: Annotated[list[DataClass], Example("[3]")] = Field(default=[], max_length=len(DATA_CLASSES))
+    """Queues that trim; none: all drop. RoCEv2's data is in class 3. Lossless classes do not trim."""
+    size: Annotated[int, SIZE.between(SMALLEST_TRIMMED_BYTES, 4096), Example("256B", (".classes=[3]",))] = (
+        DEFAULT_TRIMMED_BYTES
+    )
+    """What stays of a frame, from its Ethernet header on. All headers that the program parses stay, too; a frame that
+    is no longer is queued whole."""
+    dscp: Annotated[_Dscp, Example("12", (".classes=[3]",))] = DSCP_TRIMMED
+    """DSCP of trimmed packets."""
+    last_hop_dscp: Annotated[_Dscp, Example("16", (".classes=[3]",))] = DSCP_TRIMMED_LASTHOP
+    """DSCP of packets trimmed at a port that leads to a host."""
+    queue: Annotated[PriorityClass, Example("7", (".classes=[3]",))] = CONTROL_CLASS
+    """Class of trimmed packets, in all switches."""
+    trimmable_dscps: Annotated[list[_Dscp], Example("[4, 8]", (".classes=[3]",))] = Field(
+        default=[DSCP_TRIMMABLE, DSCP_TRIMMABLE_RETX], min_length=1, max_length=64
+    )
+    """Only packets with these DSCPs are trimmed. Those that no class of data has are put in the lowest of `classes`."""
+    reserved: Annotated[SizeOrZero, Example("32KiB", (".classes=[3]",))] = DEFAULT_TRIM_RESERVED_BYTES
+    """Memory of each port for `queue` alone, in addition to `fabric.queue_capacity`. Where switches share memory,
+    `buffer.reserved` and `buffer.alpha` of the queue hold instead."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> TrimmingSection:
+        if not self.classes and self.model_fields_set - {"classes"}:
+            raise ValueError("classes: which queues trim? RoCEv2's data is in class 3")
+        if self.queue in self.classes:
+            raise ValueError(f"queue: {self.queue} is one of the classes that trim, {self.classes}")
+        for name in ("dscp", "last_hop_dscp"):
+            if getattr(self, name) in self.trimmable_dscps:
+                raise ValueError(
+                    f"{name}: {getattr(self, name)} is one of trimmable_dscps, {self.trimmable_dscps}: a trimmed "
+                    "packet is not trimmed again"
+                )
+        return self
+
+    def of_features(self, options: FabricOptions) -> Iterator[object]:
+        """Return the classes of trimmed and trimmable packets, by their DSCPs."""
+        if not self.classes:
+            return
+        known = class_by_dscp(options.scheduling.data_classes)
+        trimmable = dict.fromkeys(self.trimmable_dscps, min(self.classes))
+        classes = {**trimmable, **known, self.dscp: self.queue, self.last_hop_dscp: self.queue}
+        yield MoreClassSettings(tuple((dscp, classes[dscp]) for dscp in sorted(classes.keys() - known.keys())))
 
 
 class PfcSection(FeatureSection):

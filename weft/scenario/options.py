@@ -17,7 +17,7 @@ from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerOrClass, ControllerSection
 from weft.scenario.events import EventSection
-from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection
+from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection, TrimmingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.protocols import ProtocolsSection
@@ -48,8 +48,8 @@ MAX_WORKERS = 256
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
-# Costs that nothing pays unless a collective names a protocol, and telemetry, which is off by default.
-_IN_RESULTS_IF_CHANGED = {"protocols", "telemetry"}
+# Costs that nothing pays unless a collective names a protocol, and sections that do nothing by default.
+_IN_RESULTS_IF_CHANGED = {"protocols", "telemetry", "trimming"}
 
 
 class FabricOptions(Section):
@@ -125,6 +125,7 @@ class FabricOptions(Section):
     protocols: ProtocolsSection = ProtocolsSection()
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
+    trimming: TrimmingSection = TrimmingSection()
     pfc: PfcSection = PfcSection()
     credits: CreditsSection = CreditsSection()
     switching: SwitchingSection = SwitchingSection()
@@ -243,6 +244,7 @@ class FabricKeywords(TypedDict, total=False):
     protocols: ProtocolsSection | None
     buffer: BufferSection | None
     scheduling: SchedulingSection | None
+    trimming: TrimmingSection | None
     pfc: PfcSection | None
     credits: CreditsSection | None
     switching: SwitchingSection | None

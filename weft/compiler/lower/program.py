@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from weft.compiler import ast
 from weft.compiler.check import Symbols
 from weft.compiler.diagnostics import Diagnostics, Refused
-from weft.compiler.ir import LoweredProgram, Pipeline
+from weft.compiler.ir import FieldRef, LoweredProgram, Pipeline
 from weft.compiler.lower.checksums import lower_checksums
 from weft.compiler.lower.context import Context
 from weft.compiler.lower.control_plane import ControlPlane
@@ -23,9 +23,11 @@ from weft.compiler.lower.handlers import HANDLERS
 from weft.compiler.lower.instances import declare_instance, finish_direct_externs, instantiate
 from weft.compiler.lower.parsers import lower_parser
 from weft.compiler.lower.values import ActionValue, BlockValue, P4Value, PacketValue, StructValue
-from weft.compiler.types import EnumType, PackageType, StructType
+from weft.compiler.types import BitsType, EnumType, PackageType, StructType
 
 PACKAGE = "V1Switch"
+TRIMMED = "queueing_metadata.trimmed"
+"""Weft's own name for whether the queue has trimmed the packet; BMv2 has no such metadata."""
 _SIGNATURES = {
     "parser": ("parser", "packet_in", 4),
     "verify": ("control", None, 2),
@@ -166,7 +168,24 @@ def _allocate(context: Context, symbols: Symbols, blocks: dict[str, BlockValue])
     metadata = context.storage.allocate(metadata_type, "userMetadata")
     assert isinstance(metadata, StructValue)
     declare_field_lists(context, symbols, metadata_type, metadata)
+    _declare_trimmed(context, metadata)
     return _Arguments(headers, metadata, standard)
+
+
+def _declare_trimmed(context: Context, metadata: StructValue) -> None:
+    """Have the switch write whether it has trimmed the packet to the user's metadata annotated `@weft_trimmed`."""
+    assert isinstance(metadata.type, StructType)
+    for field in metadata.type.declaration.fields:
+        value = metadata.fields[field.name]
+        if isinstance(value, StructValue):
+            _declare_trimmed(context, value)
+        if field.annotation("weft_trimmed") is None:
+            continue
+        if not isinstance(value, FieldRef) or value.type != BitsType(1):
+            context.refuse(f"'@weft_trimmed' is for a field of bit<1>, not '{field.name}'", field)
+        if any(alias == TRIMMED for alias, *_ in context.program.aliases):
+            context.refuse(f"'{field.name}' is the second field with '@weft_trimmed': one may have it", field)
+        context.program.aliases.append((TRIMMED, value.header, value.field))
 
 
 def _struct_type(context: Context, frame: Frame, parameter: ast.Parameter) -> StructType:

@@ -27,6 +27,13 @@ class TrafficClassSettings:
     data: tuple[int, ...] = (DATA_CLASS,)
 
 
+@dataclass(frozen=True)
+class MoreClassSettings:
+    """Further DSCPs that switches map to a class, each with that class."""
+
+    classes: tuple[tuple[int, int], ...] = ()
+
+
 def switch_id(switch: SwitchSpec) -> int:
     """Return the id that INT carries: the low 12 bits of the device id, the width of HPCC's path id."""
     # Ids repeat beyond 4,096 switches; a flow's planned paths tell equal ids apart (planned_paths.py).
@@ -72,12 +79,14 @@ def class_by_dscp(data: Iterable[int] = (DATA_CLASS,)) -> dict[int, int]:
 
 
 @cache
-def class_entities(data: tuple[int, ...] = (DATA_CLASS,)) -> tuple[finsy.P4TableEntry, ...]:
-    """Return every switch's entries of `class_map` and `class_map_ipv6` for these data classes."""
+def class_entities(
+    data: tuple[int, ...] = (DATA_CLASS,), more: tuple[tuple[int, int], ...] = ()
+) -> tuple[finsy.P4TableEntry, ...]:
+    """Return every switch's entries of `class_map` and `class_map_ipv6` for data classes and further (DSCP, class)."""
     return tuple(
         entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})
         for table in ("class_map", "class_map_ipv6")
-        for dscp, priority_class in class_by_dscp(data).items()
+        for dscp, priority_class in (*class_by_dscp(data).items(), *more)
     )
 
 
@@ -86,7 +95,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     of_plane = ROUTING_KINDS.named(settings.routing).intermediates
     found = None if of_plane is None else of_plane(fabric, 0)
     compares_queues = found is not None and found.compares_queues
-    classes = class_entities(settings.of(TrafficClassSettings).data)
+    classes = class_entities(settings.of(TrafficClassSettings).data, settings.of(MoreClassSettings).classes)
     return lambda switch: (
         *identity_entities(
             switch,

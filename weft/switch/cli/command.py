@@ -15,22 +15,29 @@ import click
 from pydantic import ValidationError
 
 from weft.command_errors import PrefixedCommand, say_error
+from weft.quantities.traffic_classes import CLASSES, CONTROL_CLASS
 from weft.switch.cli import bmv2_options, tls_options
 from weft.switch.cli.foreground import Beside, Foreground, Options, StartError, alone
 from weft.switch.cli.logs import LEVELS, LogOptions, set_up
 from weft.switch.daemon.config import (
     DEFAULT_QUEUE_CAPACITY_BYTES,
+    DEFAULT_TRIM_RESERVED_BYTES,
+    DEFAULT_TRIMMED_BYTES,
     MAX_PORT,
+    SMALLEST_TRIMMED_BYTES,
     ConfigError,
     DaemonConfig,
     PortConfig,
     SwitchConfig,
+    TrimmingConfig,
     description,
 )
 from weft.switch.daemon.process import EXIT_BAD_INPUT, EXIT_ENVIRONMENT
 from weft.switch.p4runtime.service import DEFAULT_ADDRESS
 
 DEFAULT_DEVICE_ID = 0
+_CLASS = click.IntRange(0, CLASSES - 1)
+_DSCP = click.IntRange(0, 63)
 _LOGGER = logging.getLogger(__name__)
 
 
@@ -182,6 +189,20 @@ def _with_values(arguments: list[str]) -> Iterator[str]:
 @click.option("--max-port-count", type=click.IntRange(0), default=512, show_default=True, help="Most interfaces.")
 @click.option("--rate-bps", type=click.IntRange(0), default=0, help="Rate of every port; 0 is unpaced.")
 @click.option("--queue-capacity-bytes", type=click.IntRange(1), default=DEFAULT_QUEUE_CAPACITY_BYTES, show_default=True)
+@click.option("--trim-class", type=_CLASS, multiple=True, help="Queue that trims packets instead of dropping them.")
+@click.option(
+    "--trim-size-bytes", type=click.IntRange(SMALLEST_TRIMMED_BYTES), default=DEFAULT_TRIMMED_BYTES, show_default=True
+)
+@click.option("--trim-dscp", type=_DSCP, help="DSCP of trimmed packets.")
+@click.option("--trim-queue", type=_CLASS, default=CONTROL_CLASS, show_default=True, help="Queue of trimmed packets.")
+@click.option("--trim-trimmable-dscp", type=_DSCP, multiple=True, help="DSCP of packets that may be trimmed.")
+@click.option(
+    "--trim-reserved-bytes",
+    type=click.IntRange(0),
+    default=DEFAULT_TRIM_RESERVED_BYTES,
+    show_default=True,
+    help="Memory of each port for the queue of trimmed packets alone.",
+)
 @click.option("--depth-unit", type=click.Choice(["cells", "packets"]), default="packets", show_default=True)
 @click.option("--time-unit", type=click.Choice(["ns", "us"]), default="us", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
@@ -298,13 +319,32 @@ _TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]
 switch.params.extend([*(option.parameter() for option in bmv2_options.GENERAL), *TARGET_OPTIONS])
 
 
+def _trimming(options: dict[str, Any]) -> TrimmingConfig | None:
+    if not options["trim_class"]:
+        if options["trim_dscp"] is not None or options["trim_trimmable_dscp"]:
+            raise click.UsageError("--trim-class is missing: which queues are to trim?")
+        return None
+    if options["trim_dscp"] is None or not options["trim_trimmable_dscp"]:
+        raise click.UsageError("--trim-class needs --trim-dscp and --trim-trimmable-dscp")
+    return TrimmingConfig(
+        classes=options["trim_class"],
+        size_bytes=options["trim_size_bytes"],
+        dscp=options["trim_dscp"],
+        queue=options["trim_queue"],
+        trimmable_dscps=options["trim_trimmable_dscp"],
+        reserved_bytes=options["trim_reserved_bytes"],
+    )
+
+
 def _config(interfaces: tuple[tuple[int, str], ...], options: dict[str, Any], target: dict[str, Any]) -> DaemonConfig:
+    trimming = _trimming(options)
     ports = tuple(
         PortConfig(
             port=number,
             interface=interface,
             rate_bps=options["rate_bps"],
             queue_capacity_bytes=options["queue_capacity_bytes"],
+            trimming=trimming,
         )
         for number, interface in interfaces
     )

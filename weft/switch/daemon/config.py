@@ -15,6 +15,11 @@ from weft.switch.p4runtime.tls import ServerTls
 DEFAULT_QUEUE_CAPACITY_BYTES = 512 * 1024
 UNSPLIT_BYTES = 2**63 - 1
 """More than any queue holds."""
+DEFAULT_TRIMMED_BYTES = 128
+"""SAI's default of SAI_SWITCH_ATTR_PACKET_TRIM_SIZE."""
+DEFAULT_TRIM_RESERVED_BYTES = 64 * 1024
+SMALLEST_TRIMMED_BYTES = 64
+"""An Ethernet frame (kSmallestBytes in engine/links/trimming.hpp)."""
 MAX_CONFIG_BYTES = 256 << 20
 MAX_PORT = 511
 """The largest port number of 9 bits. By default 510 is the CPU port and 511 drops."""
@@ -61,6 +66,25 @@ class CreditsConfig(_Frozen):
     source_mac: str
     buffer_bytes: int = Field(gt=0)
     largest_frame_bytes: int = Field(gt=0)
+
+
+class TrimmingConfig(_Frozen):
+    """What a port does instead of dropping a packet of `classes` that finds no room; see `set_trimming` of ports."""
+
+    classes: tuple[_PriorityClass, ...] = Field(min_length=1)
+    size_bytes: int = Field(default=DEFAULT_TRIMMED_BYTES, ge=SMALLEST_TRIMMED_BYTES)
+    dscp: _Dscp
+    queue: _PriorityClass
+    trimmable_dscps: tuple[_Dscp, ...] = Field(min_length=1)
+    reserved_bytes: int = Field(default=DEFAULT_TRIM_RESERVED_BYTES, ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> TrimmingConfig:
+        if self.queue in self.classes:
+            raise ValueError(f"queue {self.queue} is one of the classes that trim, {list(self.classes)}")
+        if self.dscp in self.trimmable_dscps:
+            raise ValueError(f"dscp {self.dscp} is one of trimmable_dscps, {list(self.trimmable_dscps)}")
+        return self
 
 
 class SwitchingConfig(_Frozen):
@@ -111,6 +135,7 @@ class PortConfig(_Frozen):
     split_depth_bytes: int = Field(default=UNSPLIT_BYTES, ge=0, le=UNSPLIT_BYTES)
     pfc: PfcConfig | None = None
     credits: CreditsConfig | None = None
+    trimming: TrimmingConfig | None = None
 
 
 class SwitchConfig(_Frozen):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from weft.engine import Engine, Link, PacketSocket, PcapWriter, PortMac, SharedBuffer, TransmitPort
-from weft.switch.daemon.config import FaultsConfig, PfcConfig, PortConfig, SwitchConfig
+from weft.switch.daemon.config import FaultsConfig, PfcConfig, PortConfig, SwitchConfig, TrimmingConfig
 from weft.switch.daemon.placement import Placement
 from weft.switch.daemon.stats import SwitchesStats, SwitchLoss, SwitchPortStats, SwitchStats
 from weft.switch.drop_sites import Loss
@@ -190,6 +190,17 @@ class WiredSwitch:
             port.reset_stats()
 
 
+def _trim(port: TransmitPort, trimming: TrimmingConfig) -> None:
+    port.set_trimming(
+        size_bytes=trimming.size_bytes,
+        dscp=trimming.dscp,
+        priority_class=trimming.queue,
+        classes=trimming.classes,
+        trimmable_dscps=trimming.trimmable_dscps,
+        reserved_bytes=trimming.reserved_bytes,
+    )
+
+
 def _loss(loss: Loss) -> SwitchLoss:
     site = loss.site
     return {
@@ -255,6 +266,8 @@ class WiredSwitches:
         if wired.buffer is not None:
             wired.buffer.add_port(config.port)
             port.transmit.set_buffer(wired.buffer, config.port)
+        if config.trimming is not None:
+            _trim(port.transmit, config.trimming)
         port.mac = _make_mac(wired, port)
         if config.host_uplink:
             host = self.placement.hosts[wired.config.device_id, config.port]

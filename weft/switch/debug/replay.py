@@ -14,7 +14,7 @@ from weft.switch.oracle.expressions import Environment
 from weft.switch.oracle.primitives import assign, run_primitive
 from weft.switch.oracle.state import HeaderState, PacketState
 from weft.switch.trace import places
-from weft.switch.trace.events import Copied, CopyTrace, EgressStarted, Enqueued, Event, Received, Step
+from weft.switch.trace.events import Copied, CopyTrace, EgressStarted, Enqueued, Event, Received, Step, Trimmed
 
 DROP_PORT = 511
 _RESUBMITTED, _RECIRCULATED, _INGRESS_CLONE = 6, 4, 1
@@ -137,6 +137,9 @@ class _Follower:
                 self._received(event)
             case Enqueued(_, queue_class):
                 self._intrinsic("queueing_metadata.qid", queue_class)
+            case Trimmed(_, queue_class):
+                self._intrinsic("queueing_metadata.qid", queue_class)
+                self._intrinsic("queueing_metadata.trimmed", 1)
             case EgressStarted():
                 self._egress(event)
             case Step():

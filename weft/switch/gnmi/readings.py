@@ -90,6 +90,7 @@ class PortReading:
             + transmit["headroom_dropped"]["packets"]
             + transmit["down_dropped"]["packets"]
             + transmit["egress_dropped"]["packets"]
+            + transmit["trim_dropped"]["packets"]
         )
 
     @property

@@ -37,6 +37,7 @@ EGRESS_INPUT = (
     ("queueing_metadata.deq_timedelta", "dequeue_time_delta", 32),
     ("queueing_metadata.deq_qdepth", "dequeue_depth", 32),
     ("queueing_metadata.qid", "queue_class", 32),
+    ("queueing_metadata.trimmed", "trimmed", 8),
 )
 EGRESS_OUTPUT = (("standard_metadata.egress_spec", "egress_spec"),)
 

@@ -92,6 +92,8 @@ class RecordReader:
                 return events.DigestSent(*words)
             case "enqueued":
                 return events.Enqueued(*words)
+            case "trimmed":
+                return events.Trimmed(*words)
             case "egress":
                 times = _long(words[6:8]), _long(words[8:10])
                 return events.EgressStarted(words[0], words[1], words[2], words[3], words[4], words[5], *times)

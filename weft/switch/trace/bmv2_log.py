@@ -106,6 +106,8 @@ class _Teller:
             case events.Enqueued(port):
                 yield from self._leave_ingress()
                 yield DEBUG, f"Egress port is {port}"
+            case events.Trimmed(length_bytes, queue_class):
+                yield DEBUG, f"No room in the queue: trimmed to {length_bytes} bytes, class {queue_class}"
             case events.EgressStarted():
                 yield from self._enter("Pipeline 'egress'")
             case events.Sent(port, data):

@@ -61,6 +61,14 @@ class Enqueued:
 
 
 @dataclass(frozen=True, slots=True)
+class Trimmed:
+    """The port's queue had no room for the packet, so it was cut to this length and put in another queue."""
+
+    length_bytes: int
+    queue_class: int
+
+
+@dataclass(frozen=True, slots=True)
 class EgressStarted:
     """Egress begins, as the packet leaves its queue; queue metadata are in the switch's units."""
 
@@ -103,7 +111,17 @@ class Step:
 
 
 Event: TypeAlias = (
-    Received | Copied | Multicast | NoCloneSession | DigestSent | Enqueued | EgressStarted | Sent | Dropped | Step
+    Received
+    | Copied
+    | Multicast
+    | NoCloneSession
+    | DigestSent
+    | Enqueued
+    | Trimmed
+    | EgressStarted
+    | Sent
+    | Dropped
+    | Step
 )
 
 

@@ -259,6 +259,8 @@ class _CopyStory:
             case events.Enqueued(port, queue_class):
                 self._waiting_since_ps = time_ps
                 self._root.add(f"queue of port {port}, class {queue_class}", "bold")
+            case events.Trimmed(length_bytes, queue_class):
+                self._root.add(f"no room in the queue: trimmed to {length_bytes} bytes, class {queue_class}", "bold")
             case events.EgressStarted(port, replication_id):
                 self._begin(f"egress, port {port}{f', replica {replication_id}' if replication_id else ''}")
                 if self._waiting_since_ps is not None and time_ps > self._waiting_since_ps:
