@@ -365,7 +365,7 @@ local UET_NACK = {
   { name = "nack_psn", bits = 32, label = "Nack psn" },
   { name = "spdcid", bits = 16, label = "Spdcid" },
   { name = "dpdcid", bits = 16, label = "Dpdcid" },
-  { name = "payload", bits = 32, label = "Payload", hex = true },
+  { name = "nack_payload", bits = 32, label = "Nack payload", hex = true },
 }
 
 local UET_NACKCCX = {
@@ -389,7 +389,7 @@ local UET_CONTROL = {
   { name = "psn", bits = 32, label = "Psn" },
   { name = "spdcid", bits = 16, label = "Spdcid" },
   { name = "dpdcid", bits = 16, label = "Dpdcid" },
-  { name = "payload", bits = 32, label = "Payload", hex = true },
+  { name = "ctl_payload", bits = 32, label = "Ctl payload", hex = true },
 }
 
 local UET_SYNCONTROL = {
@@ -408,7 +408,7 @@ local UET_SYNCONTROL = {
   { name = "use_rsv_pdc", bits = 1, label = "Use rsv pdc" },
   { name = "reserved3", bits = 3, label = "Reserved3", fixed = 0 },
   { name = "psn_offset", bits = 12, label = "Psn offset" },
-  { name = "payload", bits = 32, label = "Payload", hex = true },
+  { name = "ctl_payload", bits = 32, label = "Ctl payload", hex = true },
 }
 
 local UET_RUDI = {

@@ -1,6 +1,8 @@
-"""UET packets: Scapy's layers and the descriptions in `weft/wire/` are one format, both ways."""
+"""UET packets: the engine, Scapy's layers and the descriptions in `weft/wire/` are one format, both ways."""
 
+from dataclasses import replace
 from itertools import pairwise
+from random import Random
 
 import pytest
 from scapy.layers.inet import UDP
@@ -8,14 +10,113 @@ from scapy.layers.l2 import Ether
 from scapy.packet import NoPayload, Packet, Raw, raw
 
 from tests.wire.uet_samples import KINDS, Sample, chosen, plain, sample
+from weft.engine import _core
 from weft.traffic import layers
 from weft.wire import HEADERS, Field
 from weft.wire.headers import uet
 from weft.wire.headers.uet import NEXT_HEADERS, PACKET_TYPES, UET_UDP_PORT
 
-# Packets of each kind; the second number with the slow tests.
-SCAPY = (60, 10_000)
-COUNTS = pytest.mark.parametrize("count", [SCAPY[0], pytest.param(SCAPY[1], marks=pytest.mark.slow)])
+# Packets of each kind; the second number with the slow tests. Scapy takes a hundred times as long.
+NATIVE, SCAPY = (400, 10_000), (40, 1_000)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("count", [NATIVE[0], pytest.param(NATIVE[1], marks=pytest.mark.slow)])
+def test_the_engine_reads_and_writes_what_is_described(kind: str, count: int) -> None:
+    for number in range(count):
+        drawn = sample(kind, number)
+        parsed, payload = _core.parse_uet(drawn.datagram)
+        assert (parsed, payload) == (plain(drawn), drawn.payload)
+        assert _core.build_uet(parsed, payload) == drawn.datagram
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_packet_that_ends_within_its_headers_is_refused(kind: str) -> None:
+    for number in range(20):
+        drawn = sample(kind, number)
+        for length in range(drawn.header_bytes):
+            assert _core.uet_parse_error(drawn.datagram[:length]) == "truncated"
+        assert _core.parse_uet(drawn.datagram[: drawn.header_bytes]) == (plain(drawn), b"")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reserved_bits_are_not_looked_at(kind: str) -> None:
+    """A later version may use them."""
+    for number in range(20):
+        drawn = sample(kind, number)
+        headers = tuple(
+            (
+                header,
+                values | {name: (1 << field.bits) - 1 for name, field in header.numbers() if is_reserved(name, field)},
+            )
+            for header, values in drawn.headers
+        )
+        assert _core.parse_uet(replace(drawn, headers=headers).datagram) == (plain(drawn), drawn.payload)
+
+
+def is_reserved(name: str, field: Field) -> bool:
+    return field.is_fixed and name not in ("syn", "som", "version", "hd")
+
+
+@pytest.mark.parametrize(
+    ("datagram", "error"),
+    [
+        ("", "truncated"),
+        ("08" + "00" * 40, "encrypted"),
+        ("00" * 40, "unknown_type"),
+        ("78" + "00" * 40, "unknown_type"),
+        ("f8" + "00" * 40, "unknown_type"),
+        ("1380" + "00" * 60, "unknown_next_header"),
+        ("1180" + "00" * 10 + "10" + "00" * 60, "unknown_opcode"),
+        ("1180" + "00" * 10 + "0140" + "00" * 60, "bad_version"),
+        ("3a00" + "00" * 10 + "0040" + "00" * 60, "bad_version"),
+    ],
+)
+def test_malformed_packets_are_refused_by_name(datagram: str, error: str) -> None:
+    data = bytes.fromhex(datagram)
+    assert _core.uet_parse_error(data) == error
+    with pytest.raises(ValueError, match=f"not a valid UET packet: {error}$"):
+        _core.parse_uet(data)
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ([], "headers none are read as none and then truncated"),
+        ([("UETRequest", {"next_header": 1})], "headers UETRequest are read as UETRequest and then truncated"),
+        (
+            [("UETRequest", {"next_header": 1}), ("UETMedium", {})],
+            "headers UETRequest, UETMedium are read as UETRequest, UETSmall: types, next_header",
+        ),
+        ([("UETRequest", {"next_header": 4}), ("UETSmall", {})], "and then truncated|are read as"),
+        ([("UETRequest", {"type": 13})], "and then truncated"),
+        ([("UETRequest", {"psn_offset": 1})], r"UETRequest: unknown field 'psn_offset' \(valid: 'type', "),
+        ([("UETSynRequest", {"psn_offset": 4096})], r"UETSynRequest\.psn_offset is 4096, which is more than 12 bits"),
+        ([("UETNackCCX", {"state1": 1 << 60})], r"UETNackCCX\.state1 is 1152921504606846976, .* 60 bits"),
+        ([("UETRequest", {"clear_psn_offset": 1 << 15})], r"UETRequest\.clear_psn_offset: 32768 is not of the right"),
+        ([("UETRequests", {})], "'UETRequests' is no header of UET"),
+    ],
+)
+def test_packets_that_cannot_be_are_refused(headers: list[tuple[str, dict[str, int]]], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        _core.build_uet(headers)
+
+
+def test_random_bytes_are_read_or_refused() -> None:
+    """What is read is built again as it was, but for reserved bits."""
+    random = Random("uet")
+    found = set()
+    for _ in range(20_000):
+        data = random.randbytes(random.randint(0, 140))
+        found.add(_core.uet_parse_error(data))
+        if _core.uet_parse_error(data) == "none":
+            parsed, payload = _core.parse_uet(data)
+            built = _core.build_uet(parsed, payload)
+            assert len(built) == len(data)
+            assert _core.parse_uet(built) == (parsed, payload)
+    assert found == {
+        *("none", "truncated", "encrypted", "unknown_type", "unknown_next_header", "unknown_opcode", "bad_version"),
+    }
 
 
 def built(drawn: Sample) -> Packet:
@@ -37,7 +138,7 @@ def read(packet: Packet) -> tuple[list[tuple[str, dict[str, int]]], bytes]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@COUNTS
+@pytest.mark.parametrize("count", [SCAPY[0], pytest.param(SCAPY[1], marks=pytest.mark.slow)])
 def test_scapy_reads_and_writes_what_is_described(kind: str, count: int) -> None:
     for number in range(count):
         drawn = sample(kind, number)
@@ -82,7 +183,7 @@ def test_reserved_next_headers_are_payload(next_header: int) -> None:
     drawn = sample("RUD_REQUEST", 2, 0)
     assert NEXT_HEADERS.get(next_header, "none") == "none"
     ((header, values),) = drawn.headers
-    changed = Sample(**{**vars(drawn), "headers": ((header, values | {"next_header": next_header}),)})
+    changed = replace(drawn, headers=((header, values | {"next_header": next_header}),))
     found, payload = read(Ether(changed.frame)[UDP])
     assert (found, payload) == (plain(changed), drawn.payload)
 

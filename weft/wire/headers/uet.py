@@ -294,7 +294,7 @@ NACK = Header(
         Field("nack_psn", 32, "PSN that is answered; with `nt` 1 its `pkt_id`"),
         _SPDCID,
         _DPDCID,
-        Field("payload", 32, "depends on nack_code", notation="hexadecimal"),
+        Field("nack_payload", 32, "depends on `nack_code`", notation="hexadecimal"),
     ),
 )
 NACK_CCX = Header(
@@ -327,7 +327,7 @@ def _control(name: str, title: str, syn: int, last: tuple[Field, ...]) -> Header
             _PSN,
             _SPDCID,
             *last,
-            Field("payload", 32, "depends on ctl_type", notation="hexadecimal"),
+            Field("ctl_payload", 32, "depends on `ctl_type`", notation="hexadecimal"),
         ),
     )
 
@@ -510,8 +510,15 @@ ATOMIC = Header(
     "Atomic extension",
     _SPECIFICATION,
     (
-        Field("atomic_code", 8, "operation", values=ATOMIC_CODES, is_closed=False, notation="hexadecimal"),
-        Field("atomic_datatype", 8, "of the operands", values=_DATA_TYPES, is_closed=False, notation="hexadecimal"),
+        Field("atomic_code", 8, "operation, see below", values=ATOMIC_CODES, is_closed=False, notation="hexadecimal"),
+        Field(
+            "atomic_datatype",
+            8,
+            "of the operands, see below",
+            values=_DATA_TYPES,
+            is_closed=False,
+            notation="hexadecimal",
+        ),
         Field("semantic_control", 8, "bit 0: cacheable, bit 1: coherent with the CPU", notation="hexadecimal"),
         reserved(8),
     ),
@@ -614,3 +621,11 @@ DELIVERY_HEADERS = (
 EXTENSION_HEADERS = (RENDEZVOUS, ATOMIC, COMPARE_SWAP)
 HEADERS = (*DELIVERY_HEADERS, *REQUEST_HEADERS, *EXTENSION_HEADERS, *RESPONSE_HEADERS)
 """All headers of UET, in the order of the page."""
+
+NAMED_VALUES: Mapping[str, Field] = {
+    "nack_code": NACK.field("nack_code"),
+    "return_code": RESPONSE.field("return_code"),
+    "atomic_code": ATOMIC.field("atomic_code"),
+    "atomic_datatype": ATOMIC.field("atomic_datatype"),
+}
+"""Fields with too many named values for a table of a header."""
