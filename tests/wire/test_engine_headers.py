@@ -32,11 +32,14 @@ GROUPS = {
     "ImmDt": "immediate",
     "IETH": "invalidate_rkey",
 }
-# Headers whose fields the engine writes by hand, or one by one: their bytes are compared below or elsewhere.
+# Headers whose fields the engine writes by hand, or one by one: their bytes are compared below or elsewhere. INT-MD is
+# read by weft/traffic/int_md_format.py.
 BY_HAND = {
     *("Ether", "ARP", "IP", "IPv6", "ICMP", "ICMPv6ND", "UDP"),
     *("AtomicAckETH", "ImmDt", "IETH", "CNPPadding", "ICRC", "ParameterBlock"),
     *("PriorityPause", "CreditUpdate", "CreditLane", "ValiantShim"),
+    *("IntMdShim", "IntMd", "IntMdNode", "IntMdInterfaces", "IntMdLatency", "IntMdQueue", "IntMdTime"),
+    *("TelemetryReportGroup", "TelemetryReport"),
 }
 BTH_AT = ETHERNET.size_bytes + IPV4.size_bytes + UDP_HEADER.size_bytes
 ADDRESSES = {"source_ip": "10.0.0.1", "destination_ip": "10.0.0.2"}

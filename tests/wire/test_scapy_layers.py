@@ -37,8 +37,12 @@ OF_SCAPY: dict[str, Packet] = {
     "UDP": UDP(),
 }
 # An IPv6 neighbour's message is several layers in Scapy; the others are bytes, but for PriorityPause (below) and
-# MrcBTH, with which Scapy's BTH is compared in test_mrc.py.
-WITHOUT_LAYER = {"PriorityPause", "ICMPv6ND", "ICRC", "ParameterBlock", "MrcBTH"}
+# MrcBTH, with which Scapy's BTH is compared in test_mrc.py. weft/traffic/int_md_format.py reads INT-MD.
+WITHOUT_LAYER = {
+    *("PriorityPause", "ICMPv6ND", "ICRC", "ParameterBlock", "MrcBTH"),
+    *("IntMdShim", "IntMd", "IntMdNode", "IntMdInterfaces", "IntMdLatency", "IntMdQueue", "IntMdTime"),
+    *("TelemetryReportGroup", "TelemetryReport"),
+}
 
 
 def width(packet: Packet, field: Any) -> int:
