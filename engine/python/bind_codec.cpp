@@ -335,9 +335,20 @@ std::string parse_error(const py::bytes& frame) {
 using UetHeaders = Typed<"list[tuple[str, dict[str, int]]]", py::list>;
 
 template <size_t Index = 0>
+std::string uet_header_names() {
+  const std::string name = std::variant_alternative_t<Index, uet::Header>::kName;
+  if constexpr (Index + 1 == std::variant_size_v<uet::Header>) {
+    return name;
+  } else {
+    return name + ", " + uet_header_names<Index + 1>();
+  }
+}
+
+template <size_t Index = 0>
 uet::Header uet_header_of(const std::string& name, const py::dict& dict) {
   if constexpr (Index == std::variant_size_v<uet::Header>) {
-    throw std::invalid_argument("'" + name + "' is no header of UET (valid: those of weft.wire.headers.uet)");
+    throw std::invalid_argument("headers: '" + name + "' is no header of UET (valid: " + uet_header_names() +
+                                ")");
   } else {
     std::variant_alternative_t<Index, uet::Header> header;
     if (name != header.kName) return uet_header_of<Index + 1>(name, dict);
@@ -351,8 +362,14 @@ uet::Header uet_header_of(const std::string& name, const py::dict& dict) {
 py::bytes build_uet(const UetHeaders& list, const py::bytes& payload) {
   std::vector<uet::Header> headers;
   for (const py::handle& each : list) {
-    const auto [name, dict] = each.cast<std::pair<std::string, py::dict>>();
-    headers.push_back(uet_header_of(name, dict));
+    std::pair<std::string, py::dict> header;
+    try {
+      header = each.cast<std::pair<std::string, py::dict>>();
+    } catch (const py::cast_error&) {
+      throw std::invalid_argument("headers: " + py::repr(each).cast<std::string>() +
+                                  " is no header (valid: a pair of a name and a dict of numbers)");
+    }
+    headers.push_back(uet_header_of(header.first, header.second));
   }
   const std::string_view view = text_of(payload);
   const std::vector<uint8_t> built = uet::build_packet(headers, bytes_at(view), view.size());

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
+from typing import Any
 
 import pytest
 from scapy.layers.inet import UDP
@@ -94,10 +95,12 @@ def test_malformed_packets_are_refused_by_name(datagram: str, error: str) -> Non
         ([("UETSynRequest", {"psn_offset": 4096})], r"UETSynRequest\.psn_offset is 4096, which is more than 12 bits"),
         ([("UETNackCCX", {"state1": 1 << 60})], r"UETNackCCX\.state1 is 1152921504606846976, .* 60 bits"),
         ([("UETRequest", {"clear_psn_offset": 1 << 15})], r"UETRequest\.clear_psn_offset: 32768 is not of the right"),
-        ([("UETRequests", {})], "'UETRequests' is no header of UET"),
+        ([("UETRequests", {})], r"headers: 'UETRequests' is no header of UET \(valid: UETRequest, UETSynRequest, "),
+        (["UETRequest"], r"headers: 'UETRequest' is no header \(valid: a pair of a name and a dict"),
+        ([("UETRequest", 1)], r"headers: \('UETRequest', 1\) is no header"),
     ],
 )
-def test_packets_that_cannot_be_are_refused(headers: list[tuple[str, dict[str, int]]], message: str) -> None:
+def test_packets_that_cannot_be_are_refused(headers: list[Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         _core.build_uet(headers)
 
