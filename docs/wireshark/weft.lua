@@ -1,7 +1,8 @@
 -- Wireshark dissector of Weft's own formats: the INT shim (EtherType 0x88B5), the shim of routes by intermediates and
 -- updates of credits (EtherType 0x88B6), and the headers of aggregation, of services and of parameter stores inside
--- RoCEv2 UD SEND-only packets; and of the headers of MRC (OCP Multipath Reliable Connection), which Wireshark does not
--- know. Formats: docs/spec/frames.md, aggregation.md, services.md and mrc.md.
+-- RoCEv2 UD SEND-only packets; of the headers of MRC (OCP Multipath Reliable Connection), which Wireshark does not
+-- know; and of Ultra Ethernet Transport (UET), which older versions do not know. Formats: docs/spec/frames.md,
+-- aggregation.md, services.md, mrc.md and uet.md.
 --
 --   wireshark -X lua_script:docs/wireshark/weft.lua capture.pcap
 --   tshark -X lua_script:docs/wireshark/weft.lua -o "weft_int.own_rates:11=133.33" -r capture.pcap
@@ -23,6 +24,7 @@ local REQUEST_QP = 0xA66001
 local ANSWER_QP = 0xFFFFFF
 local PARAMETER_STORE_QP = 0xA66002
 local PARAMETER_CLIENT_QP = 0xA66003
+local UET_UDP_PORT = 4793
 -- end
 
 -- made from weft/wire: layouts
@@ -259,6 +261,421 @@ local MRC_PETH = {
   { name = "ftype", bits = 4, label = "Ftype", names = { [0] = "none", [1] = "timestamp" } },
 }
 
+local UET_REQUEST = {
+  bytes = 12,
+  { name = "type", bits = 5, label = "Type", names = { [2] = "rud_request", [3] = "rod_request", [13] = "rud_cc_request", [14] = "rod_cc_request" } },
+  { name = "next_header", bits = 4, label = "Next header", names = { [0] = "none", [1] = "request_small", [2] = "request_medium", [3] = "request_standard", [4] = "response", [5] = "response_data", [6] = "response_data_small" } },
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "retx", bits = 1, label = "Retx" },
+  { name = "ackreq", bits = 1, label = "Ackreq" },
+  { name = "syn", bits = 1, label = "Syn", fixed = 0 },
+  { name = "reserved2", bits = 2, label = "Reserved2", fixed = 0 },
+  { name = "clear_psn_offset", bits = 16, label = "Clear psn offset", signed = true },
+  { name = "psn", bits = 32, label = "Psn" },
+  { name = "spdcid", bits = 16, label = "Spdcid" },
+  { name = "dpdcid", bits = 16, label = "Dpdcid" },
+}
+
+local UET_SYNREQUEST = {
+  bytes = 12,
+  { name = "type", bits = 5, label = "Type", names = { [2] = "rud_request", [3] = "rod_request", [13] = "rud_cc_request", [14] = "rod_cc_request" } },
+  { name = "next_header", bits = 4, label = "Next header", names = { [0] = "none", [1] = "request_small", [2] = "request_medium", [3] = "request_standard", [4] = "response", [5] = "response_data", [6] = "response_data_small" } },
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "retx", bits = 1, label = "Retx" },
+  { name = "ackreq", bits = 1, label = "Ackreq" },
+  { name = "syn", bits = 1, label = "Syn", fixed = 1 },
+  { name = "reserved2", bits = 2, label = "Reserved2", fixed = 0 },
+  { name = "clear_psn_offset", bits = 16, label = "Clear psn offset", signed = true },
+  { name = "psn", bits = 32, label = "Psn" },
+  { name = "spdcid", bits = 16, label = "Spdcid" },
+  { name = "use_rsv_pdc", bits = 1, label = "Use rsv pdc" },
+  { name = "reserved3", bits = 3, label = "Reserved3", fixed = 0 },
+  { name = "psn_offset", bits = 12, label = "Psn offset" },
+}
+
+local UET_REQUESTCCSTATE = {
+  bytes = 4,
+  { name = "ccc_id", bits = 8, label = "Ccc id" },
+  { name = "credit_target", bits = 24, label = "Credit target" },
+}
+
+local UET_ACK = {
+  bytes = 12,
+  { name = "type", bits = 5, label = "Type", names = { [7] = "ack", [8] = "ack_cc", [9] = "ack_ccx" } },
+  { name = "next_header", bits = 4, label = "Next header", names = { [0] = "none", [1] = "request_small", [2] = "request_medium", [3] = "request_standard", [4] = "response", [5] = "response_data", [6] = "response_data_small" } },
+  { name = "reserved1", bits = 1, label = "Reserved1", fixed = 0 },
+  { name = "m", bits = 1, label = "M" },
+  { name = "retx", bits = 1, label = "Retx" },
+  { name = "probe", bits = 1, label = "Probe" },
+  { name = "req", bits = 2, label = "Req", names = { [0] = "none", [1] = "clear", [2] = "close" } },
+  { name = "reserved2", bits = 1, label = "Reserved2", fixed = 0 },
+  { name = "ack_psn_offset", bits = 16, label = "Ack psn offset", signed = true },
+  { name = "cack_psn", bits = 32, label = "Cack psn" },
+  { name = "spdcid", bits = 16, label = "Spdcid" },
+  { name = "dpdcid", bits = 16, label = "Dpdcid" },
+}
+
+local UET_ACKCC = {
+  bytes = 12,
+  { name = "cc_type", bits = 4, label = "Cc type", names = { [0] = "nscc", [1] = "credit" } },
+  { name = "cc_flags", bits = 4, label = "Cc flags", hex = true },
+  { name = "mpr", bits = 8, label = "Mpr" },
+  { name = "sack_psn_offset", bits = 16, label = "Sack psn offset", signed = true },
+  { name = "sack_bitmap", bits = 64, label = "Sack bitmap", hex = true },
+}
+
+local UET_NSCCSTATE = {
+  bytes = 8,
+  { name = "service_time", bits = 16, label = "Service time" },
+  { name = "restore_cwnd", bits = 1, label = "Restore cwnd" },
+  { name = "rcv_cwnd_pend", bits = 7, label = "Rcv cwnd pend" },
+  { name = "rcvd_bytes", bits = 24, label = "Rcvd bytes" },
+  { name = "ooo_count", bits = 16, label = "Ooo count" },
+}
+
+local UET_CREDITSTATE = {
+  bytes = 8,
+  { name = "credit", bits = 24, label = "Credit" },
+  { name = "reserved", bits = 24, label = "Reserved", fixed = 0 },
+  { name = "ooo_count", bits = 16, label = "Ooo count" },
+}
+
+local UET_OTHERCCSTATE = {
+  bytes = 8,
+  { name = "state", bits = 64, label = "State", hex = true },
+}
+
+local UET_CCXSTATE = {
+  bytes = 16,
+  { name = "state1", bits = 64, label = "State1", hex = true },
+  { name = "state2", bits = 64, label = "State2", hex = true },
+}
+
+local UET_NACK = {
+  bytes = 16,
+  { name = "type", bits = 5, label = "Type", names = { [10] = "nack", [12] = "nack_ccx" } },
+  { name = "next_header", bits = 4, label = "Next header", fixed = 0 },
+  { name = "reserved1", bits = 1, label = "Reserved1", fixed = 0 },
+  { name = "m", bits = 1, label = "M" },
+  { name = "retx", bits = 1, label = "Retx" },
+  { name = "nt", bits = 1, label = "Nt", names = { [0] = "rud_or_rod", [1] = "rudi" } },
+  { name = "reserved2", bits = 3, label = "Reserved2", fixed = 0 },
+  { name = "nack_code", bits = 8, label = "Nack code", hex = true, names = { [1] = "trimmed", [2] = "trimmed_lasthop", [3] = "trimmed_ack", [4] = "no_pdc_avail", [5] = "no_ccc_avail", [6] = "no_bitmap", [7] = "no_pkt_buffer", [8] = "no_gtd_del_avail", [9] = "no_ses_msg_avail", [10] = "no_resource", [11] = "psn_oor_window", [13] = "rod_ooo", [14] = "inv_dpdcid", [15] = "pdc_hdr_mismatch", [16] = "closing", [17] = "closing_in_err", [18] = "pkt_not_rcvd", [19] = "gtd_resp_unavail", [20] = "ack_with_data", [21] = "invalid_syn", [22] = "pdc_mode_mismatch", [23] = "new_start_psn", [24] = "rcvd_ses_procg", [25] = "unexp_event", [26] = "rcvr_infer_loss", [253] = "exp_nack_normal", [254] = "exp_nack_err", [255] = "exp_nack_fatal" } },
+  { name = "vendor_code", bits = 8, label = "Vendor code", hex = true },
+  { name = "nack_psn", bits = 32, label = "Nack psn" },
+  { name = "spdcid", bits = 16, label = "Spdcid" },
+  { name = "dpdcid", bits = 16, label = "Dpdcid" },
+  { name = "nack_payload", bits = 32, label = "Nack payload", hex = true },
+}
+
+local UET_NACKCCX = {
+  bytes = 16,
+  { name = "nccx_type", bits = 4, label = "Nccx type" },
+  { name = "state1", bits = 60, label = "State1", hex = true },
+  { name = "state2", bits = 64, label = "State2", hex = true },
+}
+
+local UET_CONTROL = {
+  bytes = 16,
+  { name = "type", bits = 5, label = "Type", names = { [11] = "control" } },
+  { name = "ctl_type", bits = 4, label = "Ctl type", names = { [0] = "noop", [1] = "ack_request", [2] = "clear_command", [3] = "clear_request", [4] = "close_command", [5] = "close_request", [6] = "probe", [7] = "credit", [8] = "credit_request", [9] = "negotiation" } },
+  { name = "reserved1", bits = 1, label = "Reserved1", fixed = 0 },
+  { name = "isrod", bits = 1, label = "Isrod" },
+  { name = "retx", bits = 1, label = "Retx" },
+  { name = "ackreq", bits = 1, label = "Ackreq" },
+  { name = "syn", bits = 1, label = "Syn", fixed = 0 },
+  { name = "reserved2", bits = 2, label = "Reserved2", fixed = 0 },
+  { name = "probe_opaque", bits = 16, label = "Probe opaque", hex = true },
+  { name = "psn", bits = 32, label = "Psn" },
+  { name = "spdcid", bits = 16, label = "Spdcid" },
+  { name = "dpdcid", bits = 16, label = "Dpdcid" },
+  { name = "ctl_payload", bits = 32, label = "Ctl payload", hex = true },
+}
+
+local UET_SYNCONTROL = {
+  bytes = 16,
+  { name = "type", bits = 5, label = "Type", names = { [11] = "control" } },
+  { name = "ctl_type", bits = 4, label = "Ctl type", names = { [0] = "noop", [1] = "ack_request", [2] = "clear_command", [3] = "clear_request", [4] = "close_command", [5] = "close_request", [6] = "probe", [7] = "credit", [8] = "credit_request", [9] = "negotiation" } },
+  { name = "reserved1", bits = 1, label = "Reserved1", fixed = 0 },
+  { name = "isrod", bits = 1, label = "Isrod" },
+  { name = "retx", bits = 1, label = "Retx" },
+  { name = "ackreq", bits = 1, label = "Ackreq" },
+  { name = "syn", bits = 1, label = "Syn", fixed = 1 },
+  { name = "reserved2", bits = 2, label = "Reserved2", fixed = 0 },
+  { name = "probe_opaque", bits = 16, label = "Probe opaque", hex = true },
+  { name = "psn", bits = 32, label = "Psn" },
+  { name = "spdcid", bits = 16, label = "Spdcid" },
+  { name = "use_rsv_pdc", bits = 1, label = "Use rsv pdc" },
+  { name = "reserved3", bits = 3, label = "Reserved3", fixed = 0 },
+  { name = "psn_offset", bits = 12, label = "Psn offset" },
+  { name = "ctl_payload", bits = 32, label = "Ctl payload", hex = true },
+}
+
+local UET_RUDI = {
+  bytes = 8,
+  { name = "type", bits = 5, label = "Type", names = { [4] = "rudi_request", [5] = "rudi_response" } },
+  { name = "next_header", bits = 4, label = "Next header", names = { [0] = "none", [1] = "request_small", [2] = "request_medium", [3] = "request_standard", [4] = "response", [5] = "response_data", [6] = "response_data_small" } },
+  { name = "reserved1", bits = 1, label = "Reserved1", fixed = 0 },
+  { name = "m", bits = 1, label = "M" },
+  { name = "retx", bits = 1, label = "Retx" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "reserved3", bits = 16, label = "Reserved3", fixed = 0 },
+  { name = "pkt_id", bits = 32, label = "Pkt id" },
+}
+
+local UET_UUD = {
+  bytes = 4,
+  { name = "type", bits = 5, label = "Type", names = { [6] = "uud_request" } },
+  { name = "next_header", bits = 4, label = "Next header", names = { [0] = "none", [1] = "request_small", [2] = "request_medium", [3] = "request_standard", [4] = "response", [5] = "response_data", [6] = "response_data_small" } },
+  { name = "flags", bits = 7, label = "Flags", fixed = 0 },
+  { name = "reserved", bits = 16, label = "Reserved", fixed = 0 },
+}
+
+local UET_STANDARD = {
+  bytes = 44,
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [0] = "no_op", [1] = "write", [2] = "read", [3] = "atomic", [4] = "fetching_atomic", [5] = "send", [6] = "rendezvous_send", [7] = "datagram_send", [9] = "tagged_send", [10] = "rendezvous_tsend", [13] = "tsend_atomic", [14] = "tsend_fetch_atomic", [15] = "msg_error" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "dc", bits = 1, label = "Dc" },
+  { name = "ie", bits = 1, label = "Ie" },
+  { name = "rel", bits = 1, label = "Rel", names = { [0] = "absolute", [1] = "relative" } },
+  { name = "hd", bits = 1, label = "Hd" },
+  { name = "eom", bits = 1, label = "Eom" },
+  { name = "som", bits = 1, label = "Som", fixed = 1 },
+  { name = "message_id", bits = 16, label = "Message id" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "pid_on_fep", bits = 12, label = "Pid on fep" },
+  { name = "reserved3", bits = 4, label = "Reserved3", fixed = 0 },
+  { name = "resource_index", bits = 12, label = "Resource index" },
+  { name = "buffer_offset", bits = 64, label = "Buffer offset" },
+  { name = "initiator", bits = 32, label = "Initiator", hex = true },
+  { name = "match_bits", bits = 64, label = "Match bits", hex = true },
+  { name = "header_data", bits = 64, label = "Header data", hex = true },
+  { name = "request_length", bits = 32, label = "Request length" },
+}
+
+local UET_CONTINUATION = {
+  bytes = 44,
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [0] = "no_op", [1] = "write", [2] = "read", [3] = "atomic", [4] = "fetching_atomic", [5] = "send", [6] = "rendezvous_send", [7] = "datagram_send", [9] = "tagged_send", [10] = "rendezvous_tsend", [13] = "tsend_atomic", [14] = "tsend_fetch_atomic", [15] = "msg_error" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "dc", bits = 1, label = "Dc" },
+  { name = "ie", bits = 1, label = "Ie" },
+  { name = "rel", bits = 1, label = "Rel", names = { [0] = "absolute", [1] = "relative" } },
+  { name = "hd", bits = 1, label = "Hd" },
+  { name = "eom", bits = 1, label = "Eom" },
+  { name = "som", bits = 1, label = "Som", fixed = 0 },
+  { name = "message_id", bits = 16, label = "Message id" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "pid_on_fep", bits = 12, label = "Pid on fep" },
+  { name = "reserved3", bits = 4, label = "Reserved3", fixed = 0 },
+  { name = "resource_index", bits = 12, label = "Resource index" },
+  { name = "buffer_offset", bits = 64, label = "Buffer offset" },
+  { name = "initiator", bits = 32, label = "Initiator", hex = true },
+  { name = "match_bits", bits = 64, label = "Match bits", hex = true },
+  { name = "reserved4", bits = 18, label = "Reserved4", fixed = 0 },
+  { name = "payload_length", bits = 14, label = "Payload length" },
+  { name = "message_offset", bits = 32, label = "Message offset" },
+  { name = "request_length", bits = 32, label = "Request length" },
+}
+
+local UET_DEFERRABLE = {
+  bytes = 44,
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [8] = "deferrable_send", [11] = "deferrable_tsend" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "dc", bits = 1, label = "Dc" },
+  { name = "ie", bits = 1, label = "Ie" },
+  { name = "rel", bits = 1, label = "Rel", names = { [0] = "absolute", [1] = "relative" } },
+  { name = "hd", bits = 1, label = "Hd" },
+  { name = "eom", bits = 1, label = "Eom" },
+  { name = "som", bits = 1, label = "Som", fixed = 1 },
+  { name = "message_id", bits = 16, label = "Message id" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "pid_on_fep", bits = 12, label = "Pid on fep" },
+  { name = "reserved3", bits = 4, label = "Reserved3", fixed = 0 },
+  { name = "resource_index", bits = 12, label = "Resource index" },
+  { name = "initiator_token", bits = 32, label = "Initiator token", hex = true },
+  { name = "target_token", bits = 32, label = "Target token", hex = true },
+  { name = "initiator", bits = 32, label = "Initiator", hex = true },
+  { name = "match_bits", bits = 64, label = "Match bits", hex = true },
+  { name = "header_data", bits = 64, label = "Header data", hex = true },
+  { name = "request_length", bits = 32, label = "Request length" },
+}
+
+local UET_DEFERRABLECONTINUATION = {
+  bytes = 44,
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [8] = "deferrable_send", [11] = "deferrable_tsend" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "dc", bits = 1, label = "Dc" },
+  { name = "ie", bits = 1, label = "Ie" },
+  { name = "rel", bits = 1, label = "Rel", names = { [0] = "absolute", [1] = "relative" } },
+  { name = "hd", bits = 1, label = "Hd" },
+  { name = "eom", bits = 1, label = "Eom" },
+  { name = "som", bits = 1, label = "Som", fixed = 0 },
+  { name = "message_id", bits = 16, label = "Message id" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "pid_on_fep", bits = 12, label = "Pid on fep" },
+  { name = "reserved3", bits = 4, label = "Reserved3", fixed = 0 },
+  { name = "resource_index", bits = 12, label = "Resource index" },
+  { name = "initiator_token", bits = 32, label = "Initiator token", hex = true },
+  { name = "target_token", bits = 32, label = "Target token", hex = true },
+  { name = "initiator", bits = 32, label = "Initiator", hex = true },
+  { name = "match_bits", bits = 64, label = "Match bits", hex = true },
+  { name = "reserved4", bits = 18, label = "Reserved4", fixed = 0 },
+  { name = "payload_length", bits = 14, label = "Payload length" },
+  { name = "message_offset", bits = 32, label = "Message offset" },
+  { name = "request_length", bits = 32, label = "Request length" },
+}
+
+local UET_RESTART = {
+  bytes = 44,
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [12] = "deferrable_rtr" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "dc", bits = 1, label = "Dc" },
+  { name = "ie", bits = 1, label = "Ie" },
+  { name = "rel", bits = 1, label = "Rel", names = { [0] = "absolute", [1] = "relative" } },
+  { name = "hd", bits = 1, label = "Hd" },
+  { name = "eom", bits = 1, label = "Eom" },
+  { name = "som", bits = 1, label = "Som" },
+  { name = "message_id", bits = 16, label = "Message id" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "pid_on_fep", bits = 12, label = "Pid on fep" },
+  { name = "reserved3", bits = 4, label = "Reserved3", fixed = 0 },
+  { name = "resource_index", bits = 12, label = "Resource index" },
+  { name = "buffer_offset", bits = 64, label = "Buffer offset" },
+  { name = "initiator", bits = 32, label = "Initiator", hex = true },
+  { name = "initiator_token", bits = 32, label = "Initiator token", hex = true },
+  { name = "target_token", bits = 32, label = "Target token", hex = true },
+  { name = "header_data", bits = 64, label = "Header data", hex = true },
+  { name = "request_length", bits = 32, label = "Request length" },
+}
+
+local UET_SMALL = {
+  bytes = 20,
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [0] = "no_op", [1] = "write", [2] = "read", [3] = "atomic", [4] = "fetching_atomic", [5] = "send", [6] = "rendezvous_send", [7] = "datagram_send", [8] = "deferrable_send", [9] = "tagged_send", [10] = "rendezvous_tsend", [11] = "deferrable_tsend", [12] = "deferrable_rtr", [13] = "tsend_atomic", [14] = "tsend_fetch_atomic", [15] = "msg_error" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "dc", bits = 1, label = "Dc" },
+  { name = "ie", bits = 1, label = "Ie" },
+  { name = "rel", bits = 1, label = "Rel", names = { [0] = "absolute", [1] = "relative" } },
+  { name = "hd", bits = 1, label = "Hd", fixed = 0 },
+  { name = "eom", bits = 1, label = "Eom" },
+  { name = "som", bits = 1, label = "Som" },
+  { name = "reserved4", bits = 2, label = "Reserved4", fixed = 0 },
+  { name = "request_length", bits = 14, label = "Request length" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "pid_on_fep", bits = 12, label = "Pid on fep" },
+  { name = "reserved3", bits = 4, label = "Reserved3", fixed = 0 },
+  { name = "resource_index", bits = 12, label = "Resource index" },
+  { name = "buffer_offset", bits = 64, label = "Buffer offset" },
+}
+
+local UET_MEDIUM = {
+  bytes = 32,
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [0] = "no_op", [1] = "write", [2] = "read", [3] = "atomic", [4] = "fetching_atomic", [5] = "send", [6] = "rendezvous_send", [7] = "datagram_send", [8] = "deferrable_send", [9] = "tagged_send", [10] = "rendezvous_tsend", [11] = "deferrable_tsend", [12] = "deferrable_rtr", [13] = "tsend_atomic", [14] = "tsend_fetch_atomic", [15] = "msg_error" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "dc", bits = 1, label = "Dc" },
+  { name = "ie", bits = 1, label = "Ie" },
+  { name = "rel", bits = 1, label = "Rel", names = { [0] = "absolute", [1] = "relative" } },
+  { name = "hd", bits = 1, label = "Hd" },
+  { name = "eom", bits = 1, label = "Eom" },
+  { name = "som", bits = 1, label = "Som" },
+  { name = "reserved4", bits = 2, label = "Reserved4", fixed = 0 },
+  { name = "request_length", bits = 14, label = "Request length" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "reserved2", bits = 4, label = "Reserved2", fixed = 0 },
+  { name = "pid_on_fep", bits = 12, label = "Pid on fep" },
+  { name = "reserved3", bits = 4, label = "Reserved3", fixed = 0 },
+  { name = "resource_index", bits = 12, label = "Resource index" },
+  { name = "buffer_offset", bits = 64, label = "Buffer offset" },
+  { name = "initiator", bits = 32, label = "Initiator", hex = true },
+  { name = "match_bits", bits = 64, label = "Match bits", hex = true },
+}
+
+local UET_RENDEZVOUS = {
+  bytes = 24,
+  { name = "eager_length", bits = 32, label = "Eager length" },
+  { name = "read_ri_generation", bits = 8, label = "Read ri generation" },
+  { name = "read_pid_on_fep", bits = 12, label = "Read pid on fep" },
+  { name = "read_resource_index", bits = 12, label = "Read resource index" },
+  { name = "read_offset", bits = 64, label = "Read offset" },
+  { name = "read_mem_key", bits = 64, label = "Read mem key", hex = true },
+}
+
+local UET_ATOMIC = {
+  bytes = 4,
+  { name = "atomic_code", bits = 8, label = "Atomic code", hex = true, names = { [0] = "min", [1] = "max", [2] = "sum", [3] = "diff", [4] = "prod", [5] = "lor", [6] = "land", [7] = "bor", [8] = "band", [9] = "lxor", [10] = "bxor", [11] = "read", [12] = "write", [13] = "cswap", [14] = "cswap_ne", [15] = "cswap_le", [16] = "cswap_lt", [17] = "cswap_ge", [18] = "cswap_gt", [19] = "mswap", [20] = "inval" } },
+  { name = "atomic_datatype", bits = 8, label = "Atomic datatype", hex = true, names = { [0] = "int8", [1] = "uint8", [2] = "int16", [3] = "uint16", [4] = "int32", [5] = "uint32", [6] = "int64", [7] = "uint64", [8] = "int128", [9] = "uint128", [10] = "float", [11] = "double", [12] = "float_complex", [13] = "double_complex", [14] = "long_double", [15] = "long_double_complex", [16] = "bf16", [17] = "fp16" } },
+  { name = "semantic_control", bits = 8, label = "Semantic control", hex = true },
+  { name = "reserved", bits = 8, label = "Reserved", fixed = 0 },
+}
+
+local UET_COMPARESWAP = {
+  bytes = 32,
+  { name = "compare_high", bits = 64, label = "Compare high", hex = true },
+  { name = "compare_low", bits = 64, label = "Compare low", hex = true },
+  { name = "swap_high", bits = 64, label = "Swap high", hex = true },
+  { name = "swap_low", bits = 64, label = "Swap low", hex = true },
+}
+
+local UET_RESPONSE = {
+  bytes = 12,
+  { name = "list", bits = 2, label = "List", names = { [0] = "expected", [1] = "overflow" } },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [0] = "default_response", [1] = "response", [2] = "response_with_data", [3] = "no_response" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "return_code", bits = 6, label = "Return code", names = { [0] = "null", [1] = "ok", [2] = "bad_generation", [3] = "disabled", [4] = "disabled_gen", [5] = "no_match", [6] = "unsupported_op", [7] = "unsupported_size", [8] = "at_invalid", [9] = "at_perm", [10] = "at_ats_error", [11] = "at_no_trans", [12] = "at_out_of_range", [13] = "host_poisoned", [14] = "host_unsuccess_cmpl", [15] = "amo_unsupported_op", [16] = "amo_unsupported_dt", [17] = "amo_unsupported_size", [18] = "amo_unaligned", [19] = "amo_fp_nan", [20] = "amo_fp_underflow", [21] = "amo_fp_overflow", [22] = "amo_fp_inexact", [23] = "perm_violation", [24] = "op_violation", [25] = "bad_index", [26] = "bad_pid", [27] = "bad_job_id", [28] = "bad_mkey", [29] = "bad_addr", [30] = "cancelled", [31] = "undeliverable", [32] = "uncor", [33] = "uncor_trnsnt", [34] = "too_long", [35] = "initiator_error", [36] = "dropped" } },
+  { name = "message_id", bits = 16, label = "Message id" },
+  { name = "ri_generation", bits = 8, label = "Ri generation" },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "modified_length", bits = 32, label = "Modified length" },
+}
+
+local UET_RESPONSEDATA = {
+  bytes = 20,
+  { name = "list", bits = 2, label = "List", names = { [0] = "expected", [1] = "overflow" } },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [0] = "default_response", [1] = "response", [2] = "response_with_data", [3] = "no_response" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "return_code", bits = 6, label = "Return code", names = { [0] = "null", [1] = "ok", [2] = "bad_generation", [3] = "disabled", [4] = "disabled_gen", [5] = "no_match", [6] = "unsupported_op", [7] = "unsupported_size", [8] = "at_invalid", [9] = "at_perm", [10] = "at_ats_error", [11] = "at_no_trans", [12] = "at_out_of_range", [13] = "host_poisoned", [14] = "host_unsuccess_cmpl", [15] = "amo_unsupported_op", [16] = "amo_unsupported_dt", [17] = "amo_unsupported_size", [18] = "amo_unaligned", [19] = "amo_fp_nan", [20] = "amo_fp_underflow", [21] = "amo_fp_overflow", [22] = "amo_fp_inexact", [23] = "perm_violation", [24] = "op_violation", [25] = "bad_index", [26] = "bad_pid", [27] = "bad_job_id", [28] = "bad_mkey", [29] = "bad_addr", [30] = "cancelled", [31] = "undeliverable", [32] = "uncor", [33] = "uncor_trnsnt", [34] = "too_long", [35] = "initiator_error", [36] = "dropped" } },
+  { name = "response_message_id", bits = 16, label = "Response message id" },
+  { name = "reserved1", bits = 8, label = "Reserved1", fixed = 0 },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "read_request_message_id", bits = 16, label = "Read request message id" },
+  { name = "reserved2", bits = 2, label = "Reserved2", fixed = 0 },
+  { name = "payload_length", bits = 14, label = "Payload length" },
+  { name = "modified_length", bits = 32, label = "Modified length" },
+  { name = "message_offset", bits = 32, label = "Message offset" },
+}
+
+local UET_SMALLRESPONSEDATA = {
+  bytes = 12,
+  { name = "list", bits = 2, label = "List", names = { [0] = "expected", [1] = "overflow" } },
+  { name = "opcode", bits = 6, label = "Opcode", names = { [0] = "default_response", [1] = "response", [2] = "response_with_data", [3] = "no_response" } },
+  { name = "version", bits = 2, label = "Version", fixed = 0 },
+  { name = "return_code", bits = 6, label = "Return code", names = { [0] = "null", [1] = "ok", [2] = "bad_generation", [3] = "disabled", [4] = "disabled_gen", [5] = "no_match", [6] = "unsupported_op", [7] = "unsupported_size", [8] = "at_invalid", [9] = "at_perm", [10] = "at_ats_error", [11] = "at_no_trans", [12] = "at_out_of_range", [13] = "host_poisoned", [14] = "host_unsuccess_cmpl", [15] = "amo_unsupported_op", [16] = "amo_unsupported_dt", [17] = "amo_unsupported_size", [18] = "amo_unaligned", [19] = "amo_fp_nan", [20] = "amo_fp_underflow", [21] = "amo_fp_overflow", [22] = "amo_fp_inexact", [23] = "perm_violation", [24] = "op_violation", [25] = "bad_index", [26] = "bad_pid", [27] = "bad_job_id", [28] = "bad_mkey", [29] = "bad_addr", [30] = "cancelled", [31] = "undeliverable", [32] = "uncor", [33] = "uncor_trnsnt", [34] = "too_long", [35] = "initiator_error", [36] = "dropped" } },
+  { name = "reserved1", bits = 2, label = "Reserved1", fixed = 0 },
+  { name = "payload_length", bits = 14, label = "Payload length" },
+  { name = "reserved2", bits = 8, label = "Reserved2", fixed = 0 },
+  { name = "job_id", bits = 24, label = "Job id" },
+  { name = "original_request_psn", bits = 32, label = "Original request psn" },
+}
+
 local MRC_OPCODES = {
   [0xC6] = { name = "MRC_RDMA_WRITE_FIRST", headers = { MRC_METH, MRC_TSETH, MRC_RETH } },
   [0xC7] = { name = "MRC_RDMA_WRITE_MIDDLE", headers = { MRC_METH, MRC_TSETH, MRC_RETH } },
@@ -272,6 +689,101 @@ local MRC_OPCODES = {
   [0xDC] = { name = "MRC_RELIABILITY_SACK", headers = { MRC_SETH, MRC_CCSTATE } },
   [0xDD] = { name = "MRC_RELIABILITY_NACK", headers = { MRC_NETH } },
   [0xDE] = { name = "MRC_RELIABILITY_PROBE", headers = { MRC_PETH } },
+}
+
+local UET_LAYOUTS = {
+  ["request"] = UET_REQUEST,
+  ["synrequest"] = UET_SYNREQUEST,
+  ["requestccstate"] = UET_REQUESTCCSTATE,
+  ["ack"] = UET_ACK,
+  ["ackcc"] = UET_ACKCC,
+  ["nsccstate"] = UET_NSCCSTATE,
+  ["creditstate"] = UET_CREDITSTATE,
+  ["otherccstate"] = UET_OTHERCCSTATE,
+  ["ccxstate"] = UET_CCXSTATE,
+  ["nack"] = UET_NACK,
+  ["nackccx"] = UET_NACKCCX,
+  ["control"] = UET_CONTROL,
+  ["syncontrol"] = UET_SYNCONTROL,
+  ["rudi"] = UET_RUDI,
+  ["uud"] = UET_UUD,
+  ["standard"] = UET_STANDARD,
+  ["continuation"] = UET_CONTINUATION,
+  ["deferrable"] = UET_DEFERRABLE,
+  ["deferrablecontinuation"] = UET_DEFERRABLECONTINUATION,
+  ["restart"] = UET_RESTART,
+  ["small"] = UET_SMALL,
+  ["medium"] = UET_MEDIUM,
+  ["rendezvous"] = UET_RENDEZVOUS,
+  ["atomic"] = UET_ATOMIC,
+  ["compareswap"] = UET_COMPARESWAP,
+  ["response"] = UET_RESPONSE,
+  ["responsedata"] = UET_RESPONSEDATA,
+  ["smallresponsedata"] = UET_SMALLRESPONSEDATA,
+}
+
+local UET_TYPES = {
+  [2] = { name = "RUD_REQUEST", headers = { UET_REQUEST }, syn_headers = { UET_SYNREQUEST }, has_semantic = true },
+  [3] = { name = "ROD_REQUEST", headers = { UET_REQUEST }, syn_headers = { UET_SYNREQUEST }, has_semantic = true },
+  [4] = { name = "RUDI_REQUEST", headers = { UET_RUDI }, syn_headers = {  }, has_semantic = true },
+  [5] = { name = "RUDI_RESPONSE", headers = { UET_RUDI }, syn_headers = {  }, has_semantic = true },
+  [6] = { name = "UUD_REQUEST", headers = { UET_UUD }, syn_headers = {  }, has_semantic = true },
+  [7] = { name = "ACK", headers = { UET_ACK }, syn_headers = {  }, has_semantic = true },
+  [8] = { name = "ACK_CC", headers = { UET_ACK, UET_ACKCC, UET_OTHERCCSTATE }, syn_headers = {  }, has_semantic = true },
+  [9] = { name = "ACK_CCX", headers = { UET_ACK, UET_ACKCC, UET_CCXSTATE }, syn_headers = {  }, has_semantic = true },
+  [10] = { name = "NACK", headers = { UET_NACK }, syn_headers = {  }, has_semantic = false },
+  [11] = { name = "CONTROL", headers = { UET_CONTROL }, syn_headers = { UET_SYNCONTROL }, has_semantic = false },
+  [12] = { name = "NACK_CCX", headers = { UET_NACK, UET_NACKCCX }, syn_headers = {  }, has_semantic = false },
+  [13] = { name = "RUD_CC_REQUEST", headers = { UET_REQUEST, UET_REQUESTCCSTATE }, syn_headers = { UET_SYNREQUEST, UET_REQUESTCCSTATE }, has_semantic = true },
+  [14] = { name = "ROD_CC_REQUEST", headers = { UET_REQUEST, UET_REQUESTCCSTATE }, syn_headers = { UET_SYNREQUEST, UET_REQUESTCCSTATE }, has_semantic = true },
+}
+
+local UET_CC_STATES = {
+  [0] = UET_NSCCSTATE,
+  [1] = UET_CREDITSTATE,
+}
+
+local UET_SEMANTIC = {
+  [1] = UET_SMALL,
+  [2] = UET_MEDIUM,
+  [4] = UET_RESPONSE,
+  [5] = UET_RESPONSEDATA,
+  [6] = UET_SMALLRESPONSEDATA,
+}
+
+local UET_STANDARD_REQUESTS = {
+  [0] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [1] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [2] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [3] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [4] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [5] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [6] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [7] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [8] = { [0] = UET_DEFERRABLECONTINUATION, [1] = UET_DEFERRABLE },
+  [9] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [10] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [11] = { [0] = UET_DEFERRABLECONTINUATION, [1] = UET_DEFERRABLE },
+  [12] = { [0] = UET_RESTART, [1] = UET_RESTART },
+  [13] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [14] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+  [15] = { [0] = UET_CONTINUATION, [1] = UET_STANDARD },
+}
+
+local UET_EXTENSIONS = {
+  [UET_STANDARD] = { [3] = UET_ATOMIC, [4] = UET_ATOMIC, [6] = UET_RENDEZVOUS, [10] = UET_RENDEZVOUS, [13] = UET_ATOMIC, [14] = UET_ATOMIC },
+  [UET_CONTINUATION] = { [3] = UET_ATOMIC, [4] = UET_ATOMIC, [6] = UET_RENDEZVOUS, [10] = UET_RENDEZVOUS, [13] = UET_ATOMIC, [14] = UET_ATOMIC },
+  [UET_SMALL] = { [3] = UET_ATOMIC, [4] = UET_ATOMIC, [13] = UET_ATOMIC, [14] = UET_ATOMIC },
+  [UET_MEDIUM] = { [3] = UET_ATOMIC, [4] = UET_ATOMIC, [13] = UET_ATOMIC, [14] = UET_ATOMIC },
+}
+
+local UET_COMPARE_SWAP = {
+  [13] = true,
+  [14] = true,
+  [15] = true,
+  [16] = true,
+  [17] = true,
+  [18] = true,
 }
 -- end
 
@@ -290,7 +802,10 @@ end
 local function declared(field, abbreviation)
   local _, bytes, shift = place_of(field)
   local base_of = field.hex and base.HEX or base.DEC
-  if field.bits == 64 then return ProtoField.uint64(abbreviation, field.label, base_of, field.names) end
+  if field.bits > 32 then
+    field.is_given = field.bits < 64
+    return ProtoField.uint64(abbreviation, field.label, base_of, field.names)
+  end
   if field.signed then return ProtoField.int16(abbreviation, field.label) end
   if field.bits == 1 then return ProtoField.bool(abbreviation, field.label, 8, nil, bit.lshift(1, shift)) end
   -- Wireshark shows the bits of a field within one or two bytes. In more, and where units are turned into bytes, show()
@@ -596,3 +1111,73 @@ function mrc.dissector(buffer, packet, root)
 end
 
 register_postdissector(mrc)
+
+---------------------------------------------------------------------------------------------------------------
+-- UET
+
+local uet = Proto("weft_uet", "Ultra Ethernet Transport")
+
+local UET_PREFIXES = {}
+for prefix, layout in pairs(UET_LAYOUTS) do
+  UET_PREFIXES[layout] = prefix
+  declare(uet, "weft_uet." .. prefix, layout)
+end
+malformed(uet, "weft_uet", "The frame ends within UET's headers")
+
+-- Shows one header after another. A header that is not whole ends it, and is_cut is set.
+local function uet_headers(buffer, tree)
+  local headers = { at = 0, is_cut = false }
+  function headers.show(layout)
+    if headers.is_cut or buffer:len() < headers.at + layout.bytes then
+      headers.is_cut = true
+      return {}
+    end
+    local range = buffer(headers.at, layout.bytes)
+    headers.at = headers.at + layout.bytes
+    return show(tree:add(uet, range, UET_PREFIXES[layout]), layout, range)
+  end
+  return headers
+end
+
+local function uet_semantic_layout(buffer, at, next_header)
+  if next_header ~= 3 then return UET_SEMANTIC[next_header] end
+  if buffer:len() < at + 2 then return UET_STANDARD end
+  local requests = UET_STANDARD_REQUESTS[bit.band(buffer(at, 1):uint(), 0x3F)] or UET_STANDARD_REQUESTS[0]
+  return requests[bit.band(buffer(at + 1, 1):uint(), 1)]
+end
+
+local function show_uet_semantic(buffer, headers, next_header)
+  local layout = uet_semantic_layout(buffer, headers.at, next_header)
+  if not layout then return end
+  local values = headers.show(layout)
+  local extension = UET_EXTENSIONS[layout] and UET_EXTENSIONS[layout][values.opcode]
+  if not extension then return end
+  local extended = headers.show(extension)
+  if extension == UET_ATOMIC and UET_COMPARE_SWAP[extended.atomic_code] then headers.show(UET_COMPARESWAP) end
+end
+
+function uet.dissector(buffer, packet, root)
+  if buffer:len() < 2 then return 0 end
+  local kind = UET_TYPES[bit.rshift(buffer(0, 1):uint(), 3)]
+  if not kind then return 0 end
+  local tree = root:add(uet, buffer(0))
+  tree:append_text(", " .. kind.name)
+  local headers = uet_headers(buffer, tree)
+  local has_syn = #kind.syn_headers > 0 and bit.band(buffer(1, 1):uint(), 4) ~= 0
+  local first, cc_type
+  for index, layout in ipairs(has_syn and kind.syn_headers or kind.headers) do
+    if layout == UET_OTHERCCSTATE then layout = UET_CC_STATES[cc_type] or layout end
+    local values = headers.show(layout)
+    if index == 1 then first = values end
+    cc_type = values.cc_type
+  end
+  if kind.has_semantic and first.next_header then show_uet_semantic(buffer, headers, first.next_header) end
+  if headers.is_cut then tree:add_proto_expert_info(uet.experts.malformed) end
+  packet.cols.info:set(kind.name)
+  packet.cols.protocol:set("UET")
+  return buffer:len()
+end
+
+-- Newer versions of Wireshark have a dissector of UET, which stays in charge of the port.
+local is_asked, of_wireshark = pcall(Dissector.get, "uet")
+if not (is_asked and of_wireshark) then DissectorTable.get("udp.port"):add(UET_UDP_PORT, uet) end

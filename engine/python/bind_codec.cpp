@@ -11,6 +11,7 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "hosts/parameter_format.hpp"
@@ -19,6 +20,7 @@
 #include "packets/header_template.hpp"
 #include "packets/mrc_codec.hpp"
 #include "packets/packet_store.hpp"
+#include "packets/uet_codec.hpp"
 #include "python/typed.hpp"
 
 namespace weft {
@@ -330,6 +332,79 @@ std::string parse_error(const py::bytes& frame) {
   return roce::parse_error_name(roce::parse_frame(bytes_at(view), view.size(), packet));
 }
 
+using UetHeaders = Typed<"list[tuple[str, dict[str, int]]]", py::list>;
+
+template <size_t Index = 0>
+std::string uet_header_names() {
+  const std::string name = std::variant_alternative_t<Index, uet::Header>::kName;
+  if constexpr (Index + 1 == std::variant_size_v<uet::Header>) {
+    return name;
+  } else {
+    return name + ", " + uet_header_names<Index + 1>();
+  }
+}
+
+template <size_t Index = 0>
+uet::Header uet_header_of(const std::string& name, const py::dict& dict) {
+  if constexpr (Index == std::variant_size_v<uet::Header>) {
+    throw std::invalid_argument("headers: '" + name + "' is no header of UET (valid: " + uet_header_names() +
+                                ")");
+  } else {
+    std::variant_alternative_t<Index, uet::Header> header;
+    if (name != header.kName) return uet_header_of<Index + 1>(name, dict);
+    FieldReader fields(dict, name);
+    read_header(fields, header);
+    fields.finish();
+    return header;
+  }
+}
+
+py::bytes build_uet(const UetHeaders& list, const py::bytes& payload) {
+  std::vector<uet::Header> headers;
+  for (const py::handle& each : list) {
+    std::pair<std::string, py::dict> header;
+    try {
+      header = each.cast<std::pair<std::string, py::dict>>();
+    } catch (const py::cast_error&) {
+      throw std::invalid_argument("headers: " + py::repr(each).cast<std::string>() +
+                                  " is no header (valid: a pair of a name and a dict of numbers)");
+    }
+    headers.push_back(uet_header_of(header.first, header.second));
+  }
+  const std::string_view view = text_of(payload);
+  const std::vector<uint8_t> built = uet::build_packet(headers, bytes_at(view), view.size());
+  return {reinterpret_cast<const char*>(built.data()), built.size()};
+}
+
+Typed<"tuple[list[tuple[str, dict[str, int]]], bytes]", py::tuple> parse_uet(const py::bytes& datagram) {
+  const std::string_view view = text_of(datagram);
+  uet::Packet packet;
+  const uet::ParseError error = uet::parse_packet(bytes_at(view), view.size(), packet);
+  if (error != uet::ParseError::kNone) {
+    throw std::invalid_argument(std::string("not a valid UET packet: ") + uet::parse_error_name(error));
+  }
+  py::list headers;
+  for (const uet::Header& header : packet.headers) {
+    std::visit([&](const auto& each) { headers.append(py::make_tuple(each.kName, header_dict(each))); },
+               header);
+  }
+  return py::make_tuple(headers,
+                        py::bytes(reinterpret_cast<const char*>(packet.payload), packet.payload_bytes));
+}
+
+std::string uet_parse_error(const py::bytes& datagram) {
+  const std::string_view view = text_of(datagram);
+  uet::Packet packet;
+  return uet::parse_error_name(uet::parse_packet(bytes_at(view), view.size(), packet));
+}
+
+template <size_t... Index>
+void add_uet_fields(py::dict& dict, std::index_sequence<Index...>) {
+  ((dict[std::variant_alternative_t<Index, uet::Header>::kName] =
+        fields_list<std::variant_alternative_t<Index, uet::Header>>()),
+   ...);
+}
+
 uint32_t icrc(const py::bytes& ip) {
   const std::string_view view = text_of(ip);
   const bool is_ipv6 = !view.empty() && static_cast<uint8_t>(view[0]) >> 4 == 6;
@@ -423,10 +498,23 @@ Raises ValueError, ending in parse_error()'s name, unless the frame is valid.)do
   m.def("parse_error", &parse_error, "frame"_a,
         "What parse_packet() would refuse the frame for: \"none\", \"not_roce\", \"truncated\", \"bad_icrc\" "
         "…");
+  m.def("build_uet", &build_uet, "headers"_a, "payload"_a = py::bytes(),
+        R"doc(A packet of Ultra Ethernet Transport, as UDP carries it (docs/spec/uet.md).
+
+`headers` are pairs of a name in weft.wire.HEADERS and of numbers by the described names; those left out have
+their defaults. Raises ValueError for unknown names, values that do not fit, and headers that a reader would not
+read as these.)doc");
+  m.def("parse_uet", &parse_uet, "datagram"_a,
+        R"doc(Headers, as build_uet() takes them, and payload of a packet of Ultra Ethernet Transport.
+
+Raises ValueError, ending in uet_parse_error()'s name, unless the packet is valid.)doc");
+  m.def("uet_parse_error", &uet_parse_error, "datagram"_a,
+        "What parse_uet() would refuse the packet for: \"none\", \"truncated\", \"encrypted\", "
+        "\"unknown_type\" …");
   m.def(
       "header_fields",
       [] {
-        return Typed<"dict[str, list[tuple[str, int]]]", py::dict>(
+        py::dict dict =
             py::dict("BTH"_a = fields_list<roce::Bth>(), "DETH"_a = fields_list<roce::Deth>(),
                      "RETH"_a = fields_list<roce::Reth>(), "AtomicETH"_a = fields_list<roce::AtomicEth>(),
                      "AETH"_a = fields_list<roce::Aeth>(), "IntShim"_a = fields_list<roce::IntStack>(),
@@ -437,7 +525,9 @@ Raises ValueError, ending in parse_error()'s name, unless the frame is valid.)do
                      "CCState"_a = fields_list<mrc::CcState>(), "NETH"_a = fields_list<mrc::Neth>(),
                      "PETH"_a = fields_list<mrc::Peth>(), "ERTH"_a = fields_list<mrc::Erth>(),
                      "EETH"_a = fields_list<mrc::Eeth>(), "ServiceHeader"_a = fields_list<service::Header>(),
-                     "ParameterHeader"_a = fields_list<parameter::Header>()));
+                     "ParameterHeader"_a = fields_list<parameter::Header>());
+        add_uet_fields(dict, std::make_index_sequence<std::variant_size_v<uet::Header>>());
+        return Typed<"dict[str, list[tuple[str, int]]]", py::dict>(dict);
       },
       R"doc(Names and widths in bits of the fields that the engine reads and writes, in wire order, by header.
 

@@ -15,6 +15,8 @@ from scapy.utils import wrpcap
 
 from tests.wire.described_bits import packed
 from tests.wire.mrc_samples import KINDS, number_of, sample
+from tests.wire.uet_samples import KINDS as UET_KINDS
+from tests.wire.uet_samples import sample as uet_sample
 from weft.traffic.aggregation_format import CONTRIBUTION_QP
 from weft.traffic.layers import service_frame
 from weft.traffic.layers.frames import datagram_headers
@@ -153,11 +155,12 @@ def test_a_datagram_of_another_version_is_not_taken_for_weft_s(tmp_path: Path) -
 MRC_PREFIXES = {"MrcBTH": "bth", "CCState": "cc_state"}
 
 
-def shown_mrc(layer: dict[str, Any]) -> dict[str, int]:
-    """Return the numbers of all headers within the layer of MRC, by "seth.m"."""
-    found = read_numbers("weft_mrc", layer)
-    for inner in layer.get("weft_mrc", []) if isinstance(layer.get("weft_mrc"), list) else [layer.get("weft_mrc", {})]:
-        found |= read_numbers("weft_mrc", inner)
+def shown_within(layer: dict[str, Any], protocol: str) -> dict[str, int]:
+    """Return the numbers of all headers within a layer."""
+    inner = layer.get(protocol, [])
+    found = read_numbers(protocol, layer)
+    for each in inner if isinstance(inner, list) else [inner]:
+        found |= read_numbers(protocol, each)
     return found
 
 
@@ -172,7 +175,7 @@ def test_every_field_of_mrc_is_shown(tmp_path: Path) -> None:
                 each.name: number_of(each, values[each.name]) for each in header.fields if isinstance(each, Field)
             }
             expected |= {f"{prefix}.{name}": value for name, value in shown_numbers(header, signed)}
-        assert shown_mrc(layer) == expected
+        assert shown_within(layer, "weft_mrc") == expected
 
 
 def test_frames_that_end_within_the_headers_of_mrc_are_marked(tmp_path: Path) -> None:
@@ -181,3 +184,26 @@ def test_frames_that_end_within_the_headers_of_mrc_are_marked(tmp_path: Path) ->
     cuts = [Ether(drawn.frame[: drawn.header_bytes + more]) for more in (-17, -1, 0, 8)]
     shown = dissected(tmp_path / "cut.pcap", cuts, "weft_mrc")
     assert ["weft_mrc.malformed" in json.dumps(layer) for layer in shown] == [True, True, False, False]
+
+
+def test_every_field_of_uet_is_shown(tmp_path: Path) -> None:
+    every = [uet_sample(kind, number) for kind in UET_KINDS for number in range(PACKETS)]
+    shown = dissected(tmp_path / "uet.pcap", [Ether(each.frame) for each in every], "weft_uet")
+    for drawn, layer in zip(every, shown, strict=True):
+        expected = {}
+        for header, values in drawn.headers:
+            signed = {
+                each.name: number_of(each, values[each.name]) for each in header.fields if isinstance(each, Field)
+            }
+            prefix = header.name.removeprefix("UET").lower()
+            expected |= {f"{prefix}.{name}": value for name, value in shown_numbers(header, signed)}
+        assert shown_within(layer, "weft_uet") == expected
+
+
+@pytest.mark.parametrize("kind", UET_KINDS)
+def test_uet_packets_that_end_within_their_headers_are_marked(kind: str, tmp_path: Path) -> None:
+    drawn = uet_sample(kind, 1)
+    cuts = [Ether(drawn.framed(drawn.datagram[:length])) for length in range(2, drawn.header_bytes + 1)]
+    shown = dissected(tmp_path / "cut.pcap", cuts, "weft_uet")
+    marked = ["weft_uet.malformed" in json.dumps(layer) for layer in shown]
+    assert marked == [True] * (len(cuts) - 1) + [False]

@@ -33,7 +33,8 @@ GROUPS = {
     "ImmDt": "immediate",
     "IETH": "invalidate_rkey",
 }
-# Headers whose fields the engine writes by hand, or one by one: their bytes are compared below or elsewhere.
+# Headers whose fields the engine writes by hand, or one by one: their bytes are compared below or elsewhere. INT-MD is
+# read by weft/traffic/int_md_format.py.
 BY_HAND = {
     *("Ether", "ARP", "IP", "IPv6", "ICMP", "ICMPv6ND", "UDP"),
     *("AtomicAckETH", "ImmDt", "IETH", "CNPPadding", "ICRC", "ParameterBlock"),

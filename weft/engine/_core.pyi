@@ -2922,6 +2922,14 @@ def build_packet(headers: RoceHeaders, payload: bytes = b"") -> bytes:
     ValueError for unknown fields, values that do not fit, or a payload that the opcode does not carry.
     """
 
+def build_uet(headers: list[tuple[str, dict[str, int]]], payload: bytes = b"") -> bytes:
+    """A packet of Ultra Ethernet Transport, as UDP carries it (docs/spec/uet.md).
+
+    `headers` are pairs of a name in weft.wire.HEADERS and of numbers by the described names; those left out have
+    their defaults. Raises ValueError for unknown names, values that do not fit, and headers that a reader would not
+    read as these.
+    """
+
 def combine_elements(
     destination: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
     source: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
@@ -3049,6 +3057,12 @@ def parse_packet(frame: bytes) -> tuple[RoceHeaders, bytes]:
     Raises ValueError, ending in parse_error()'s name, unless the frame is valid.
     """
 
+def parse_uet(datagram: bytes) -> tuple[list[tuple[str, dict[str, int]]], bytes]:
+    """Headers, as build_uet() takes them, and payload of a packet of Ultra Ethernet Transport.
+
+    Raises ValueError, ending in uet_parse_error()'s name, unless the packet is valid.
+    """
+
 def path_choice_kind(name: str) -> PathChoiceKind:
     """A choice of path by its name. Raises ValueError for an unknown one, naming the valid ones."""
 
@@ -3120,6 +3134,8 @@ def switch_runtime_symbols() -> dict[str, int]:
     """Functions that generated code may call, by name."""
 
 def tcp_congestion_control_names() -> list[str]: ...
+def uet_parse_error(datagram: bytes) -> str:
+    """What parse_uet() would refuse the packet for: "none", "truncated", "encrypted", "unknown_type" …"""
 
 CREDIT_BLOCK_BYTES: int = 64
 MOST_CREDIT_BUFFER_BYTES: int = 131072

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from weft.errors import InvalidValueError
 from weft.wire import HEADERS, markdown, wireshark
+from weft.wire.headers import uet
 from weft.wire.headers.mrc import (
     CC_STATE,
     EETH,
@@ -57,6 +58,9 @@ def _makers() -> Mapping[str, Callable[[], str]]:
         "opcodes": lambda: f"\n{markdown.opcode_table(OPCODES)}\n",
         "headers of MRC": lambda: "\n" + "\n".join(map(markdown.placed_section_of, _OF_MRC)) + "\n",
         "opcodes of MRC": lambda: f"\n{markdown.opcode_table(MRC_OPCODES)}\n",
+        "packet types of UET": lambda: f"\n{markdown.packet_type_table(uet.PACKET_TYPES)}\n",
+        "headers of UET": lambda: "\n" + "\n".join(map(markdown.placed_section_of, uet.HEADERS)) + "\n",
+        "values of UET": lambda: f"\n{markdown.value_table(uet.NAMED_VALUES)}\n",
         "constants": wireshark.constants,
         "layouts": wireshark.layouts,
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from weft.wire.fields import Field, Header, Repeated
 from weft.wire.headers.roce import Opcode
+from weft.wire.headers.uet import PacketType
 
 _MOST_NAMED_VALUES = 16
 """Most values in a field's row; more get a separate table."""
@@ -45,6 +46,27 @@ def opcode_table(opcodes: Mapping[str, Opcode]) -> str:
         for name, opcode in opcodes.items()
     ]
     return _table(("opcode", "name", "extended headers", "payload"), rows)
+
+
+def packet_type_table(types: Mapping[str, PacketType]) -> str:
+    """Return which headers UET's packet types have, and whether a semantic one may follow."""
+    rows = [
+        (
+            str(each.number),
+            name,
+            ", ".join(header.name for header in each.headers),
+            each.syn_headers[0].name if each.syn_headers else "",
+            "yes" if each.has_semantic else "",
+        )
+        for name, each in types.items()
+    ]
+    return _table(("type", "name", "headers", "first one with `syn`", "semantic header"), rows)
+
+
+def value_table(fields: Mapping[str, Field]) -> str:
+    """Return the named values of fields that have too many for their header's table."""
+    rows = [(name, ", ".join(_named(field, value) for value in field.values)) for name, field in fields.items()]
+    return _table(("field", "values"), rows)
 
 
 def _table(names: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:

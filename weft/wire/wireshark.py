@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from weft.wire.fields import Field, Header, Repeated
-from weft.wire.headers import aggregation, int_shim, mac_control, mrc, parameter, roce, service, valiant_shim
+from weft.wire.headers import aggregation, int_shim, mac_control, mrc, parameter, roce, service, uet, valiant_shim
 from weft.wire.headers.network import ETHERNET
 
 
@@ -23,6 +25,7 @@ def constants() -> str:
         "ANSWER_QP": f"0x{service.ANSWER_QP:06X}",
         "PARAMETER_STORE_QP": f"0x{parameter.PARAMETER_STORE_QP:06X}",
         "PARAMETER_CLIENT_QP": f"0x{parameter.PARAMETER_CLIENT_QP:06X}",
+        "UET_UDP_PORT": str(uet.UET_UDP_PORT),
     }
     return "".join(f"local {name} = {number}\n" for name, number in numbers.items())
 
@@ -40,8 +43,9 @@ def layouts() -> str:
         "SERVICE": service.SERVICE.fields,
         "PARAMETER": parameter.PARAMETER.fields,
         **{_layout_name(each): each.fields for each in _OF_MRC},
+        **{_uet_name(each): each.fields for each in uet.HEADERS},
     }
-    return "\n".join([*(_layout(name, fields) for name, fields in shown.items()), _mrc_opcodes()])
+    return "\n".join([*(_layout(name, fields) for name, fields in shown.items()), _mrc_opcodes(), *_uet_tables()])
 
 
 _OF_MRC = (
@@ -61,6 +65,56 @@ def _mrc_opcodes() -> str:
         headers = ", ".join(map(_layout_name, opcode.extensions))
         lines.append(f'  [0x{opcode.number:02X}] = {{ name = "{name}", headers = {{ {headers} }} }},')
     return "local MRC_OPCODES = {\n" + "\n".join(lines) + "\n}\n"
+
+
+def _uet_name(header: Header) -> str:
+    return f"UET_{header.name.removeprefix('UET').upper()}"
+
+
+def _uet_tables() -> Iterator[str]:
+    """Return which headers UET packets have: by type, `cc_type`, `next_header`, opcode and atomic operation."""
+    yield _table_of("UET_LAYOUTS", {_quoted(each): _uet_name(each) for each in uet.HEADERS})
+    yield _table_of(
+        "UET_TYPES",
+        {
+            each.number: f'{{ name = "{name}", headers = {_names(each.headers)}, '
+            f"syn_headers = {_names(each.syn_headers)}, has_semantic = {str(each.has_semantic).lower()} }}"
+            for name, each in uet.PACKET_TYPES.items()
+        },
+    )
+    yield _table_of("UET_CC_STATES", {number: _uet_name(each) for number, each in uet.CC_STATES.items()})
+    yield _table_of("UET_SEMANTIC", {number: _uet_name(each) for number, each in uet.SEMANTIC_HEADERS.items()})
+    yield _table_of(
+        "UET_STANDARD_REQUESTS",
+        {
+            number: f"{{ [0] = {_uet_name(uet.standard_header(number, 0))}, "
+            f"[1] = {_uet_name(uet.standard_header(number, 1))} }}"
+            for number in uet.REQUEST_OPCODES
+        },
+    )
+    yield _table_of(
+        "UET_EXTENSIONS",
+        {_uet_name(each): f"{{ {found} }}" for each in uet.REQUEST_HEADERS if (found := _extensions_of(each))},
+    )
+    yield _table_of("UET_COMPARE_SWAP", dict.fromkeys(uet.COMPARE_SWAP_CODES, "true"))
+
+
+def _extensions_of(header: Header) -> str:
+    found = {number: uet.extension(header, number) for number in header.field("opcode").values}
+    return ", ".join(f"[{number}] = {_uet_name(each)}" for number, each in found.items() if each)
+
+
+def _names(headers: tuple[Header, ...]) -> str:
+    return f"{{ {', '.join(map(_uet_name, headers))} }}"
+
+
+def _quoted(header: Header) -> str:
+    return f'"{header.name.removeprefix("UET").lower()}"'
+
+
+def _table_of(name: str, entries: Mapping[int | str, str]) -> str:
+    lines = [f"  [{key}] = {value}," for key, value in entries.items()]
+    return f"local {name} = {{\n" + "\n".join(lines) + "\n}\n"
 
 
 def _layout(name: str, fields: tuple[Field | Repeated, ...]) -> str:
