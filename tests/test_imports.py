@@ -22,7 +22,7 @@ ALLOWED = {
     "quantities": {"errors", "hints"},
     "topologies": {"cache", "errors", "hints", "quantities", "registry", "wire"},
     "switch": {"architectures", "cache", "command_errors", "engine", "errors", "hints", "quantities"},
-    "controller": {"cache", "command_errors", "errors", "hints", "quantities", "registry", "topologies"},
+    "controller": {"cache", "command_errors", "errors", "hints", "quantities", "registry", "topologies", "wire"},
     "rdma": {"engine", "errors", "quantities", "visibility"},
     "traffic": {"cache", "engine", "errors", "quantities", "rdma", "registry", "topologies", "wire"},
     "visibility": set(),

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "collectives/schedule_executor.hpp"
-#include "hosts/rc_queue_pair.hpp"
+#include "hosts/writing_queue_pair.hpp"
 
 namespace weft {
 
@@ -42,9 +42,9 @@ void ScheduleExecutor::detour(uint32_t place, const std::vector<uint32_t>& over,
     }
   }
   Detour& detour = *channels_[place].detour;
-  const auto kept_messages = static_cast<uint64_t>(
-      std::count_if(detour.kept.begin(), detour.kept.end(),
-                    [](const RcRequester::Request& request) { return !is_read(request.kind); }));
+  const auto kept_messages =
+      static_cast<uint64_t>(std::count_if(detour.kept.begin(), detour.kept.end(),
+                                          [](const RcRequest& request) { return !is_read(request.kind); }));
   if (over.empty() || peer_received < detour.completed || peer_received - detour.completed > kept_messages) {
     throw std::invalid_argument("channel " + std::to_string(place) + ": " + std::to_string(over.size()) +
                                 " others, and " + std::to_string(peer_received) +
@@ -53,10 +53,10 @@ void ScheduleExecutor::detour(uint32_t place, const std::vector<uint32_t>& over,
   }
   for (const uint32_t other : over) channels_[other].stands_for = origin;
   const uint64_t delivered = peer_received - detour.completed;
-  std::vector<RcRequester::Request> kept = std::exchange(detour.kept, {});
+  std::vector<RcRequest> kept = std::exchange(detour.kept, {});
   detour.over = over;
   uint64_t messages = 0;
-  for (RcRequester::Request& request : kept) {
+  for (RcRequest& request : kept) {
     // The peer counts no READs; they are done again.
     if (is_read(request.kind) || ++messages > delivered) {
       post(place, std::move(request));
@@ -71,7 +71,7 @@ void ScheduleExecutor::detour(uint32_t place, const std::vector<uint32_t>& over,
   }
 }
 
-void ScheduleExecutor::resume(uint32_t place, RcQueuePair& queue_pair) {
+void ScheduleExecutor::resume(uint32_t place, WritingQueuePair& queue_pair) {
   const bool on_detour = place < channels_.size() && channels_[place].queue_pair == nullptr &&
                          channels_[place].detour != nullptr && !channels_[place].detour->over.empty();
   if (!on_detour) throw std::invalid_argument("channel " + std::to_string(place) + " is on no detour");
@@ -86,7 +86,7 @@ void ScheduleExecutor::resume(uint32_t place, RcQueuePair& queue_pair) {
 }
 
 // Completes a request that no queue pair will carry.
-void ScheduleExecutor::flush(const RcRequester::Request& request) {
+void ScheduleExecutor::flush(const RcRequest& request) {
   on_completion({.work_id = request.work_id,
                  .kind = request.kind,
                  .status = CompletionStatus::kFlushed,
@@ -96,7 +96,7 @@ void ScheduleExecutor::flush(const RcRequester::Request& request) {
 }
 
 // Gives a request to the channel's queue pair, or to those of its detour in turn.
-void ScheduleExecutor::post(uint32_t place, RcRequester::Request request) {
+void ScheduleExecutor::post(uint32_t place, RcRequest request) {
   Channel& channel = channels_[place];
   if (channel.queue_pair != nullptr) return channel.queue_pair->post(engine_.now(), std::move(request));
   if (channel.is_removed()) return flush(request);

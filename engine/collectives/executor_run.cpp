@@ -3,8 +3,8 @@
 #include <cstring>
 
 #include "hosts/aggregation_client.hpp"
-#include "hosts/rc_queue_pair.hpp"
 #include "hosts/scale_up.hpp"
+#include "hosts/writing_queue_pair.hpp"
 
 namespace weft {
 

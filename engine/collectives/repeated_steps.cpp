@@ -2,8 +2,8 @@
 #include <algorithm>
 
 #include "collectives/executor_run.hpp"
-#include "hosts/rc_queue_pair.hpp"
 #include "hosts/scale_up.hpp"
+#include "hosts/writing_queue_pair.hpp"
 
 namespace weft {
 
@@ -69,7 +69,7 @@ OperationTraffic ScheduleExecutor::traffic_over(const std::vector<uint32_t>& cha
 
 // To the first of the queue pairs: a host reports their sum.
 void ScheduleExecutor::add_over(const std::vector<uint32_t>& channels, const OperationTraffic& traffic) {
-  RcQueuePair* queue_pair = nullptr;
+  WritingQueuePair* queue_pair = nullptr;
   ScaleUpChannel* scale_up = nullptr;
   for (const uint32_t number : channels) {
     const Channel& channel = channels_[number];

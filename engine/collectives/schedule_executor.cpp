@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "collectives/executor_run.hpp"
-#include "hosts/rc_queue_pair.hpp"
 #include "hosts/scale_up.hpp"
+#include "hosts/writing_queue_pair.hpp"
 
 namespace weft {
 
@@ -30,7 +30,7 @@ ScheduleExecutor::ScheduleExecutor(Engine& engine) : engine_(engine) {}
 
 ScheduleExecutor::~ScheduleExecutor() = default;
 
-uint32_t ScheduleExecutor::add_channel(RcQueuePair& queue_pair, TimePs step_latency_ps) {
+uint32_t ScheduleExecutor::add_channel(WritingQueuePair& queue_pair, TimePs step_latency_ps) {
   return insert({.queue_pair = &queue_pair,
                  .number = queue_pair.config().queue_pair,
                  .step_latency_ps = step_latency_ps});
@@ -68,10 +68,10 @@ void ScheduleExecutor::remove_channel(uint32_t channel) {
   for (Channel& other : channels_) {
     if (other.stands_for == channel) other.stands_for.reset();
   }
-  const std::vector<RcRequester::Request> kept =
-      removed.detour ? std::move(removed.detour->kept) : std::vector<RcRequester::Request>();
+  const std::vector<RcRequest> kept =
+      removed.detour ? std::move(removed.detour->kept) : std::vector<RcRequest>();
   channels_[channel] = Channel();
-  for (const RcRequester::Request& request : kept) flush(request);
+  for (const RcRequest& request : kept) flush(request);
   // Schedules that have not ended may still name the places of channels that are gone.
   while (runs_.empty() && !channels_.empty() && channels_.back().is_removed()) channels_.pop_back();
 }
@@ -180,7 +180,7 @@ void ScheduleExecutor::advance(Run& run) {
 }
 
 ConnectionEnds ScheduleExecutor::ends_of(uint32_t channel) const {
-  const RcQueuePair* queue_pair = channels_[channel].queue_pair;
+  const WritingQueuePair* queue_pair = channels_[channel].queue_pair;
   return queue_pair == nullptr ? ConnectionEnds() : queue_pair->ends();
 }
 

@@ -13,7 +13,7 @@
 #include "collectives/operation_traffic.hpp"
 #include "collectives/schedule_progress.hpp"
 #include "hosts/queue_pair.hpp"
-#include "hosts/rc_requester.hpp"
+#include "hosts/rc_request.hpp"
 #include "memory/flat_map.hpp"
 #include "observe/probe.hpp"
 #include "time/engine.hpp"
@@ -21,7 +21,7 @@
 namespace weft {
 
 class AggregationClient;
-class RcQueuePair;
+class WritingQueuePair;
 class ScaleUpChannel;
 
 enum class RunState : uint8_t { kWaiting, kRunning, kFinished, kFailed, kCancelled };
@@ -70,7 +70,7 @@ class ScheduleExecutor : public CompletionHandler {
   // removed. Steps learn of what arrives `step_latency_ps` later: the time that a protocol takes to see it
   // and to go on. Throws std::invalid_argument if a channel of that number of queue pair is known, and for a
   // negative latency.
-  uint32_t add_channel(RcQueuePair& queue_pair, TimePs step_latency_ps = 0);
+  uint32_t add_channel(WritingQueuePair& queue_pair, TimePs step_latency_ps = 0);
   // The same of a channel between ranks of a host; its number counts as a queue pair's.
   uint32_t add_scale_up_channel(ScaleUpChannel& scale_up, TimePs step_latency_ps = 0);
   uint32_t add_aggregator(AggregationClient& client);
@@ -92,7 +92,7 @@ class ScheduleExecutor : public CompletionHandler {
   void detour(uint32_t channel, const std::vector<uint32_t>& over, uint64_t peer_received);
   // Has a new queue pair carry what is posted to a channel from now on. What others carry for it still
   // arrives.
-  void resume(uint32_t channel, RcQueuePair& queue_pair);
+  void resume(uint32_t channel, WritingQueuePair& queue_pair);
 
   // Starts a schedule at `start_ps` (now, if that is past) and returns the number of the run: the given one,
   // or one that none has had (from 1). Throws std::invalid_argument if it names a channel or aggregator that
@@ -158,14 +158,14 @@ class ScheduleExecutor : public CompletionHandler {
   };
   // Of a channel that has been suspended.
   struct Detour {
-    std::vector<RcRequester::Request> kept;  // posted, and under way nowhere
-    uint64_t completed = 0;                  // of what its queue pair was given, before
-    std::vector<uint32_t> over{};            // channels, in turn
-    size_t next = 0;                         // of those
+    std::vector<RcRequest> kept;   // posted, and under way nowhere
+    uint64_t completed = 0;        // of what its queue pair was given, before
+    std::vector<uint32_t> over{};  // channels, in turn
+    size_t next = 0;               // of those
   };
   // Over a queue pair, a scale-up channel or a detour; none of them once it has been removed.
   struct Channel {
-    RcQueuePair* queue_pair = nullptr;
+    WritingQueuePair* queue_pair = nullptr;
     ScaleUpChannel* scale_up = nullptr;
     uint32_t number = 0;
     Arrivals arrivals{};
@@ -178,8 +178,8 @@ class ScheduleExecutor : public CompletionHandler {
   };
 
   uint32_t insert(Channel channel);
-  void post(uint32_t channel, RcRequester::Request request);
-  void flush(const RcRequester::Request& request);
+  void post(uint32_t channel, RcRequest request);
+  void flush(const RcRequest& request);
   Run& run_at(uint64_t number);
   const Run& run_at(uint64_t number) const;
   Run* running(uint64_t number);

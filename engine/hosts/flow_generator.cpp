@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hosts/mrc/mrc_queue_pair.hpp"
+#include "hosts/rc_queue_pair.hpp"
 #include "packets/psn.hpp"
 
 namespace weft {
@@ -127,10 +129,15 @@ void FlowGenerator::close_finished() {
   for (; !farewells_.empty() && farewells_.front().due_ps <= engine_.now(); farewells_.pop_front()) {
     close(received_.items[farewells_.front().index]);
   }
+  for (; !sent_farewells_.empty() && sent_farewells_.front().due_ps <= engine_.now();
+       sent_farewells_.pop_front()) {
+    close(sent_.items[sent_farewells_.front().index]);
+  }
 }
 
 void FlowGenerator::arm() {
   TimePs next = farewells_.empty() ? kNever : farewells_.front().due_ps;
+  if (!sent_farewells_.empty()) next = std::min(next, sent_farewells_.front().due_ps);
   if (status_.state == RunState::kRunning) {
     for (const Flows* flows : {&sent_, &received_}) {
       if (flows->next < flows->items.size()) {
@@ -153,19 +160,33 @@ void FlowGenerator::open(Flow& flow) {
   config.line_rate_bps = nic_.line_rate_bps(port.port);
   config.source_udp_port = entropy_udp_port(nic_.entropy_seed(), config.source_ip, config.destination_ip,
                                             config.queue_pair, config.remote_queue_pair);
-  const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));
-  flow.queue_pair = std::make_unique<RcQueuePair>(
-      config, engine_.packets(), nic_.memory(), port.make_congestion_control(frame_bytes),
-      port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
+  flow.queue_pair = make_queue_pair(port, config);
   if (const ObservedFlow& observed = flow.end.observed; observed.message || observed.telemetry) {
     flow.queue_pair->observe(engine_.probe(), observed.ends, observed.message, observed.telemetry);
   }
   nic_.attach(*flow.queue_pair, port.port, config.queue_pair);
 }
 
+std::unique_ptr<WritingQueuePair> FlowGenerator::make_queue_pair(const FlowPort& port,
+                                                                 const RcConfig& config) {
+  if (port.mrc) {
+    MrcConfig mrc = *port.mrc;
+    mrc.ev_seed = mrc_seed(nic_.entropy_seed(), config.queue_pair, config.remote_queue_pair);
+    const auto frame_bytes = static_cast<uint32_t>(mrc::full_frame_bytes(config));
+    return std::make_unique<MrcQueuePair>(config, mrc, engine_.packets(), nic_.memory(),
+                                          port.make_congestion_control(frame_bytes), this);
+  }
+  const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));
+  return std::make_unique<RcQueuePair>(
+      config, engine_.packets(), nic_.memory(), port.make_congestion_control(frame_bytes),
+      port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
+}
+
 void FlowGenerator::close(Flow& flow) {
   if (flow.queue_pair == nullptr) return;
   closed_ += flow.queue_pair->counters();
+  if (const auto* mrc = dynamic_cast<const MrcQueuePair*>(flow.queue_pair.get()))
+    mrc_closed_ += mrc->mrc_counters();
   flow.queue_pair.reset();
 }
 
@@ -179,8 +200,20 @@ RcCounters FlowGenerator::counters() const {
   return sums;
 }
 
+MrcCounters FlowGenerator::mrc_counters() const {
+  MrcCounters sums = mrc_closed_;
+  for (const Flows* flows : {&sent_, &received_}) {
+    for (const Flow& flow : flows->items) {
+      if (const auto* mrc = dynamic_cast<const MrcQueuePair*>(flow.queue_pair.get()))
+        sums += mrc->mrc_counters();
+    }
+  }
+  return sums;
+}
+
 void FlowGenerator::reset_counters() {
   closed_ = RcCounters();
+  mrc_closed_ = MrcCounters();
   for (Flows* flows : {&sent_, &received_}) {
     for (Flow& flow : flows->items) {
       if (flow.queue_pair != nullptr) flow.queue_pair->reset_counters();
@@ -209,9 +242,16 @@ void FlowGenerator::sent(const Completion& completion) {
   }
   records_.push_back(
       {flow.end.flow, start_ps_ + flow.end.start_ps, engine_.now(), completion.retransmitted_packets});
-  // Its queue pair is still at work on this completion.
-  acknowledged_.push_back(found->second);
-  timer_.arm(engine_.now());
+  const FlowPort& port = ports_[flow.end.place];
+  if (port.mrc) {
+    // SACKs of packets before the last may come later, by other paths.
+    sent_farewells_.push_back({engine_.now() + port.config.retransmission_timeout_ps, found->second});
+    if (!timer_.armed()) arm();
+  } else {
+    // Its queue pair is still at work on this completion.
+    acknowledged_.push_back(found->second);
+    timer_.arm(engine_.now());
+  }
   flow_done();
 }
 
@@ -239,6 +279,7 @@ void FlowGenerator::cancel() {
   }
   timer_.cancel();
   farewells_.clear();
+  sent_farewells_.clear();
   destroy_queue_pairs();
 }
 

@@ -6,14 +6,17 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "collectives/schedule_executor.hpp"
 #include "congestion/congestion_control.hpp"
+#include "hosts/mrc/mrc_config.hpp"
+#include "hosts/mrc/mrc_counters.hpp"
 #include "hosts/nic.hpp"
 #include "hosts/rc_config.hpp"
-#include "hosts/rc_queue_pair.hpp"
+#include "hosts/writing_queue_pair.hpp"
 #include "observe/probe.hpp"
 #include "paths/path_choice.hpp"
 #include "time/engine.hpp"
@@ -29,7 +32,8 @@ struct FlowPort {
   std::function<std::shared_ptr<CongestionControl>(uint32_t frame_bytes)> make_congestion_control;
   // Empty: a path a flow.
   std::function<std::shared_ptr<PathChoice>(uint32_t queue_pair, uint32_t frame_bytes)> make_path_choice;
-  bool as_lengths = false;  // packets carry their payload as a length, not as zeros
+  std::optional<MrcConfig> mrc{};  // nothing: RC
+  bool as_lengths = false;         // packets carry their payload as a length, not as zeros
 };
 
 // What an engine's probe records of a flow that is sent, and under which names.
@@ -90,6 +94,7 @@ class FlowGenerator final : public CompletionHandler {
   const std::vector<FlowRecord>& records() const { return records_; }
   // Of all its queue pairs, those that are gone included.
   RcCounters counters() const;
+  MrcCounters mrc_counters() const;
   void reset_counters();
 
   void on_completion(const Completion& completion) override;
@@ -98,7 +103,7 @@ class FlowGenerator final : public CompletionHandler {
   enum class Direction : uint8_t { kSent, kReceived };
   struct Flow {
     FlowEnd end;
-    std::unique_ptr<RcQueuePair> queue_pair;
+    std::unique_ptr<WritingQueuePair> queue_pair;
   };
   struct Flows {
     std::vector<Flow> items;
@@ -114,6 +119,7 @@ class FlowGenerator final : public CompletionHandler {
   void on_timer();
   void arm();
   void open(Flow& flow);
+  std::unique_ptr<WritingQueuePair> make_queue_pair(const FlowPort& port, const RcConfig& config);
   void close(Flow& flow);
   void post(Flow& flow);
   void close_finished();
@@ -133,8 +139,10 @@ class FlowGenerator final : public CompletionHandler {
   std::vector<std::pair<uint32_t, uint32_t>> sent_by_flow_;        // flow, index; sorted
   std::vector<uint32_t> acknowledged_;                             // flows sent whose queue pairs are to go
   std::deque<Farewell> farewells_;                                 // flows received whole, oldest first
+  std::deque<Farewell> sent_farewells_;  // flows of MRC that are acknowledged, oldest first
   std::vector<FlowRecord> records_;
   RcCounters closed_;  // of queue pairs that are gone
+  MrcCounters mrc_closed_;
   RunStatus status_;
   uint32_t run_ = 0;
   bool started_ = false;

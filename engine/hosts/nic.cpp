@@ -137,6 +137,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   ClassTurns sending;
   ClassTurns fetching;  // from memory
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
+  std::vector<std::pair<uint32_t, Attachment*>> legs;  // by number of their queue pairs
   std::shared_ptr<PcapWriter> capture;
   uint32_t blocked_classes = 0;
   bool dispatching = false;  // a queue pair is at work; the transmit is kicked when it is done
@@ -193,6 +194,7 @@ void Nic::Port::forget(Attachment& attachment) {
   turns.erase(&attachment);
   if (turns.empty()) classes_with_data &= ~(1u << attachment.data_class);
   std::erase_if(groups, [&](const auto& group) { return group.second == &attachment; });
+  std::erase_if(legs, [&](const auto& leg) { return leg.second == &attachment; });
 }
 
 // Acknowledgements and CNPs first, then data, class by class as at any port, and in a class one packet of
@@ -362,6 +364,21 @@ void Nic::attach(QueuePair& queue_pair, int port, uint32_t number) {
   attachment.wake();
 }
 
+void Nic::attach_leg(QueuePair& leg, int port, uint32_t number) {
+  Port& at = port_at(port);
+  const Attachment* first = by_number_.find(number);
+  const bool taken =
+      std::any_of(at.legs.begin(), at.legs.end(), [&](const auto& other) { return other.first == number; });
+  if (first == nullptr || &first->port == &at || taken) {
+    throw std::invalid_argument("NIC '" + name_ + "': port " + std::to_string(port) +
+                                " cannot have a leg of queue pair " + std::to_string(number) +
+                                (first == nullptr ? ", which is attached nowhere" : ", which it has"));
+  }
+  Attachment& attachment = attachment_for(leg, port);
+  at.legs.emplace_back(number, &attachment);
+  attachment.wake();
+}
+
 void Nic::attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group) {
   auto& groups = port_at(port).groups;
   if (std::any_of(groups.begin(), groups.end(), [&](const auto& other) { return other.first == group; })) {
@@ -390,7 +407,14 @@ void Nic::detach(QueuePair& queue_pair) {
   }
   Attachment* attachment = found->second.get();
   attachment->port.forget(*attachment);
-  for (const uint32_t number : attachment->numbers) by_number_.erase(number);
+  for (const uint32_t number : attachment->numbers) {
+    by_number_.erase(number);
+    for (const auto& port : ports_) {
+      const auto leg =
+          std::ranges::find_if(port->legs, [&](const auto& other) { return other.first == number; });
+      if (leg != port->legs.end()) detach(leg->second->queue_pair);
+    }
+  }
   attached_.back()->place = attachment->place;
   attached_[attachment->place] = attached_.back();
   attached_.pop_back();
@@ -408,7 +432,12 @@ Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet
   if (!port.owns(packet.destination_ip)) return nullptr;
   reason = NicDrop::kUnknownQueuePair;
   Attachment* attachment = by_number_.find(packet.bth.destination_qp);
-  return attachment == nullptr || &attachment->port != &port ? nullptr : attachment;
+  if (attachment != nullptr && &attachment->port == &port) [[likely]]
+    return attachment;
+  const auto leg = std::find_if(port.legs.begin(), port.legs.end(), [&](const auto& candidate) {
+    return candidate.first == packet.bth.destination_qp;
+  });
+  return leg == port.legs.end() ? nullptr : leg->second;
 }
 
 void Nic::receive(int port_number, PacketPtr packet) {

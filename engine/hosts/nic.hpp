@@ -80,6 +80,9 @@ class Nic final : public Node {
   // queue pair that is destroyed detaches itself. Throws std::invalid_argument if the number is taken or more
   // than 24 bits, or the port does not exist.
   void attach(QueuePair& queue_pair, int port, uint32_t number);
+  // Delivers packets to a queue pair of this number, which is attached to another port, that arrive at
+  // `port`. Throws std::invalid_argument if none is, or if the port has one of that number.
+  void attach_leg(QueuePair& leg, int port, uint32_t number);
   // Also delivers what arrives at the queue pair's port for the multicast queue pair (0xFFFFFF) of this group
   // address. The queue pair may be attached by group only, without a number. Throws std::invalid_argument if
   // the group is taken.

@@ -1,5 +1,6 @@
 // What a NIC needs of a queue pair. Queue pairs are state machines without I/O: packets and the time go in,
-// packets and the next deadline come out. RcQueuePair and the aggregation client are the implementations.
+// packets and the next deadline come out. RcQueuePair, MrcQueuePair and the aggregation client are
+// implementations.
 #pragma once
 
 #include <cstddef>

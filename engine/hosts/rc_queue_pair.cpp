@@ -14,12 +14,6 @@ const RcConfig& checked(const RcConfig& config) {
   return config;
 }
 
-CongestionControl& required(const std::shared_ptr<CongestionControl>& congestion_control) {
-  if (congestion_control == nullptr) throw std::invalid_argument("congestion_control is null");
-  congestion_control->attach();
-  return *congestion_control;
-}
-
 bool is_read_response(uint8_t opcode) {
   return (opcode >= roce::kRcReadResponseFirst && opcode <= roce::kRcReadResponseOnly) ||
          opcode == roce::kRcAtomicAcknowledge;
@@ -35,10 +29,8 @@ bool is_request(uint8_t opcode) {
 RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
                          std::shared_ptr<CongestionControl> congestion_control,
                          std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
-    : config_(checked(config)),
-      congestion_control_(std::move(congestion_control)),
+    : WritingQueuePair(checked(config), std::move(congestion_control)),
       path_choice_(std::move(path_choice)),
-      gate_(required(congestion_control_)),
       requester_(config_, counters_, pool, gate_, path_choice_.get(), handler),
       responder_(config_, counters_, pool, memory, gate_, path_choice_.get(), handler) {}
 
@@ -51,34 +43,6 @@ void RcQueuePair::fetch(PrefetchStep step) const {
   prefetch<CacheLevel::kSecond>(congestion_control_.get(), kUsualBytes);
   if (path_choice_ != nullptr) prefetch<CacheLevel::kSecond>(path_choice_.get(), kUsualBytes);
   requester_.fetch();
-}
-
-void RcQueuePair::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
-                             uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id,
-                             std::shared_ptr<const void> owner) {
-  requester_.post(now, {.kind = CompletionKind::kWrite,
-                        .work_id = work_id,
-                        .data = data,
-                        .length_bytes = length_bytes,
-                        .remote_address = remote_address,
-                        .rkey = rkey,
-                        .immediate = immediate,
-                        .owner = std::move(owner)});
-  wake();
-}
-
-void RcQueuePair::post_write_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address,
-                                       uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id) {
-  requester_.post(now, {.kind = CompletionKind::kWrite,
-                        .work_id = work_id,
-                        .data = nullptr,
-                        .length_bytes = length_bytes,
-                        .remote_address = remote_address,
-                        .rkey = rkey,
-                        .immediate = immediate,
-                        .owner = nullptr,
-                        .as_length = true});
-  wake();
 }
 
 void RcQueuePair::post_send(TimePs now, const uint8_t* data, uint64_t length_bytes,
@@ -151,8 +115,8 @@ void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes,
   if (responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)})) wake();
 }
 
-std::vector<RcRequester::Request> RcQueuePair::withdraw(TimePs now) {
-  std::vector<RcRequester::Request> left = requester_.withdraw();
+std::vector<RcRequest> RcQueuePair::withdraw(TimePs now) {
+  std::vector<RcRequest> left = requester_.withdraw();
   join_errors(now);
   return left;
 }
@@ -230,6 +194,14 @@ void RcQueuePair::flush(TimePs now) {
   requester_.flush(now);
   responder_.flush(now);
   wake();
+}
+
+std::vector<uint8_t> RcQueuePair::data_frame() const {
+  roce::RoceHeaders headers = data_headers(config_);
+  headers.bth.opcode = roce::kRcWriteMiddle;
+  std::vector<uint8_t> frame(roce::frame_bytes(headers, 0));
+  roce::write_frame(headers, nullptr, 0, frame.data());
+  return frame;
 }
 
 // A queue pair fails as a whole (section 10.3.1, error state).

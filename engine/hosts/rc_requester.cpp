@@ -14,7 +14,7 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
       counters_(counters),
       pool_(pool),
       gate_(gate),
-      handler_(handler),
+      completions_(config.queue_pair, handler),
       headers_(data_headers(config)),
       template_(headers_),
       psn_map_(config.initial_psn),
@@ -28,7 +28,7 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
 }
 
 void RcRequester::observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) {
-  message_probe_ = messages ? probe : nullptr;
+  completions_.observe(messages ? probe : nullptr, ends);
   telemetry_probe_ = telemetry ? probe : nullptr;
   ends_ = ends;
 }
@@ -296,31 +296,9 @@ void RcRequester::deliver_completions(TimePs now) {
     requests_.pop_front();
     if (send_index_ > 0) --send_index_;
     if (status == CompletionStatus::kSuccess && !is_read(request.kind)) ++completed_requests_;
-    complete(now, request, status);
+    completions_.complete(now, request, status, request.retransmitted_packets);
   }
   delivering_ = false;
-}
-
-void RcRequester::complete(TimePs now, const Outstanding& request, CompletionStatus status) {
-  if (message_probe_ != nullptr) [[unlikely]]
-    message_probe_->message_completed({.ends = ends_,
-                                       .id = request.record_id != 0 ? request.record_id : request.work_id,
-                                       .length_bytes = request.length_bytes,
-                                       .posted_ps = request.posted_ps,
-                                       .completed_ps = now,
-                                       .retransmitted_packets = request.retransmitted_packets,
-                                       .status = static_cast<int64_t>(status)});
-  if (handler_ == nullptr) return;
-  handler_->on_completion({.work_id = request.work_id,
-                           .kind = request.kind,
-                           .status = status,
-                           .queue_pair = config_.queue_pair,
-                           .length_bytes = request.length_bytes,
-                           .has_immediate = request.immediate.has_value(),
-                           .immediate = request.immediate.value_or(0),
-                           .posted_ps = request.posted_ps,
-                           .completed_ps = now,
-                           .retransmitted_packets = request.retransmitted_packets});
 }
 
 }  // namespace weft

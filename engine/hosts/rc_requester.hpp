@@ -14,6 +14,7 @@
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
 #include "hosts/recovery_times.hpp"
+#include "hosts/request_completions.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sent_stream.hpp"
 #include "memory/ring_buffer.hpp"
@@ -133,13 +134,12 @@ class RcRequester {
   TimePs timeout_deadline() const;
   void fail(CompletionStatus status);
   void deliver_completions(TimePs now);
-  void complete(TimePs now, const Outstanding& request, CompletionStatus status);
 
   const RcConfig& config_;
   RcCounters& counters_;
   PacketPool& pool_;
   SendGate& gate_;
-  CompletionHandler* handler_;
+  RequestCompletions completions_;
 
   roce::RoceHeaders headers_;  // of the next data packet
   roce::HeaderTemplate template_;
@@ -172,7 +172,6 @@ class RcRequester {
   bool error_reported_ = false;  // by the request that failed; those after it are flushed
   bool delivering_ = false;
   std::optional<roce::IntStack> last_telemetry_;
-  Probe* message_probe_ = nullptr;
   Probe* telemetry_probe_ = nullptr;
   ConnectionEnds ends_;
   std::shared_ptr<HopLatencies> hop_latencies_;

@@ -1,6 +1,7 @@
 #include "hosts/sent_stream.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace weft {
@@ -90,13 +91,52 @@ void SentStream::settle(TimePs now, SentPacket& packet, bool marked, Settled& se
     path_choice_->on_delivered(now, packet.entropy, packet.retransmitted ? 0 : now - packet.sent_ps, marked);
 }
 
-void SentStream::take_for_lost(TimePs now, uint64_t sequence) {
+bool SentStream::acknowledge(TimePs now, const Arrivals& arrivals) {
+  Settled settled;
+  const std::optional<uint64_t> answered = arrivals.answered;
+  const SentPacket newest = answered ? sent_[*answered] : SentPacket();
+  const bool answer_is_new = answered && newest.state != SentPacket::State::kDelivered;
+  for (uint64_t at = accepted_; at < arrivals.end; ++at) settle(now, sent_[at], arrivals.marked, settled);
+  for (uint64_t bits = arrivals.bitmap; bits != 0; bits &= bits - 1)
+    settle(now, sent_[arrivals.first + static_cast<uint64_t>(std::countr_zero(bits))], arrivals.marked,
+           settled);
+  if (answered && *answered >= arrivals.end) settle(now, sent_[*answered], arrivals.marked, settled);
+  accepted_ = arrivals.end;
+  while (accepted_ < highest_ && sent_[accepted_].state == SentPacket::State::kDelivered) ++accepted_;
+  if (settled.packets == 0) return false;
+  const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
+  if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
+  gate_.congestion_control().on_acknowledgement(
+      {.now = now,
+       .acknowledged_bytes = settled.bytes,
+       .acknowledged_packets = settled.packets,
+       .in_flight_bytes = gate_.in_flight_bytes(),
+       .round_trip_ps = round_trip_ps,
+       .sequence = numbers_.number(answered.value_or(arrivals.end > 0 ? arrivals.end - 1 : 0)),
+       .next_sequence = gate_.next_number(),
+       .hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - arrivals.hop_limit)),
+       .congestion_experienced = arrivals.marked});
+  return true;
+}
+
+void SentStream::take_from_flight(uint64_t sequence) {
   SentPacket& packet = sent_[sequence];
   packet.state = SentPacket::State::kLost;
   in_flight_bytes_ -= packet.frame_bytes;
   gate_.release(packet.frame_bytes);
   lost_.push(sequence);
-  if (path_choice_ != nullptr) path_choice_->on_lost(now, packet.entropy);
+}
+
+void SentStream::take_for_lost(TimePs now, uint64_t sequence) {
+  take_from_flight(sequence);
+  if (path_choice_ != nullptr) path_choice_->on_lost(now, sent_[sequence].entropy);
+}
+
+bool SentStream::take_refused_for_lost(uint64_t sequence, std::optional<uint16_t> entropy) {
+  const SentPacket& packet = sent_[sequence];
+  if (packet.state != SentPacket::State::kInFlight || (entropy && *entropy != packet.entropy)) return false;
+  take_from_flight(sequence);
+  return true;
 }
 
 bool SentStream::detect_losses(TimePs now) {

@@ -67,6 +67,23 @@ class SentStream {
   // anything of that is new.
   bool acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> answered,
                    const roce::ParsedPacket& packet);
+  // What a selective acknowledgement says: everything before `end` has arrived, bit i of the bitmap says so
+  // of the packet `first` + i, and `answered` caused it, which was marked or not.
+  struct Arrivals {
+    uint64_t end = 0;
+    uint64_t first = 0;
+    uint64_t bitmap = 0;
+    std::optional<uint64_t> answered{};
+    bool marked = false;
+    uint8_t hop_limit = 0;
+  };
+  bool acknowledge(TimePs now, const Arrivals& arrivals);
+  // What was sent then has arrived, though it was none of these packets.
+  void on_probe_answer(TimePs now, TimePs sent_ps) { losses_.on_delivered(now, sent_ps, false); }
+  // The peer has got the packet without its payload, or had no room for it: it is lost, by no fault of its
+  // path. `entropy` is that of the transmission that the peer means, if it is known. Returns whether that
+  // was the newest one and is news.
+  bool take_refused_for_lost(uint64_t sequence, std::optional<uint16_t> entropy);
   // Selective repeat: takes for lost what packets sent later have overtaken, and says whether there is any.
   bool detect_losses(TimePs now);
   // When detect_losses() is to be called again without any acknowledgement; kNever: not at all.
@@ -97,6 +114,7 @@ class SentStream {
   };
   void settle(TimePs now, SentPacket& packet, bool marked, Settled& settled);
   void take_for_lost(TimePs now, uint64_t sequence);
+  void take_from_flight(uint64_t sequence);
 
   const RcConfig& config_;
   SendGate& gate_;

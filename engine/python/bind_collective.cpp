@@ -17,8 +17,8 @@
 #include "collectives/schedule_executor.hpp"
 #include "hosts/aggregation_client.hpp"
 #include "hosts/nic.hpp"
-#include "hosts/rc_queue_pair.hpp"
 #include "hosts/scale_up.hpp"
+#include "hosts/writing_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"
 #include "python/bind_schedules.hpp"
@@ -240,7 +240,7 @@ void bind_executor(py::module_& m) {
 As a file (`fileno`) it becomes readable when a run ends.)doc")
       .def(py::init([](Engine& engine) { return make_component<Executor>(engine, engine); }), "engine"_a,
            py::keep_alive<1, 2>())
-      .def("add_channel", locked_executor<&ScheduleExecutor::add_channel, RcQueuePair&, TimePs>(),
+      .def("add_channel", locked_executor<&ScheduleExecutor::add_channel, WritingQueuePair&, TimePs>(),
            "queue_pair"_a, "step_latency_ps"_a = 0,
            R"doc(Make a queue pair known, and return the number by which schedules name it.
 
@@ -271,7 +271,7 @@ Raises ValueError for a channel that has no queue pair.)doc")
           R"doc(Have other channels carry, in turn, what a suspended one would, but for what its peer has received.
 
 Raises ValueError if it is not suspended, or for channels or a number that cannot be.)doc")
-      .def("resume", locked_executor<&ScheduleExecutor::resume, uint32_t, RcQueuePair&>(), "channel"_a,
+      .def("resume", locked_executor<&ScheduleExecutor::resume, uint32_t, WritingQueuePair&>(), "channel"_a,
            "queue_pair"_a,
            R"doc(Have a new queue pair carry what is posted to a channel from now on.
 

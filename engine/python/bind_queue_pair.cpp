@@ -6,9 +6,12 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "congestion/bandwidth_delay_product.hpp"
+#include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_hop_latencies.hpp"
@@ -35,18 +38,16 @@ struct LocalRange {
   std::shared_ptr<const void> owner;
 };
 
-// What Python makes: it knows the engine, whose lock and time every call needs, and keeps its handler alive.
-class PythonRcQueuePair final : public RcQueuePair {
+// What queue pairs that Python makes have beyond those that native code makes: they know the engine, whose
+// lock and time every call needs, and keep their handler alive.
+class MadeByPython {
  public:
-  PythonRcQueuePair(Nic& nic, const RcConfig& config, std::shared_ptr<CongestionControl> congestion_control,
-                    std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
-      : RcQueuePair(config, nic.engine().packets(), nic.memory(), std::move(congestion_control),
-                    std::move(path_choice), handler.get()),
-        engine_(nic.engine()),
-        handler_(std::move(handler)) {}
+  MadeByPython(Nic& nic, std::shared_ptr<CompletionHandler> handler)
+      : engine_(nic.engine()), handler_(std::move(handler)) {}
+  virtual ~MadeByPython() = default;
 
-  static Engine& engine_of(const RcQueuePair& queue_pair) {
-    const auto* made_here = dynamic_cast<const PythonRcQueuePair*>(&queue_pair);
+  static Engine& engine_of(const WritingQueuePair& queue_pair) {
+    const auto* made_here = dynamic_cast<const MadeByPython*>(&queue_pair);
     if (made_here == nullptr) throw std::logic_error("this queue pair belongs to native code");
     return made_here->engine_;
   }
@@ -55,6 +56,48 @@ class PythonRcQueuePair final : public RcQueuePair {
   Engine& engine_;
   std::shared_ptr<CompletionHandler> handler_;
 };
+
+class PythonRcQueuePair final : public RcQueuePair, public MadeByPython {
+ public:
+  PythonRcQueuePair(Nic& nic, const RcConfig& config, std::shared_ptr<CongestionControl> congestion_control,
+                    std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
+      : RcQueuePair(config, nic.engine().packets(), nic.memory(), std::move(congestion_control),
+                    std::move(path_choice), handler.get()),
+        MadeByPython(nic, std::move(handler)) {}
+};
+
+class PythonMrcQueuePair final : public MrcQueuePair, public MadeByPython {
+ public:
+  PythonMrcQueuePair(Nic& nic, const RcConfig& config, const MrcConfig& mrc,
+                     std::shared_ptr<CongestionControl> congestion_control,
+                     std::shared_ptr<CompletionHandler> handler)
+      : MrcQueuePair(config, mrc, nic.engine().packets(), nic.memory(), std::move(congestion_control),
+                     handler.get()),
+        MadeByPython(nic, std::move(handler)) {}
+};
+
+// Numbers and addresses of a queue pair at a port of a NIC.
+void set_ends(RcConfig& config, Nic& nic, int port, std::optional<uint32_t> queue_pair,
+              uint32_t remote_queue_pair, const std::string& destination_mac,
+              const std::string& destination_ip) {
+  config.queue_pair = queue_pair ? *queue_pair : nic.allocate_queue_pair_number();
+  config.remote_queue_pair = remote_queue_pair;
+  config.source_mac = nic.port_config(port).mac;
+  config.destination_mac = parse_mac(destination_mac);
+  config.destination_ip = parse_ip(destination_ip);
+  config.source_ip = nic.own_address(port, config.destination_ip);
+  config.line_rate_bps = nic.line_rate_bps(port);
+}
+
+// Python may have the last reference, while the engine's thread is at work.
+template <class Base, class Made>
+std::shared_ptr<Base> released_under_lock(std::shared_ptr<Made> made, Engine& engine) {
+  Base* queue_pair_made = made.get();
+  return {queue_pair_made, [made = std::move(made), &engine](Base*) mutable {
+            PythonGuard last(engine);
+            made.reset();
+          }};
+}
 
 std::shared_ptr<RcQueuePair> make_rc_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
@@ -65,38 +108,54 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   auto config = options_of<RcConfig>(options, "RcQueuePair");
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
-  config.queue_pair = queue_pair ? *queue_pair : nic.allocate_queue_pair_number();
-  config.remote_queue_pair = remote_queue_pair;
-  config.source_mac = nic.port_config(port).mac;
-  config.destination_mac = parse_mac(destination_mac);
-  config.destination_ip = parse_ip(destination_ip);
-  config.source_ip = nic.own_address(port, config.destination_ip);
+  set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
   config.source_udp_port =
       source_udp_port.value_or(entropy_udp_port(nic.entropy_seed(), config.source_ip, config.destination_ip,
                                                 config.queue_pair, config.remote_queue_pair));
-  config.line_rate_bps = nic.line_rate_bps(port);
   auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
                                                      std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   nic.keep(made);
-  // Python may have the last reference, while the engine's thread is at work.
-  RcQueuePair* queue_pair_made = made.get();
-  return {queue_pair_made, [made = std::move(made), &engine](RcQueuePair*) mutable {
-            PythonGuard last(engine);
-            made.reset();
-          }};
+  return released_under_lock<RcQueuePair>(std::move(made), engine);
 }
 
-py::bytes frame_of(const RcQueuePair& queue_pair) {
-  roce::RoceHeaders headers = data_headers(queue_pair.config());
-  headers.bth.opcode = roce::Opcode::kRcWriteMiddle;
-  std::vector<uint8_t> frame(roce::frame_bytes(headers, 0));
-  roce::write_frame(headers, nullptr, 0, frame.data());
+// Port, destination MAC and destination IP.
+using MrcPlane = std::tuple<int, std::string, std::string>;
+
+std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
+    Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
+    const std::string& destination_mac, const std::string& destination_ip,
+    std::shared_ptr<CongestionControl> congestion_control, const Record<"MrcOptions">& mrc_options,
+    const std::vector<MrcPlane>& more_planes, std::optional<uint32_t> queue_pair,
+    const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
+  auto config = options_of<RcConfig>(options, "MrcQueuePair");
+  if (!options.contains("retransmission")) config.retransmission = Retransmission::kSelectiveRepeat;
+  auto mrc = options_of<MrcConfig>(mrc_options, "MrcQueuePair");
+  Engine& engine = nic.engine();
+  PythonGuard guard(engine);
+  set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
+  for (const auto& [other, mac, ip] : more_planes) {
+    const roce::IpAddress peer = parse_ip(ip);
+    mrc.more_paths.push_back(
+        {nic.port_config(other).mac, parse_mac(mac), nic.own_address(other, peer), peer});
+  }
+  mrc.ev_seed = mrc_seed(nic.entropy_seed(), config.queue_pair, config.remote_queue_pair);
+  auto made = make_in_cache_lines<PythonMrcQueuePair>(nic, config, mrc, std::move(congestion_control),
+                                                      std::move(completions));
+  nic.attach(*made, port, config.queue_pair);
+  nic.keep(made);
+  for (size_t plane = 1; plane <= more_planes.size(); ++plane)
+    nic.attach_leg(made->leg(plane), std::get<0>(more_planes[plane - 1]), config.queue_pair);
+  return released_under_lock<MrcQueuePair>(std::move(made), engine);
+}
+
+py::bytes frame_of(const WritingQueuePair& queue_pair) {
+  const std::vector<uint8_t> frame = queue_pair.data_frame();
   return {reinterpret_cast<const char*>(frame.data()), frame.size()};
 }
 
-Record<"RcStats"> rc_stats(const RcQueuePair& queue_pair) {
-  PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
+Record<"RcStats"> rc_stats(const WritingQueuePair& queue_pair) {
+  PythonGuard guard(MadeByPython::engine_of(queue_pair));
   py::dict stats = statistics_dict(queue_pair.counters());
   stats[shared_key("in_flight_bytes")] = queue_pair.in_flight_bytes();
   stats[shared_key("outstanding_requests")] = queue_pair.outstanding_requests();
@@ -105,19 +164,19 @@ Record<"RcStats"> rc_stats(const RcQueuePair& queue_pair) {
   return stats;
 }
 
-void post_write(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_write(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                 uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
                 std::optional<uint32_t> immediate, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_write(engine.now(), local.data, length_bytes, remote_address, rkey, immediate, work_id,
                         std::move(local.owner));
 }
 
-void post_write_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
+void post_write_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
                           uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id) {
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_write_as_length(engine.now(), length_bytes, remote_address, rkey, immediate, work_id);
 }
@@ -125,7 +184,7 @@ void post_write_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64
 void post_send(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_send(engine.now(), local.data, length_bytes, immediate, work_id, std::move(local.owner));
 }
@@ -140,7 +199,7 @@ void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t
                uint64_t length_bytes, uint64_t remote_address, uint32_t rkey, uint64_t work_id) {
   require_writable(memory, "READ");
   LocalRange local(memory, offset_bytes, length_bytes);
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_read(engine.now(), local.data, length_bytes, remote_address, rkey, work_id,
                        std::move(local.owner));
@@ -148,7 +207,7 @@ void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t
 
 void post_read_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
                          uint32_t rkey, uint64_t work_id) {
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_read_as_length(engine.now(), length_bytes, remote_address, rkey, work_id);
 }
@@ -158,7 +217,7 @@ void post_compare_swap(RcQueuePair& queue_pair, const RegisteredMemory* memory, 
                        uint64_t work_id) {
   require_writable(memory, "compare-and-swap");
   LocalRange local(memory, offset_bytes, kAtomicBytes);
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_compare_swap(engine.now(), local.data, remote_address, rkey, compare, swap, work_id,
                                std::move(local.owner));
@@ -168,7 +227,7 @@ void post_fetch_add(RcQueuePair& queue_pair, const RegisteredMemory* memory, uin
                     uint64_t remote_address, uint32_t rkey, uint64_t add, uint64_t work_id) {
   require_writable(memory, "fetch-and-add");
   LocalRange local(memory, offset_bytes, kAtomicBytes);
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_fetch_add(engine.now(), local.data, remote_address, rkey, add, work_id,
                             std::move(local.owner));
@@ -178,21 +237,85 @@ void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint6
                   uint64_t length_bytes, uint64_t work_id) {
   require_writable(memory, "receive");
   LocalRange local(memory, offset_bytes, length_bytes);
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.post_receive(engine.now(), local.data, length_bytes, work_id, std::move(local.owner));
 }
 
-void flush(RcQueuePair& queue_pair) {
-  Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
+void flush(WritingQueuePair& queue_pair) {
+  Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
   queue_pair.flush(engine.now());
 }
 
-std::optional<Record<"TelemetryFields">> last_telemetry(const RcQueuePair& queue_pair) {
-  PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
+std::optional<Record<"TelemetryFields">> last_telemetry(const WritingQueuePair& queue_pair) {
+  PythonGuard guard(MadeByPython::engine_of(queue_pair));
   if (!queue_pair.last_telemetry()) return std::nullopt;
   return telemetry_dict(*queue_pair.last_telemetry());
+}
+
+// Entropy values without a queue pair, for who wants to see how they change.
+struct StandaloneEvTable {
+  StandaloneEvTable(uint32_t planes, uint32_t active, uint32_t backups, uint64_t seed)
+      : table(planes, active, backups, seed, counters) {}
+  size_t checked(size_t ev) const {
+    if (ev < table.size()) return ev;
+    throw std::invalid_argument("no entropy value " + std::to_string(ev) + " (valid: 0 to " +
+                                std::to_string(table.size() - 1) + ")");
+  }
+  uint32_t checked_plane(uint32_t plane) const {
+    if (plane < table.planes()) return plane;
+    throw std::invalid_argument("no plane " + std::to_string(plane) + " (valid: 0 to " +
+                                std::to_string(table.planes() - 1) + ")");
+  }
+
+  MrcCounters counters;
+  mrc::EvTable table;
+};
+
+std::vector<Record<"EntropyValue">> entropy_values(const mrc::EvTable& table) {
+  std::vector<Record<"EntropyValue">> evs;
+  for (size_t ev = 0; ev < table.size(); ++ev)
+    evs.emplace_back(py::dict("value"_a = table.value(ev), "plane"_a = table.plane_of(ev),
+                              "state"_a = mrc::ev_state_name(table.state(ev)),
+                              "active"_a = table.is_active(ev)));
+  return evs;
+}
+
+void bind_ev_table(py::module_& m) {
+  using Table = StandaloneEvTable;
+  py::class_<Table>(m, "EvTable",
+                    R"doc(Entropy values (EVs) of an MRC queue pair and their states, without packets.
+
+Raises ValueError if a plane would have none, and for indices and planes that there are not.)doc")
+      .def(py::init<uint32_t, uint32_t, uint32_t, uint64_t>(), "planes"_a, "active"_a, "backups"_a,
+           "seed"_a = 0)
+      .def(
+          "evs", [](const Table& own) { return entropy_values(own.table); }, "All of them, by index.")
+      .def(
+          "next", [](Table& own, uint32_t plane) { return own.table.next(own.checked_plane(plane)); },
+          "plane"_a = 0, "The EV of the plane for the next packet; None if all are denied.")
+      .def(
+          "find", [](const Table& own, uint32_t value) { return own.table.find(value); }, "value"_a,
+          "The index of a value, None if there is none.")
+      .def(
+          "on_congestion", [](Table& own, size_t ev) { own.table.on_congestion(own.checked(ev)); }, "ev"_a,
+          "Its path has marked a packet, or trimmed it.")
+      .def(
+          "on_failure", [](Table& own, size_t ev) { return own.table.on_failure(own.checked(ev)); }, "ev"_a,
+          "A packet was lost without a word; returns whether that is news.")
+      .def(
+          "on_probe_answer",
+          [](Table& own, size_t ev, bool marked) { own.table.on_probe_answer(own.checked(ev), marked); },
+          "ev"_a, "marked"_a = false, "A probe came back.")
+      .def(
+          "deny", [](Table& own, size_t ev) { own.table.deny(own.checked(ev)); }, "ev"_a,
+          "Exclude it, as an administrator does.")
+      .def(
+          "allow", [](Table& own, size_t ev) { own.table.allow(own.checked(ev)); }, "ev"_a, "Admit it again.")
+      .def(
+          "counters", [](const Table& own) { return Record<"MrcCounters">(statistics_dict(own.counters)); },
+          "Changes of state.");
 }
 
 }  // namespace
@@ -200,11 +323,18 @@ std::optional<Record<"TelemetryFields">> last_telemetry(const RcQueuePair& queue
 void bind_queue_pair(py::module_& m) {
   declare_options<RcConfig>("RcOptions");
   declare_record<RcCounters>("RcCounters");
+  declare_options<MrcConfig>("MrcOptions");
+  declare_record<MrcCounters>("MrcCounters");
+  declare_record("EntropyValue", {{"value", "int", "UDP source port, and flow label in the low half"},
+                                  {"plane", "int", "that its packets take"},
+                                  {"state", "str", "good, skip, assumed_bad or denied"},
+                                  {"active", "bool", "false: in reserve, or not to be used"}});
   declare_record<RcCounters>("RcStats",
                              {{"in_flight_bytes", "int", "sent and not acknowledged"},
                               {"outstanding_requests", "int", "posted and not completed"},
                               {"error", "str", "why requests fail; \"success\" as long as they do not"},
                               {"responder_error", "str", "why what the peer sends is refused"}});
+  bind_ev_table(m);
   m.def(
       "rc_defaults",
       [] {
@@ -216,8 +346,84 @@ void bind_queue_pair(py::module_& m) {
         return defaults;
       },
       "Defaults of the options that are numbers.");
+  m.def(
+      "mrc_defaults",
+      [] {
+        const MrcConfig config;
+        Record<"MrcOptions"> defaults;
+        MrcConfig::each_option([&]<class Value>(const char* option, Value MrcConfig::* member, const char*) {
+          defaults[option] = config.*member;
+        });
+        return defaults;
+      },
+      "Defaults of MRC's options.");
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
-  py::class_<RcQueuePair, QueuePair, std::shared_ptr<RcQueuePair>>(
+  py::class_<WritingQueuePair, QueuePair, std::shared_ptr<WritingQueuePair>>(
+      m, "WritingQueuePair", "A connected queue pair that takes WRITEs, whichever its transport.")
+      .def_property_readonly(
+          "queue_pair", [](const WritingQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
+          "Its number.")
+      .def("post_write", &post_write, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
+           R"doc(RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
+
+With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.)doc")
+      .def("post_write_as_length", &post_write_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
+           py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
+           "Like post_write, with payloads that are only counted: the peer writes nothing, nothing is "
+           "checked.")
+      .def("flush", &flush,
+           "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
+           "no "
+           "answers.")
+      .def_property_readonly("last_telemetry", &last_telemetry,
+                             "The INT stack that the newest acknowledgement echoed.")
+      .def("stats", &rc_stats)
+      .def_property_readonly("frame", &frame_of, "A frame that goes the way of its data, without a payload.")
+      .def(
+          "observe",
+          [](WritingQueuePair& queue_pair, int32_t source, int32_t destination, int32_t plane, bool messages,
+             bool telemetry) {
+            Engine& engine = MadeByPython::engine_of(queue_pair);
+            PythonGuard guard(engine);
+            if (engine.probe() == nullptr) throw std::logic_error("the engine has no probe");
+            queue_pair.observe(engine.probe(), {source, destination, plane}, messages, telemetry);
+          },
+          "source"_a, "destination"_a, "plane"_a, py::kw_only(), "messages"_a = true, "telemetry"_a = false,
+          R"doc(Have the engine's probe record messages sent, and INT stacks echoed, under these ranks and plane.
+
+Raises RuntimeError if the engine has no probe.)doc")
+      .def(
+          "count_hops",
+          [](WritingQueuePair& queue_pair, const std::shared_ptr<PythonHopLatencies>& latencies, int32_t peer,
+             int32_t plane) {
+            Engine& engine = MadeByPython::engine_of(queue_pair);
+            if (&latencies->engine() != &engine) throw std::invalid_argument("they belong to another engine");
+            PythonGuard guard(engine);
+            queue_pair.count_hops(latencies, peer, plane);
+          },
+          "latencies"_a, "peer"_a, "plane"_a,
+          "Have every INT stack that comes back counted there, as of packets to this rank over this plane.")
+      .def_property_readonly(
+          "window_bytes",
+          [](const WritingQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return queue_pair.congestion_control().window_bytes();
+          },
+          "How many bytes of frames its congestion control lets be in flight now.")
+      .def_property_readonly(
+          "pacing_rate_bps",
+          [](const WritingQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return queue_pair.congestion_control().pacing_rate_bps();
+          },
+          "The rate at which its congestion control lets it send now; 0: as fast as the port takes frames.")
+      .def("reset_stats", [](WritingQueuePair& queue_pair) {
+        PythonGuard guard(MadeByPython::engine_of(queue_pair));
+        queue_pair.reset_counters();
+      });
+  py::class_<RcQueuePair, WritingQueuePair, std::shared_ptr<RcQueuePair>>(
       m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
 retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
@@ -231,21 +437,8 @@ naming the parameter that is out of range.)doc")
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
            py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def_property_readonly(
-          "queue_pair", [](const RcQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
-          "Its number.")
-      .def_property_readonly(
           "source_udp_port",
           [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
-      .def("post_write", &post_write, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
-           R"doc(RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
-
-With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
-before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.)doc")
-      .def("post_write_as_length", &post_write_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
-           py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
-           "Like post_write, with payloads that are only counted: the peer writes nothing, nothing is "
-           "checked.")
       .def("post_read", &post_read, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            "remote_address"_a, "rkey"_a, py::kw_only(), "work_id"_a = 0,
            R"doc(RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
@@ -272,57 +465,46 @@ Completes as "fetch_add".)doc")
            "SEND into a receive that the peer has posted; completes as \"send\".")
       .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            py::kw_only(), "work_id"_a = 0,
-           "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")
-      .def("flush", &flush,
-           "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
-           "no "
-           "answers.")
-      .def_property_readonly("last_telemetry", &last_telemetry,
-                             "The INT stack that the newest acknowledgement echoed.")
-      .def("stats", &rc_stats)
-      .def_property_readonly("frame", &frame_of, "A frame that goes the way of its data, without a payload.")
-      .def(
-          "observe",
-          [](RcQueuePair& queue_pair, int32_t source, int32_t destination, int32_t plane, bool messages,
-             bool telemetry) {
-            Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
-            PythonGuard guard(engine);
-            if (engine.probe() == nullptr) throw std::logic_error("the engine has no probe");
-            queue_pair.observe(engine.probe(), {source, destination, plane}, messages, telemetry);
-          },
-          "source"_a, "destination"_a, "plane"_a, py::kw_only(), "messages"_a = true, "telemetry"_a = false,
-          R"doc(Have the engine's probe record messages sent, and INT stacks echoed, under these ranks and plane.
+           "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".");
+  py::class_<MrcQueuePair, WritingQueuePair, std::shared_ptr<MrcQueuePair>>(
+      m, "MrcQueuePair",
+      R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
 
-Raises RuntimeError if the engine has no probe.)doc")
+Each packet takes the path of another entropy value (EV). more_planes: port, destination MAC and destination
+IP of each plane after the first. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
+is "selective-repeat". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.)doc")
+      .def(py::init(&make_mrc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
+           "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
+           "mrc_options"_a = py::dict(), "more_planes"_a = std::vector<MrcPlane>(),
+           "queue_pair"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def(
-          "count_hops",
-          [](RcQueuePair& queue_pair, const std::shared_ptr<PythonHopLatencies>& latencies, int32_t peer,
-             int32_t plane) {
-            Engine& engine = PythonRcQueuePair::engine_of(queue_pair);
-            if (&latencies->engine() != &engine) throw std::invalid_argument("they belong to another engine");
-            PythonGuard guard(engine);
-            queue_pair.count_hops(latencies, peer, plane);
+          "mrc_stats",
+          [](const MrcQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return Record<"MrcCounters">(statistics_dict(queue_pair.mrc_counters()));
           },
-          "latencies"_a, "peer"_a, "plane"_a,
-          "Have every INT stack that comes back counted there, as of packets to this rank over this plane.")
-      .def_property_readonly(
-          "window_bytes",
-          [](const RcQueuePair& queue_pair) {
-            PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
-            return queue_pair.congestion_control().window_bytes();
+          "What it counts beyond RcStats, whose acknowledgements are SACKs here.")
+      .def(
+          "evs",
+          [](const MrcQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return entropy_values(queue_pair.evs());
           },
-          "How many bytes of frames its congestion control lets be in flight now.")
-      .def_property_readonly(
-          "pacing_rate_bps",
-          [](const RcQueuePair& queue_pair) {
-            PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
-            return queue_pair.congestion_control().pacing_rate_bps();
+          "Its entropy values, by index.")
+      .def(
+          "deny_ev",
+          [](MrcQueuePair& queue_pair, size_t ev) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.deny_ev(ev);
           },
-          "The rate at which its congestion control lets it send now; 0: as fast as the port takes frames.")
-      .def("reset_stats", [](RcQueuePair& queue_pair) {
-        PythonGuard guard(PythonRcQueuePair::engine_of(queue_pair));
-        queue_pair.reset_counters();
-      });
+          "ev"_a, "Exclude an entropy value. Raises ValueError for an index that there is not.")
+      .def(
+          "allow_ev",
+          [](MrcQueuePair& queue_pair, size_t ev) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.allow_ev(ev);
+          },
+          "ev"_a, "Admit an excluded entropy value again. Raises ValueError for an index that there is not.");
 
   m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
         "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0,
@@ -342,6 +524,15 @@ Under a real clock a host's process may run late, so the floor must lie above it
       "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "telemetry"_a = false,
       "retransmission"_a = "go-back-n",
       "Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message).");
+  m.def(
+      "mrc_full_frame_bytes",
+      [](uint32_t path_mtu_bytes, bool is_ipv6) {
+        RcConfig config;
+        config.path_mtu_bytes = path_mtu_bytes;
+        config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
+        return mrc::full_frame_bytes(config);
+      },
+      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "The same of MRC.");
   m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a,
         "Bytes on the way in a round trip, rounded up.");
 }

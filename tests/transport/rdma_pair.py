@@ -14,6 +14,7 @@ from weft.engine import (
     Engine,
     Link,
     MemoryRegion,
+    MrcQueuePair,
     Nic,
     PathChoice,
     RcQueuePair,
@@ -69,7 +70,8 @@ class Host:
     nic: Nic
     port: TransmitPort
     completions: CompletionQueue
-    queue_pair: RcQueuePair = field(init=False)
+    queue_pair: Any = field(init=False)
+    """RcQueuePair, or MrcQueuePair if it was connected with `mrc_options`."""
 
     @property
     def mac(self) -> str:
@@ -86,7 +88,8 @@ class Host:
         defaults: dict[str, Any] = {"retransmission_timeout_ps": TIMEOUT_PS}
         if "congestion_control" not in options:
             defaults["congestion_control"] = fixed_window(**window)
-        self.queue_pair = RcQueuePair(
+        transport = MrcQueuePair if "mrc_options" in options else RcQueuePair
+        self.queue_pair = transport(
             self.nic,
             0,
             self.completions,

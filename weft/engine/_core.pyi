@@ -203,6 +203,16 @@ class CreditStats(typing.TypedDict):
     lanes: list[CreditLaneStats]
     """Of the classes with credits."""
 
+class EntropyValue(typing.TypedDict):
+    value: int
+    """UDP source port, and flow label in the low half."""
+    plane: int
+    """That its packets take."""
+    state: str
+    """Good, skip, assumed_bad or denied."""
+    active: bool
+    """False: in reserve, or not to be used."""
+
 class FastForwardCounts(typing.TypedDict):
     operations: int
     """Collectives and messages that have begun."""
@@ -299,6 +309,42 @@ class LinkStats(typing.TypedDict):
     """By a fault."""
     delayed_packets: int
     """By a fault."""
+
+class MrcCounters(typing.TypedDict):
+    trim_nacks_sent: int
+    """For packets whose payload a switch cut off."""
+    other_nacks_sent: int
+    """For packets beyond the window."""
+    trim_nacks_received: int
+    """For packets whose payload a switch cut off."""
+    other_nacks_received: int
+    """For another reason."""
+    probes_sent: int
+    """Reliability probes."""
+    probes_answered: int
+    """SACKs that answer our probes."""
+    probes_received: int
+    """Of the peer."""
+    evs_to_good: int
+    """Times that an entropy value became good again."""
+    evs_to_skip: int
+    """Times that an entropy value was to be passed over once."""
+    evs_to_assumed_bad: int
+    """Times that an entropy value's path was taken for dead."""
+
+class MrcOptions(typing.TypedDict):
+    ev_count: typing.NotRequired[int]
+    """Entropy values that packets take in turn, over all planes."""
+    ev_backups: typing.NotRequired[int]
+    """Entropy values in reserve for those whose path fails."""
+    probe_interval_ps: typing.NotRequired[int]
+    """Between probes of an entropy value whose path is taken for dead."""
+    data_dscp: typing.NotRequired[int]
+    """Of data that is sent for the first time, of probes."""
+    retransmission_dscp: typing.NotRequired[int]
+    """Of data that is sent again."""
+    control_dscp: typing.NotRequired[int]
+    """Of SACKs, NACKs and acknowledgements."""
 
 class NicStats(typing.TypedDict):
     received_packets: int
@@ -1735,10 +1781,86 @@ class HopLatencies:
     def stacks_beyond_limit(self) -> int:
         """Return how many stacks were of paths beyond the limit."""
 
+class EvTable:
+    """Entropy values (EVs) of an MRC queue pair and their states, without packets.
+
+    Raises ValueError if a plane would have none, and for indices and planes that there are not.
+    """
+    def __init__(self, planes: int, active: int, backups: int, seed: int = 0) -> None: ...
+    def allow(self, ev: int) -> None:
+        """Admit it again."""
+    def counters(self) -> MrcCounters:
+        """Changes of state."""
+    def deny(self, ev: int) -> None:
+        """Exclude it, as an administrator does."""
+    def evs(self) -> list[EntropyValue]:
+        """All of them, by index."""
+    def find(self, value: int) -> int | None:
+        """The index of a value, None if there is none."""
+    def next(self, plane: int = 0) -> int | None:
+        """The EV of the plane for the next packet; None if all are denied."""
+    def on_congestion(self, ev: int) -> None:
+        """Its path has marked a packet, or trimmed it."""
+    def on_failure(self, ev: int) -> bool:
+        """A packet was lost without a word; returns whether that is news."""
+    def on_probe_answer(self, ev: int, marked: bool = False) -> None:
+        """A probe came back."""
+
 class QueuePair:
     """What a NIC sends and receives for."""
 
-class RcQueuePair(QueuePair):
+class WritingQueuePair(QueuePair):
+    """A connected queue pair that takes WRITEs, whichever its transport."""
+    def count_hops(self, latencies: HopLatencies, peer: int, plane: int) -> None:
+        """Have every INT stack that comes back counted there, as of packets to this rank over this plane."""
+    def flush(self) -> None:
+        """Put the queue pair into the error state: what is posted completes as "flushed", the peer gets no answers."""
+    def observe(
+        self, source: int, destination: int, plane: int, *, messages: bool = True, telemetry: bool = False
+    ) -> None:
+        """Have the engine's probe record messages sent, and INT stacks echoed, under these ranks and plane.
+
+        Raises RuntimeError if the engine has no probe.
+        """
+    def post_write(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
+
+        With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+        before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
+        """
+    def post_write_as_length(
+        self, length_bytes: int, remote_address: int, rkey: int, *, immediate: int | None = None, work_id: int = 0
+    ) -> None:
+        """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
+    def reset_stats(self) -> None: ...
+    def stats(self) -> RcStats: ...
+    @property
+    def frame(self) -> bytes:
+        """A frame that goes the way of its data, without a payload."""
+    @property
+    def last_telemetry(self) -> TelemetryFields | None:
+        """The INT stack that the newest acknowledgement echoed."""
+    @property
+    def pacing_rate_bps(self) -> int:
+        """The rate at which its congestion control lets it send now; 0: as fast as the port takes frames."""
+    @property
+    def queue_pair(self) -> int:
+        """Its number."""
+    @property
+    def window_bytes(self) -> int:
+        """How many bytes of frames its congestion control lets be in flight now."""
+
+class RcQueuePair(WritingQueuePair):
     """A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
     retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
@@ -1763,17 +1885,6 @@ class RcQueuePair(QueuePair):
         source_udp_port: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
-    def count_hops(self, latencies: HopLatencies, peer: int, plane: int) -> None:
-        """Have every INT stack that comes back counted there, as of packets to this rank over this plane."""
-    def flush(self) -> None:
-        """Put the queue pair into the error state: what is posted completes as "flushed", the peer gets no answers."""
-    def observe(
-        self, source: int, destination: int, plane: int, *, messages: bool = True, telemetry: bool = False
-    ) -> None:
-        """Have the engine's probe record messages sent, and INT stacks echoed, under these ranks and plane.
-
-        Raises RuntimeError if the engine has no probe.
-        """
     def post_compare_swap(
         self,
         memory: MemoryRegion | None,
@@ -1836,45 +1947,39 @@ class RcQueuePair(QueuePair):
         work_id: int = 0,
     ) -> None:
         """SEND into a receive that the peer has posted; completes as "send"."""
-    def post_write(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        immediate: int | None = None,
-        work_id: int = 0,
-    ) -> None:
-        """RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
-
-        With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
-        before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
-        """
-    def post_write_as_length(
-        self, length_bytes: int, remote_address: int, rkey: int, *, immediate: int | None = None, work_id: int = 0
-    ) -> None:
-        """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
-    def reset_stats(self) -> None: ...
-    def stats(self) -> RcStats: ...
-    @property
-    def frame(self) -> bytes:
-        """A frame that goes the way of its data, without a payload."""
-    @property
-    def last_telemetry(self) -> TelemetryFields | None:
-        """The INT stack that the newest acknowledgement echoed."""
-    @property
-    def pacing_rate_bps(self) -> int:
-        """The rate at which its congestion control lets it send now; 0: as fast as the port takes frames."""
-    @property
-    def queue_pair(self) -> int:
-        """Its number."""
     @property
     def source_udp_port(self) -> int: ...
-    @property
-    def window_bytes(self) -> int:
-        """How many bytes of frames its congestion control lets be in flight now."""
+
+class MrcQueuePair(WritingQueuePair):
+    """A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
+
+    Each packet takes the path of another entropy value (EV). more_planes: port, destination MAC and destination
+    IP of each plane after the first. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
+    is "selective-repeat". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        mrc_options: MrcOptions = {},
+        more_planes: collections.abc.Sequence[tuple[int, str, str]] = [],
+        queue_pair: int | None = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def allow_ev(self, ev: int) -> None:
+        """Admit an excluded entropy value again. Raises ValueError for an index that there is not."""
+    def deny_ev(self, ev: int) -> None:
+        """Exclude an entropy value. Raises ValueError for an index that there is not."""
+    def evs(self) -> list[EntropyValue]:
+        """Its entropy values, by index."""
+    def mrc_stats(self) -> MrcCounters:
+        """What it counts beyond RcStats, whose acknowledgements are SACKs here."""
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
@@ -2296,7 +2401,7 @@ class ScheduleExecutor(_ScheduleExecutor):
     """
     def __init__(self, engine: Engine) -> None: ...
     def add_aggregator(self, client: _AggregationClient) -> int: ...
-    def add_channel(self, queue_pair: RcQueuePair, step_latency_ps: int = 0) -> int:
+    def add_channel(self, queue_pair: WritingQueuePair, step_latency_ps: int = 0) -> int:
         """Make a queue pair known, and return the number by which schedules name it.
 
         Steps learn of what arrives `step_latency_ps` later. Raises ValueError for a number in use, and a negative
@@ -2326,7 +2431,7 @@ class ScheduleExecutor(_ScheduleExecutor):
     def remove_channel(self, channel: int) -> None: ...
     def replace_aggregator(self, aggregator: int, client: _AggregationClient) -> None:
         """Have another client do what one did, under the same number. Raises ValueError for an unknown one."""
-    def resume(self, channel: int, queue_pair: RcQueuePair) -> None:
+    def resume(self, channel: int, queue_pair: WritingQueuePair) -> None:
         """Have a new queue pair carry what is posted to a channel from now on.
 
         Raises ValueError if the channel is on no detour.
@@ -2373,6 +2478,7 @@ class FlowGenerator:
         path_choice: collections.abc.Callable[[int, int], PathChoice | None] | None = None,
         as_lengths: bool = False,
         options: RcOptions,
+        mrc_options: MrcOptions | None = None,
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
@@ -2380,7 +2486,7 @@ class FlowGenerator:
         congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
         makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
         queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
-        first sequence numbers, which are the flow's.
+        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC.
         """
     def add_received(
         self,
@@ -2410,6 +2516,8 @@ class FlowGenerator:
         """End the run, if it has not ended; its queue pairs go."""
     def counters(self) -> RcCounters:
         """Sums over all its queue pairs, those that are gone included."""
+    def mrc_counters(self) -> MrcCounters:
+        """What its queue pairs of MRC have counted, and those that are gone."""
     def records(self) -> FlowRecords:
         """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
     def reset_counters(self) -> None: ...
@@ -3030,6 +3138,12 @@ def make_path_choice(
     What it draws repeats with the seed. Raises ValueError for an unknown name or parameter, or a value out of
     range, naming the valid ones.
     """
+
+def mrc_defaults() -> MrcOptions:
+    """Defaults of MRC's options."""
+
+def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False) -> int:
+    """The same of MRC."""
 
 def packet_ends() -> dict[str, str]:
     """What packets that left are, by the keys of `left` in packet conservation."""

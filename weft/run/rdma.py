@@ -98,6 +98,9 @@ class RdmaRuns:
     def run(self, programs: Sequence[HostProgram], timeout_s: float) -> RdmaResult:
         """Run programs to the end. Raises as `Lab.run_programs`, and BadInputError or EnvironmentLacksError."""
         options, hosts = self._lab.options, self._lab.fabric.hosts
+        if options.transport.is_mrc:
+            problem = "mrc carries neither SENDs nor READs, which rdma has"
+            raise BadInputError(problem, place="transport.protocol", valid="rc")
         if problem := selective_repeat_problem(options.transport.retransmission):
             raise BadInputError(problem, place="transport.retransmission")
         if options.clock == "real" and (own := [each for each in programs if each.spec is None]):

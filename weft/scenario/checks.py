@@ -25,6 +25,9 @@ def check_across(scenario: Scenario) -> None:
         traffic.check(fabric, f"traffic[{index}]")
         for key, number in traffic.named_classes(f"traffic[{index}]"):
             check_class(scenario, number, key)
+        if scenario.transport.is_mrc:
+            for key, operations in traffic.beyond_mrc(f"traffic[{index}]"):
+                raise KeyProblem(key, f"posts {operations}, which transport.protocol: mrc does not carry", valid="rc")
         for key, name, reduces in traffic.named_tenants(f"traffic[{index}]"):
             check_tenant(scenario.tenants, name, reduces, key)
 
@@ -42,6 +45,7 @@ def check_options(options: FabricOptions) -> None:
             needs = congestion_needs(name)
             check_telemetry(options, name, needs)
             check_order(options, name, needs)
+    check_mrc(options)
     for number in options.transport.classes:
         check_class(options, number, f"transport.classes.{number}")
     for number, faults in enumerate(options.faults.variants):
@@ -59,6 +63,25 @@ def check_options(options: FabricOptions) -> None:
         raise KeyProblem(
             "controller.link_watch.slow",
             f"{watch.slow:g} does not go with pfc or credits: by its counters a paused port looks like a slow link",
+        )
+
+
+def check_mrc(options: FabricOptions) -> None:
+    """Check that what is asked for goes with MRC, if hosts speak it. Raises KeyProblem."""
+    if not options.transport.is_mrc:
+        return
+    key = "transport.protocol"
+    if options.int_telemetry:
+        raise KeyProblem(key, "packets of mrc carry no INT", valid="mrc with int: false")
+    if options.fidelity.has_segments:
+        raise KeyProblem(key, "messages of mrc do not travel in segments", valid="mrc without fidelity.segment")
+    if options.pfc.classes or options.credits.classes:
+        raise KeyProblem(key, "mrc's packets may be lost, and pfc and credits hold them up", valid="mrc without them")
+    if options.scheduling.classes:
+        raise KeyProblem(
+            key,
+            f"the code points of mrc stand for no class but 3, so it does not go with scheduling.classes: "
+            f"{options.scheduling.classes}",
         )
 
 

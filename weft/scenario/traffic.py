@@ -34,6 +34,9 @@ class TrafficSection(Section):
     files: ClassVar[tuple[str, ...]] = ()
     """Keys that name files, relative to the scenario's: `key`, or `section.key`."""
 
+    needs_rc_for: ClassVar[str] = ""
+    """Operations that it posts and MRC does not carry, in words."""
+
     at: Time = 0
     """Start of an item of `together`, after the first ones."""
 
@@ -43,6 +46,11 @@ class TrafficSection(Section):
     def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
         """Yield the classes of data that it names, each with its key below `key`, the item's own."""
         yield from ()
+
+    def beyond_mrc(self, key: str) -> Iterator[tuple[str, str]]:
+        """Yield the operations that MRC does not carry, each with the key of the item, whose own is `key`."""
+        if self.needs_rc_for:
+            yield key, self.needs_rc_for
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
         """Yield the tenants that it names, each with its key, and whether switches reduce for it."""

@@ -26,7 +26,18 @@ from weft.scenario.places import KeyProblem
 from weft.scenario.values import DataClass, Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference, is_cpp_reference, short_reference
 from weft.traffic.extensions import congestion_needs, engine_name
-from weft.traffic.transport_settings import PATHS, CongestionSettings, TransportSettings, preset_of
+from weft.traffic.transport_settings import (
+    MRC_CONGESTION_CONTROL,
+    PATHS,
+    CongestionSettings,
+    TransportSettings,
+    preset_of,
+)
+
+# Keys that have no meaning for the other protocol.
+_OF_RC = ("path", "path_parameters", "spray_paths", "flowlet_gap", "max_outstanding_reads", "cnp_interval")
+_FOLLOWS_CNPS = ("dcqcn",)
+_OF_MRC = ("ev_count", "ev_backups", "probe_interval")
 
 _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
 
@@ -91,15 +102,36 @@ class CongestionSection(Section, CongestionSettings):
 
 
 class TransportSection(CongestionSection, TransportSettings):
-    """The RC queue pairs of all hosts."""
+    """The queue pairs of all hosts."""
 
     classes: dict[DataClass, CongestionSection] = Field(default={})
     """Separate congestion controls for some classes of data."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_in_of_mrc(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or given.get("protocol") != "mrc":
+            return given
+        defaults = {"congestion_control": MRC_CONGESTION_CONTROL, "retransmission": "selective-repeat"}
+        return defaults | given
 
     @field_validator("path")
     @classmethod
     def _check_path_name(cls, name: str) -> str:
         return _known_or_class("choice of path", name, PATHS)
+
+    @model_validator(mode="after")
+    def _check_protocol(self) -> TransportSection:
+        fields = type(self).model_fields
+        for key in _OF_RC if self.is_mrc else _OF_MRC:
+            if getattr(self, key) != fields[key].get_default(call_default_factory=True):
+                raise ValueError(f"{key} does not go with protocol: {self.protocol}")
+        if self.is_mrc and (unfit := [each for each in self.congestion_controls if each in _FOLLOWS_CNPS]):
+            raise ValueError(f"congestion_control: {unfit[0]} follows CNPs, which protocol: mrc does not have")
+        if self.is_mrc and self.retransmission != "selective-repeat":
+            problem = f"retransmission: {self.retransmission} does not go with protocol: mrc"
+            raise InvalidValueError(problem, valid="selective-repeat")
+        return self
 
     @model_validator(mode="after")
     def _check_path(self) -> TransportSection:

@@ -39,13 +39,16 @@ from weft.traffic.schedule_nodes import Channel
 if TYPE_CHECKING:
     from weft.engine._core import NicStats, PortMacStats, PortStats, RcOptions
 
+QueuePair = _core.RcQueuePair | _core.MrcQueuePair
+"""Of a connection or a program, by the host's transport."""
+
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
-_TOTALS = (*_QUEUE_PAIR_TOTALS, *REDUCTION_TOTALS)
+_MRC_TOTALS = tuple(_core.record_types()["MrcCounters"])
 
 
 @dataclass
 class _Connection:
-    queue_pair: _core.RcQueuePair
+    queue_pair: QueuePair
     channel: int
 
 
@@ -71,8 +74,10 @@ class Host:
         # The executor's numbers of channels without a queue pair, for which others stand.
         self._suspended: dict[Channel, int] = {}
         self._generators: list[_core.FlowGenerator] = []
-        self._opened: list[_core.RcQueuePair] = []
+        self._opened: list[QueuePair] = []
         self._closed_totals: Counter[str] = Counter()
+        of_mrc = _MRC_TOTALS if config.transport.is_mrc else ()
+        self._queue_pair_totals = (*_QUEUE_PAIR_TOTALS, *of_mrc)
         self.hop_latencies: _core.HopLatencies | None = None
         """INT's telemetry by hop; None unless it is counted (`count_hops`)."""
         self._captures: dict[int, PcapWriter] = {}
@@ -159,7 +164,7 @@ class Host:
         connection: Connection,
         completions: _core.CompletionHandler,
         **options: Unpack[RcOptions],
-    ) -> _core.RcQueuePair:
+    ) -> QueuePair:
         """Return a program's queue pair; its completions go to `completions`. ValueError: as for `connect`."""
         plane = self.plane(connection.plane)
         queue_pair = self.transport.make_queue_pair(
@@ -169,10 +174,10 @@ class Host:
         self._opened.append(queue_pair)
         return queue_pair
 
-    def close_queue_pair(self, queue_pair: _core.RcQueuePair) -> None:
+    def close_queue_pair(self, queue_pair: QueuePair) -> None:
         """Remove a queue pair that was opened; what still arrives for it is dropped and counted."""
         self._opened.remove(queue_pair)
-        self._closed_totals.update(_totals_of(queue_pair.stats()))
+        self._closed_totals.update(self._totals_of(_stats_of(queue_pair)))
         self.nic.detach(queue_pair)
 
     def add_generator(self, generator: _core.FlowGenerator) -> None:
@@ -183,7 +188,7 @@ class Host:
         """End a generator's run if it has not ended, and remove it; its counts remain in the totals."""
         generator.cancel()
         self._generators.remove(generator)
-        self._closed_totals.update(_totals_of(generator.counters()))
+        self._closed_totals.update(self._totals_of(self._counters_of(generator)))
 
     def remove_client(self, client: _core.ServiceClient | _core.ParameterClient) -> None:
         """Remove a client of a service or a store; its counts remain in the totals."""
@@ -199,7 +204,7 @@ class Host:
         if connection is None:
             raise ValueError(f"no connection {channel} to suspend")
         received = self.executor.suspend(connection.channel)
-        self._closed_totals.update(_totals_of(connection.queue_pair.stats()))
+        self._closed_totals.update(self._totals_of(_stats_of(connection.queue_pair)))
         self.nic.detach(connection.queue_pair)
         self._suspended[channel] = connection.channel
         return received
@@ -221,7 +226,7 @@ class Host:
         """Have queue pairs that are made from now on count what INT tells of hops."""
         self.hop_latencies = _core.HopLatencies(self.engine)
 
-    def _observe(self, queue_pair: _core.RcQueuePair, channel: Channel) -> None:
+    def _observe(self, queue_pair: QueuePair, channel: Channel) -> None:
         if self.hop_latencies is not None:
             queue_pair.count_hops(self.hop_latencies, channel.peer, channel.plane)
         recording = self.config.recording
@@ -259,7 +264,7 @@ class Host:
             self.executor.remove_channel(suspended)
         connection = self._connections.pop(channel, None)
         if connection is not None:
-            self._closed_totals.update(_totals_of(connection.queue_pair.stats()))
+            self._closed_totals.update(self._totals_of(_stats_of(connection.queue_pair)))
             self.executor.remove_channel(connection.channel)
             self.nic.detach(connection.queue_pair)
 
@@ -380,7 +385,7 @@ class Host:
         """Return a frame as a connection over a plane sends its data in. Raises KeyError for none."""
         return self._connections[channel].queue_pair.frame
 
-    def queue_pairs(self) -> list[_core.RcQueuePair]:
+    def queue_pairs(self) -> list[QueuePair]:
         """Return all queue pairs that are there, of connections and of programs."""
         return [*(each.queue_pair for each in self._connections.values()), *self._opened]
 
@@ -401,16 +406,23 @@ class Host:
 
     def totals(self) -> dict[str, int]:
         """Return sums over all queue pairs, as `stats` has them."""
-        return self._totals(each.queue_pair.stats() for each in self._connections.values())
+        return self._totals(_stats_of(each.queue_pair) for each in self._connections.values())
 
     def _totals(self, connections: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Sum over all queue pairs since the counters were zero, including removed ones."""
         totals = Counter(self._closed_totals)
-        opened = (queue_pair.stats() for queue_pair in self._opened)
-        every = [*connections, *opened, *(generator.counters() for generator in self._generators)]
-        totals.update({name: sum(counters[name] for counters in every) for name in _QUEUE_PAIR_TOTALS})
+        opened = (_stats_of(queue_pair) for queue_pair in self._opened)
+        every = [*connections, *opened, *(self._counters_of(generator) for generator in self._generators)]
+        totals.update({name: sum(counters[name] for counters in every) for name in self._queue_pair_totals})
         totals.update(self.reductions.totals())
-        return {name: totals[name] for name in _TOTALS}
+        return {name: totals[name] for name in (*self._queue_pair_totals, *REDUCTION_TOTALS)}
+
+    def _totals_of(self, counters: Mapping[str, Any]) -> dict[str, int]:
+        """Return a queue pair's counters that are summed over a host."""
+        return {name: counters[name] for name in self._queue_pair_totals}
+
+    def _counters_of(self, generator: _core.FlowGenerator) -> Mapping[str, Any]:
+        return {**generator.counters(), **(generator.mrc_counters() if self.config.transport.is_mrc else {})}
 
     def _connection_stats(self, channel: Channel, connection: _Connection) -> ConnectionStats:
         telemetry = connection.queue_pair.last_telemetry
@@ -418,7 +430,7 @@ class Host:
             "label": channel.label,
             "plane": channel.plane,
             "peer": channel.peer,
-            **connection.queue_pair.stats(),
+            **_stats_of(connection.queue_pair),
             "telemetry": None if telemetry is None else stack_in_bytes(telemetry, self.config.int_rates_bps),
         }
         return cast("ConnectionStats", stats)
@@ -446,9 +458,10 @@ class Host:
         self._closed_totals.clear()
 
 
-def _totals_of(counters: Mapping[str, Any]) -> dict[str, int]:
-    """Return a queue pair's counters that are summed over a host."""
-    return {name: counters[name] for name in _QUEUE_PAIR_TOTALS}
+def _stats_of(queue_pair: QueuePair) -> Mapping[str, Any]:
+    if isinstance(queue_pair, _core.MrcQueuePair):
+        return {**queue_pair.stats(), **queue_pair.mrc_stats()}
+    return queue_pair.stats()
 
 
 def start_engine(engine: Engine, realtime_priority: int) -> None:

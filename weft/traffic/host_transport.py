@@ -65,7 +65,7 @@ class HostTransport:
         return {
             **options,
             "path_mtu_bytes": self._config.mtu_bytes,
-            "segment_packets": self._config.segments.packets,
+            "segment_packets": 1 if self._settings.is_mrc else self._config.segments.packets,
             "segment_message_bytes": self._config.segments.message_bytes,
         }
 
@@ -85,7 +85,7 @@ class HostTransport:
         completions: _core.CompletionHandler,
         connection: Connection,
         **options: Unpack[RcOptions],
-    ) -> _core.RcQueuePair:
+    ) -> _core.RcQueuePair | _core.MrcQueuePair:
         """Return a queue pair at a port of `rnic`; `options` override those of the host's transport.
 
         Raises ValueError for invalid addresses, and for none.
@@ -102,6 +102,19 @@ class HostTransport:
             "data_class": connection.traffic_class,
             **options,
         }
+        if transport.is_mrc:
+            return _core.MrcQueuePair(
+                rnic,
+                port,
+                completions,
+                queue_pair=number,
+                remote_queue_pair=connection.remote_queue_pair,
+                destination_mac=nic.gateway_mac if connection.destination_mac is None else connection.destination_mac,
+                destination_ip=destination_ip,
+                congestion_control=self._congestion_control(nic, frame_bytes, transport),
+                mrc_options=transport.mrc_options,
+                **chosen,
+            )
         return _core.RcQueuePair(
             rnic,
             port,
@@ -142,8 +155,10 @@ class HostTransport:
         transport = self._settings
         preset = preset_of(transport.congestion_control, transport.preset)
         frame_bytes = self._full_frame_bytes(asked.ip_version == 6, asked.telemetry)
+        of_mrc = {"protocol": "mrc", **transport.mrc_options} if transport.is_mrc else {}
         return TransportInForce(
             {
+                **of_mrc,
                 "congestion_control": transport.congestion_control,
                 "preset": preset.name if preset is not None else None,
                 "retransmission": transport.retransmission,
@@ -209,6 +224,8 @@ class HostTransport:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
+        if self._settings.is_mrc:
+            return _core.mrc_full_frame_bytes(self._config.mtu_bytes, is_ipv6=is_ipv6)
         return _core.full_frame_bytes(
             self._config.mtu_bytes,
             is_ipv6=is_ipv6,

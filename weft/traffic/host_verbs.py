@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from weft.engine import CompletionQueue, RcQueuePair
+from weft.errors import InvalidValueError
 from weft.traffic.commands.connections import Connection
 from weft.traffic.host import Host
 
@@ -41,6 +42,8 @@ class HostVerbs:
         self, qp_num: int, port_num: int, peer: str, psn: int, remote: Endpoint, settings: ConnectionSettings
     ) -> RcQueuePair:
         """See DevicePort."""
+        if self._host.config.transport.is_mrc:
+            raise InvalidValueError("protocol mrc carries neither SENDs nor READs, which rdma has", valid="rc")
         connection = Connection(
             plane=port_num - 1,
             peer=self._ranks[peer],
@@ -52,7 +55,7 @@ class HostVerbs:
             remote_initial_psn=remote.psn,
             telemetry=self._telemetry,
         )
-        return self._host.open_queue_pair(
+        made = self._host.open_queue_pair(
             connection,
             self.completions,
             retry_limit=settings.retry_count,
@@ -60,6 +63,7 @@ class HostVerbs:
             rnr_timer_code=settings.min_rnr_timer,
             receive_for_immediate=True,
         )
+        return cast("RcQueuePair", made)
 
     def close_queue_pair(self, queue_pair: RcQueuePair) -> None:
         """See DevicePort."""

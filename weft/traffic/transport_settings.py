@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from weft.engine import (
     CongestionPreset,
     congestion_control_kind,
+    mrc_defaults,
     path_choice_kind,
     path_choice_names,
     rc_defaults,
@@ -20,7 +21,7 @@ from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.extensions import congestion_needs, engine_name
 
 if TYPE_CHECKING:
-    from weft.engine._core import RcOptions
+    from weft.engine._core import MrcOptions, RcOptions
 
 PATHS = ("flow", *path_choice_names())
 MAX_SPRAY_PATHS = 1 << 14
@@ -28,6 +29,16 @@ DEFAULTS = rc_defaults()
 """The engine's, of its options (engine/hosts/rc_config.hpp)."""
 MAX_OUTSTANDING_READS = 128
 """Reads that a requester awaits at a time (kMaxOutstandingReads in engine/hosts/rc_config.cpp)."""
+
+MRC_DEFAULTS = mrc_defaults()
+"""The engine's, of its options of MRC (engine/hosts/mrc/mrc_config.hpp)."""
+MRC_CONGESTION_CONTROL = "nscc"
+"""Default congestion control of MRC."""
+MAX_EVS = 4096
+"""Entropy values of a queue pair of MRC that take turns, and that are in reserve."""
+
+# Other keys that examples of MRC's need.
+_WITH_MRC = (".protocol=mrc", "int=false")
 
 # Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the
 # other way.
@@ -61,12 +72,21 @@ class CongestionSettings:
 
 @dataclass(frozen=True)
 class TransportSettings(CongestionSettings):
-    """Options of every RC queue pair: the keys of a scenario's section `transport`, which hosts take as they are.
+    """Options of every queue pair: the keys of a scenario's section `transport`, which hosts take as they are.
 
     A key that is an option of the engine's queue pairs, too (`RcOptions`), reaches them by its name. None: made for
     the path, or for the congestion control.
     """
 
+    protocol: Annotated[Literal["rc", "mrc"], Example("mrc", ("int=false",))] = "rc"
+    """`rc`, RoCEv2's reliable connection; or `mrc`, Multipath Reliable Connection, which sprays packets over entropy
+    values, with `congestion_control: nscc` and `retransmission: selective-repeat` by default (docs/mrc.md)."""
+    ev_count: Annotated[int, whole(1, MAX_EVS), Example("256", _WITH_MRC)] = MRC_DEFAULTS["ev_count"]
+    """`mrc`: entropy values that packets take in turn."""
+    ev_backups: Annotated[int, whole(0, MAX_EVS), Example("64", _WITH_MRC)] = MRC_DEFAULTS["ev_backups"]
+    """`mrc`: entropy values in reserve for those whose path fails."""
+    probe_interval: Annotated[PositiveTime | None, Example("20us", _WITH_MRC)] = None
+    """`mrc`: time between probes of an entropy value with a failed path; by default 50us."""
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """Packets sent again after a loss."""
     retransmission_timeout: Annotated[PositiveTime | None, Example("200us")] = None
@@ -102,7 +122,21 @@ class TransportSettings(CongestionSettings):
     @property
     def sprays(self) -> bool:
         """Whether hosts send packets of a flow over several paths at once, by one of Weft's choices of path."""
-        return self.path in PATHS[1:] and path_choice_kind(self.path).reorders
+        return self.is_mrc or (self.path in PATHS[1:] and path_choice_kind(self.path).reorders)
+
+    @property
+    def is_mrc(self) -> bool:
+        """Whether queue pairs are of MRC."""
+        return self.protocol == "mrc"
+
+    @property
+    def mrc_options(self) -> MrcOptions:
+        """The engine's options of MRC."""
+        return {
+            "ev_count": self.ev_count,
+            "ev_backups": self.ev_backups,
+            "probe_interval_ps": self.probe_interval or MRC_DEFAULTS["probe_interval_ps"],
+        }
 
     @property
     def path_keys(self) -> dict[str, float]:

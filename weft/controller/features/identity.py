@@ -15,9 +15,24 @@ from weft.controller.features.load_balancing import DEFAULT_LOAD_BALANCING, Load
 from weft.controller.routing import ROUTING_KINDS
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DSCP_OF_CLASS
 from weft.topologies import FabricSpec, SwitchSpec
+from weft.wire.headers.mrc import (
+    DSCP_CONTROL,
+    DSCP_TRIMMABLE,
+    DSCP_TRIMMABLE_RETX,
+    DSCP_TRIMMED,
+    DSCP_TRIMMED_LASTHOP,
+)
 
 FLOW = LoadBalancingSettings()
 SWITCH_ID_BITS = 12
+MRC_CLASSES = {
+    DSCP_TRIMMABLE: DATA_CLASS,
+    DSCP_TRIMMABLE_RETX: DATA_CLASS,
+    DSCP_TRIMMED: CONTROL_CLASS,
+    DSCP_TRIMMED_LASTHOP: CONTROL_CLASS,
+    DSCP_CONTROL: CONTROL_CLASS,
+}
+"""The class of each DSCP that MRC uses (docs/spec/mrc.md)."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +40,8 @@ class TrafficClassSettings:
     """Data classes that switches distinguish by DSCP."""
 
     data: tuple[int, ...] = (DATA_CLASS,)
+    has_mrc: bool = False
+    """Hosts speak MRC, whose code points are its own."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +90,22 @@ def identity_entities(
     ]
 
 
-def class_by_dscp(data: Iterable[int] = (DATA_CLASS,)) -> dict[int, int]:
+def class_by_dscp(data: Iterable[int] = (DATA_CLASS,), *, has_mrc: bool = False) -> dict[int, int]:
     """Return the class of each DSCP that hosts use, for data and for acknowledgements and CNPs; others get class 0."""
-    return {DSCP_OF_CLASS[number]: number for number in (*data, CONTROL_CLASS)}
+    of_classes = {DSCP_OF_CLASS[number]: number for number in (*data, CONTROL_CLASS)}
+    return of_classes | MRC_CLASSES if has_mrc else of_classes
 
 
 @cache
 def class_entities(
-    data: tuple[int, ...] = (DATA_CLASS,), more: tuple[tuple[int, int], ...] = ()
+    data: tuple[int, ...] = (DATA_CLASS,), more: tuple[tuple[int, int], ...] = (), *, has_mrc: bool = False
 ) -> tuple[finsy.P4TableEntry, ...]:
     """Return every switch's entries of `class_map` and `class_map_ipv6` for data classes and further (DSCP, class)."""
+    classes = class_by_dscp(data, has_mrc=has_mrc) | dict(more)
     return tuple(
         entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})
         for table in ("class_map", "class_map_ipv6")
-        for dscp, priority_class in (*class_by_dscp(data).items(), *more)
+        for dscp, priority_class in classes.items()
     )
 
 
@@ -95,7 +114,8 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     of_plane = ROUTING_KINDS.named(settings.routing).intermediates
     found = None if of_plane is None else of_plane(fabric, 0)
     compares_queues = found is not None and found.compares_queues
-    classes = class_entities(settings.of(TrafficClassSettings).data, settings.of(MoreClassSettings).classes)
+    traffic = settings.of(TrafficClassSettings)
+    classes = class_entities(traffic.data, settings.of(MoreClassSettings).classes, has_mrc=traffic.has_mrc)
     return lambda switch: (
         *identity_entities(
             switch,

@@ -31,6 +31,7 @@ class RdmaTraffic(TrafficItem):
 
     kind = "rdma"
     results: ClassVar = RDMA
+    needs_rc_for = "SENDs and READs"
 
     rdma: dict[HostName, ClassReference] = Field(min_length=1)
     """Program of each host, a `weft.rdma.Program` or an `async def` function; `others` stands for all hosts not named.

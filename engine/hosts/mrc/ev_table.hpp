@@ -1,0 +1,87 @@
+// The entropy values (EVs) of an MRC queue pair and their states: events in, the next EV out. Pure state,
+// without clock and packets. Source: OCP MRC 1.0, section 9, as docs/mrc.md describes it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "hosts/mrc/mrc_counters.hpp"
+#include "time/random.hpp"
+
+namespace weft::mrc {
+
+enum class EvState : uint8_t {
+  kGood,
+  kSkip,        // congested: passed over once, then good again
+  kAssumedBad,  // its path is taken for dead: no data until a probe comes back
+  kDenied,      // by the administrator: neither data nor probes
+};
+const char* ev_state_name(EvState state);
+
+// EVs have indices: those of plane 0 first, of each plane the active ones before the backups.
+class EvTable {
+ public:
+  // Each of `planes` planes gets active / planes EVs to send with and backups / planes in reserve, at least
+  // one active. Throws std::invalid_argument if a plane would have none, or all together are more than there
+  // are values.
+  EvTable(uint32_t planes, uint32_t active, uint32_t backups, uint64_t seed, MrcCounters& counters);
+
+  size_t size() const { return entries_.size(); }
+  uint32_t planes() const { return static_cast<uint32_t>(planes_.size()); }
+  EvState state(size_t ev) const { return entries_[ev].state; }
+  bool is_active(size_t ev) const { return entries_[ev].active; }
+  uint32_t plane_of(size_t ev) const { return entries_[ev].plane; }
+  // UDP source port in the upper half, what goes into IPv6's flow label in the lower.
+  uint32_t value(size_t ev) const { return entries_[ev].value; }
+  // By the upper half alone: over IPv4 there is no more.
+  std::optional<size_t> find(uint32_t value) const;
+
+  // The EV of the plane for the next packet. Its active EVs take turns in an order that is drawn anew for
+  // each rotation; one to be passed over becomes good. With none left one of those assumed bad, as a probe
+  // that carries data. Nothing if all are denied.
+  std::optional<size_t> next(uint32_t plane);
+  // Whether the plane has an EV to send with that is not assumed bad.
+  bool is_usable(uint32_t plane) const { return !planes_[plane].active.empty(); }
+
+  // The path has marked a packet, or trimmed it before its last hop.
+  void on_congestion(size_t ev);
+  // A packet was lost without a word, or the peer says so (always-skip). Returns whether that is news.
+  bool on_failure(size_t ev);
+  // A probe of an EV that is assumed bad came back, marked or not.
+  void on_probe_answer(size_t ev, bool marked);
+  // By the administrator; allow() makes good what deny() has excluded.
+  void deny(size_t ev);
+  void allow(size_t ev);
+
+ private:
+  struct Entry {
+    uint32_t value = 0;
+    uint32_t plane = 0;
+    EvState state = EvState::kGood;
+    bool active = false;
+  };
+  struct Plane {
+    std::vector<uint32_t> active;   // in the order of this rotation
+    std::vector<uint32_t> backups;  // good ones, the next last
+    std::vector<uint32_t> bad;      // assumed bad
+    size_t turn = 0;                // in active
+    size_t bad_turn = 0;
+    uint32_t target = 0;  // how many are to be active
+  };
+
+  uint16_t unused_port();
+  void shuffle(std::vector<uint32_t>& evs);
+  void leave(size_t ev);
+  void enter(size_t ev, bool marked);
+
+  std::vector<Entry> entries_;
+  std::vector<Plane> planes_;
+  std::vector<std::pair<uint16_t, uint16_t>> ev_of_port_;  // UDP source port, index; sorted
+  Rng rng_;
+  MrcCounters& counters_;
+};
+
+}  // namespace weft::mrc

@@ -1,0 +1,71 @@
+#include "hosts/mrc/mrc_config.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "packets/mrc_codec.hpp"
+#include "paths/random_paths.hpp"
+
+namespace weft {
+namespace {
+
+[[noreturn]] void refuse_under_mrc(const char* option) {
+  throw std::invalid_argument(std::string(option) + " does not go with MRC");
+}
+
+void require_dscp(const char* option, uint8_t dscp) {
+  if (dscp > 63 || mrc::is_trimmed(dscp))
+    refuse_setting(std::string(option) + " is", dscp, "0 to 63, but 12 and 16, those of trimmed packets");
+}
+
+}  // namespace
+
+void check(const MrcConfig& config, const RcConfig& common) {
+  check(common);
+  if (common.retransmission != Retransmission::kSelectiveRepeat) refuse_under_mrc("retransmission go-back-n");
+  if (common.telemetry) refuse_under_mrc("telemetry (INT)");
+  if (common.receive_for_immediate) refuse_under_mrc("receive_for_immediate");
+  if (common.end_to_end_credits) refuse_under_mrc("end_to_end_credits");
+  if (common.line_format != LineFormat::kNone) refuse_under_mrc("a line format");
+  if (common.segment_packets != 1) refuse_under_mrc("segment_packets above 1");
+  if (config.probe_interval_ps <= 0) {
+    throw std::invalid_argument("probe_interval_ps is " + std::to_string(config.probe_interval_ps) +
+                                " (valid: above 0)");
+  }
+  require_dscp("data_dscp", config.data_dscp);
+  require_dscp("retransmission_dscp", config.retransmission_dscp);
+  require_dscp("control_dscp", config.control_dscp);
+  for (const MrcPath& path : config.more_paths) {
+    if (path.source_ip.is_ipv6 != common.source_ip.is_ipv6 ||
+        path.destination_ip.is_ipv6 != common.source_ip.is_ipv6)
+      throw std::invalid_argument("the planes of an MRC queue pair have addresses of different IP versions");
+  }
+}
+
+uint64_t mrc_seed(uint64_t entropy_seed, uint32_t queue_pair, uint32_t remote_queue_pair) {
+  return mixed(entropy_seed, uint64_t{queue_pair} << 32 | remote_queue_pair);
+}
+
+namespace mrc {
+
+std::vector<roce::RoceHeaders> headers_by_plane(const RcConfig& common, const MrcConfig& config) {
+  std::vector<roce::RoceHeaders> planes{headers_to_peer(common)};
+  for (const MrcPath& path : config.more_paths) {
+    roce::RoceHeaders headers = planes.front();
+    headers.source_mac = path.source_mac;
+    headers.destination_mac = path.destination_mac;
+    headers.source_ip = path.source_ip;
+    headers.destination_ip = path.destination_ip;
+    planes.push_back(headers);
+  }
+  return planes;
+}
+
+size_t full_frame_bytes(const RcConfig& common) {
+  roce::RoceHeaders headers = headers_to_peer(common);
+  headers.bth.opcode = kWriteMiddle;
+  return frame_bytes(headers, Headers(), common.path_mtu_bytes);
+}
+
+}  // namespace mrc
+}  // namespace weft

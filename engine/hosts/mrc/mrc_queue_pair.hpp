@@ -1,0 +1,87 @@
+// A queue pair of Multipath Reliable Connection (MRC): WRITEs, with or without immediate, each packet over a
+// path of its own choice, placed as they arrive. Pure state: no clock, no I/O. Source: OCP MRC 1.0, as
+// docs/spec/mrc.md and docs/mrc.md describe it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "hosts/mrc/ev_table.hpp"
+#include "hosts/mrc/mrc_config.hpp"
+#include "hosts/mrc/mrc_requester.hpp"
+#include "hosts/mrc/mrc_responder.hpp"
+#include "hosts/writing_queue_pair.hpp"
+
+namespace weft {
+
+// It is attached to the port of its first plane, and a leg of it to the port of each other. All share one
+// state; a packet leaves by whichever port is free, with an entropy value of that port's plane.
+class MrcQueuePair : public WritingQueuePair {
+ public:
+  // As RcQueuePair's; config.more_paths has the planes after the first. Throws std::invalid_argument as
+  // check() does.
+  MrcQueuePair(const RcConfig& common, const MrcConfig& config, PacketPool& pool,
+               const MemoryRegistry& memory, std::shared_ptr<CongestionControl> congestion_control,
+               CompletionHandler* handler);
+  ~MrcQueuePair() override;
+
+  size_t planes() const { return evs_.planes(); }
+  // Of a plane after the first.
+  QueuePair& leg(size_t plane);
+
+  void post(TimePs now, RcRequest request) override;
+  std::vector<RcRequest> withdraw(TimePs now) override;
+  uint64_t completed_requests() const override { return requester_.completed_requests(); }
+  size_t outstanding_requests() const override { return requester_.outstanding_requests(); }
+  void flush(TimePs now) override;
+  void forget_marks() override { requester_.stop_probing(); }
+  void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) override;
+  // Its data carry no INT.
+  void count_hops(std::shared_ptr<HopLatencies>, int32_t, int32_t) override {}
+  const std::optional<roce::IntStack>& last_telemetry() const override { return no_telemetry_; }
+  std::vector<uint8_t> data_frame() const override;
+  CompletionStatus error() const override { return requester_.error(); }
+  CompletionStatus responder_error() const override { return responder_.error(); }
+  void reset_counters() override;
+
+  void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
+  PacketPtr pull_control(TimePs now) override;
+  PacketPtr pull(TimePs now) override { return requester_.pull(now, 0); }
+  PulledPacket last_pulled() const override { return requester_.last_pulled(); }
+  bool may_have_control() const override { return responder_.has_answer(); }
+  bool may_have_data() const override { return requester_.may_have_data(); }
+  TimePs next_deadline() const override { return requester_.next_deadline(); }
+  void on_deadline(TimePs now) override;
+  void fetch(PrefetchStep step) const override;
+  void set_recovery_times(RecoveryTimes* times) override { requester_.set_recovery_times(times); }
+
+  const MrcConfig& mrc_config() const { return mrc_config_; }
+  const MrcCounters& mrc_counters() const { return mrc_counters_; }
+  const mrc::EvTable& evs() const { return evs_; }
+  // By the administrator. Throws std::invalid_argument for an EV that there is not.
+  void deny_ev(size_t ev);
+  void allow_ev(size_t ev);
+
+ private:
+  class Leg;
+
+  void receive(TimePs now, const roce::ParsedPacket& packet);
+  bool is_peer(const roce::IpAddress& address) const;
+  void wake_legs(const QueuePair* but);
+  void wake_all();
+  void join_errors(TimePs now);
+  void require_ev(size_t ev) const;
+
+  MrcConfig mrc_config_;
+  MrcCounters mrc_counters_;
+  mrc::EvTable evs_;
+  mrc::Requester requester_;
+  mrc::Responder responder_;
+  std::vector<std::unique_ptr<Leg>> legs_;
+  std::optional<roce::IntStack> no_telemetry_;
+};
+
+}  // namespace weft

@@ -1,0 +1,471 @@
+#include "hosts/mrc/mrc_requester.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "packets/mrc_codec.hpp"
+
+namespace weft::mrc {
+namespace {
+
+uint8_t opcode_of_write(bool first, bool last, bool immediate) {
+  if (first && last) return immediate ? kWriteOnlyImmediate : kWriteOnly;
+  if (first) return kWriteFirst;
+  if (!last) return kWriteMiddle;
+  return immediate ? kWriteLastImmediate : kWriteLast;
+}
+
+CompletionStatus status_of_refused(uint8_t syndrome) {
+  switch (syndrome) {
+    case roce::kSyndromeNakInvalidRequest:
+      return CompletionStatus::kRemoteInvalidRequest;
+    case roce::kSyndromeNakRemoteAccess:
+      return CompletionStatus::kRemoteAccessError;
+    default:
+      return CompletionStatus::kRemoteOperationError;
+  }
+}
+
+}  // namespace
+
+Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters& common_counters,
+                     MrcCounters& counters, PacketPool& pool, SendGate& gate, EvTable& evs,
+                     CompletionHandler* handler)
+    : common_(common),
+      config_(config),
+      common_counters_(common_counters),
+      counters_(counters),
+      pool_(pool),
+      gate_(gate),
+      evs_(evs),
+      completions_(common.queue_pair, handler),
+      path_losses_(*this),
+      headers_(headers_by_plane(common, config)),
+      psn_map_(common.initial_psn),
+      sent_(common, gate, &path_losses_),
+      flags_(evs.size()) {
+  roce::RoceHeaders headers = headers_.front();
+  headers.bth.opcode = kWriteOnlyImmediate;
+  largest_frame_bytes_ = mrc::frame_bytes(headers, Headers(), common.path_mtu_bytes);
+}
+
+void Requester::post(TimePs now, RcRequest request) {
+  if (request.kind != CompletionKind::kWrite) {
+    throw std::invalid_argument(
+        std::string("an MRC queue pair carries no ") + completion_kind_name(request.kind) +
+        " (valid: WRITE, WRITE with immediate; MRC has neither SENDs nor READs nor atomics)");
+  }
+  if (request.length_bytes > kMaxMessageBytes) {
+    throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
+                                " bytes (valid: at most 2147483648)");
+  }
+  const uint64_t packets = packets_of_payload(request.length_bytes, common_.path_mtu_bytes);
+  if (request.posted_ps == kNever) request.posted_ps = now;
+  Outstanding added{std::move(request), end_sequence_, end_sequence_ + packets, posted_messages_++};
+  // 0 stands for a WRITE without one.
+  if (added.immediate && ++posted_immediates_ == 0) posted_immediates_ = 1;
+  if (added.immediate) added.immediate_number = posted_immediates_;
+  requests_.push_back(std::move(added));
+  end_sequence_ += packets;
+  if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
+}
+
+// What was lost goes first.
+std::optional<uint64_t> Requester::sequence_to_send() {
+  if (sent_.has_lost()) {
+    if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
+  }
+  if (next_sequence_ == end_sequence_ || next_sequence_ - sent_.accepted() >= kMaxOutstanding)
+    return std::nullopt;
+  return next_sequence_;
+}
+
+Requester::Outstanding& Requester::request_of(uint64_t sequence) {
+  if (sequence != next_sequence_) {
+    return *std::partition_point(requests_.begin(), requests_.end(), [&](const Outstanding& request) {
+      return request.end_sequence <= sequence;
+    });
+  }
+  while (requests_[send_index_].end_sequence <= next_sequence_) ++send_index_;
+  return requests_[send_index_];
+}
+
+bool Requester::should_request_sack(const Outstanding& request, uint64_t sequence,
+                                    uint64_t frame_bytes) const {
+  const bool retransmission = sequence != next_sequence_;
+  if (retransmission || sequence + 1 == request.end_sequence) return true;
+  return sent_.should_ask(sequence, gate_.in_flight_bytes() + frame_bytes, largest_frame_bytes_);
+}
+
+bool Requester::may_have_data() const {
+  if (error_ != CompletionStatus::kSuccess) return false;
+  return !probes_.empty() || silence_probe_wanted_ || wait_until_ps_ != kNever || sent_.has_lost() ||
+         next_sequence_ != end_sequence_;
+}
+
+// A plane without an EV that works is left alone as long as there is another.
+bool Requester::may_use(uint32_t plane) const {
+  if (evs_.is_usable(plane)) return true;
+  for (uint32_t other = 0; other < evs_.planes(); ++other) {
+    if (evs_.is_usable(other)) return false;
+  }
+  return true;
+}
+
+void Requester::set_message_headers(roce::RoceHeaders& headers, Headers& mrc, const Outstanding& request,
+                                    uint64_t sequence, uint64_t offset) const {
+  const bool first = sequence == request.first_sequence;
+  const bool last = sequence + 1 == request.end_sequence;
+  headers.bth.opcode = opcode_of_write(first, last, request.immediate.has_value());
+  headers.bth.psn = psn_map_.psn(sequence);
+  headers.immediate = request.immediate.value_or(0);
+  headers.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(request.length_bytes)};
+  mrc.retransmission = sequence != next_sequence_;
+  mrc.meth = {.rqmsn = request.immediate_number, .msn = request.number};
+}
+
+PacketPtr Requester::pull(TimePs now, uint32_t plane) {
+  wait_until_ps_ = kNever;
+  if (error_ != CompletionStatus::kSuccess) return nullptr;
+  if (PacketPtr probe = pull_probe(now, plane)) return probe;
+  if (!may_use(plane)) return nullptr;
+  const std::optional<uint64_t> sequence = sequence_to_send();
+  if (!sequence) return nullptr;
+  if (now < gate_.next_send_ps()) {
+    wait_until_ps_ = gate_.next_send_ps();
+    return nullptr;
+  }
+  Outstanding& request = request_of(*sequence);
+  const uint64_t offset = (*sequence - request.first_sequence) * common_.path_mtu_bytes;
+  const uint64_t payload_bytes = std::min<uint64_t>(common_.path_mtu_bytes, request.length_bytes - offset);
+  roce::RoceHeaders& headers = headers_[plane];
+  Headers mrc;
+  set_message_headers(headers, mrc, request, *sequence, offset);
+  const size_t frame_bytes = mrc::frame_bytes(headers, mrc, payload_bytes);
+  if (!gate_.has_room(frame_bytes)) return nullptr;
+  const std::optional<size_t> ev = evs_.next(plane);
+  if (!ev) return nullptr;
+  set_entropy(headers, evs_.value(*ev));
+  headers.ecn = roce::kEct0;
+  headers.dscp = mrc.retransmission ? config_.retransmission_dscp : config_.data_dscp;
+  headers.bth.acknowledge_request = should_request_sack(request, *sequence, frame_bytes);
+  if (headers.bth.acknowledge_request) {
+    if (!sent_.is_asked()) progress_ps_ = now;  // nobody was asked before
+    sent_.ask(*sequence);
+  }
+  PacketPtr packet =
+      request.as_length
+          ? build_as_length(pool_, headers, mrc, payload_bytes)
+          : build_packet(pool_, headers, mrc, request.data == nullptr ? nullptr : request.data + offset,
+                         payload_bytes);
+  packet->set_traffic_kind(request.traffic_kind);
+  common_counters_.data_bytes_sent += payload_bytes;
+  ++common_counters_.data_packets_sent;
+  if (sent_.in_flight_bytes() == 0) progress_ps_ = now;
+  newest_sent_ps_ = now;
+  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), static_cast<uint16_t>(*ev))) {
+    ++common_counters_.retransmitted_packets;
+    ++request.retransmitted_packets;
+  }
+  last_pulled_ = {payload_bytes, *sequence == request.first_sequence};
+  if (*sequence == next_sequence_) ++next_sequence_;
+  return packet;
+}
+
+// A probe takes no room in the window: its path carries nothing else.
+PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
+  std::optional<size_t> ev;
+  if (silence_probe_wanted_ && may_use(plane) && (ev = evs_.next(plane))) {
+    silence_probe_wanted_ = false;
+    silence_probe_ = SentProbe{now, static_cast<uint32_t>(*ev)};
+  } else {
+    for (size_t left = probes_.size(); left > 0 && !ev; --left) {
+      const uint32_t next = probes_.pop();
+      if (evs_.plane_of(next) == plane)
+        ev = next;
+      else
+        probes_.push(next);
+    }
+    if (!ev) return nullptr;
+    flags_[*ev].to_be_probed = false;
+    if (evs_.state(*ev) != EvState::kAssumedBad) on_trial_.push({now, static_cast<uint32_t>(*ev)});
+  }
+  roce::RoceHeaders headers = headers_[plane];
+  set_entropy(headers, evs_.value(*ev));
+  headers.dscp = config_.data_dscp;
+  headers.ecn = roce::kEct0;
+  headers.bth.opcode = kReliabilityProbe;
+  headers.bth.acknowledge_request = false;
+  headers.bth.psn = 0;
+  Headers mrc;
+  mrc.peth = {.probe_id = static_cast<uint16_t>(*ev),
+              .spdcid = static_cast<uint16_t>(common_.queue_pair),
+              .dpdcid = static_cast<uint16_t>(common_.remote_queue_pair),
+              .ftype = kNoTimestamp};
+  ++counters_.probes_sent;
+  last_pulled_ = {0, true};
+  PacketPtr packet = build_packet(pool_, headers, mrc);
+  packet->set_traffic_kind(Packet::kControlTraffic);
+  return packet;
+}
+
+void Requester::on_sack(TimePs now, const roce::ParsedPacket& packet, const Headers& mrc) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  const Seth& seth = mrc.seth;
+  ++common_counters_.acknowledgements_received;
+  const auto accepted = static_cast<int64_t>(sent_.accepted());
+  const auto highest = static_cast<int64_t>(sent_.highest());
+  const int64_t base = psn_map_.sequence(seth.cack_psn, sent_.accepted());
+  if (base >= highest) {
+    ++common_counters_.invalid_acknowledgements;
+    return;
+  }
+  const int64_t end = std::max(base + 1, accepted);
+  int64_t first = base + seth.sack_offset;
+  uint64_t bitmap = seth.sack_bitmap;
+  if (first < end) {
+    const int64_t known = end - first;
+    bitmap = known >= static_cast<int64_t>(kSackBits) ? 0 : bitmap >> known;
+    first = end;
+  }
+  const int64_t room = std::max<int64_t>(0, highest - first);
+  if (room < static_cast<int64_t>(kSackBits)) bitmap &= (uint64_t{1} << room) - 1;
+  std::optional<uint64_t> answered;
+  const int64_t named = base + seth.ack_psn_offset;
+  if (!seth.pr && named >= accepted && named < highest) answered = static_cast<uint64_t>(named);
+
+  const bool marked = seth.m == kMarkSkipOnce;
+  const std::optional<size_t> ev = evs_.find(seth.entropy);
+  if (seth.pr) ++counters_.probes_answered;
+  if (ev && seth.m == kMarkAlwaysSkip) {
+    on_path_failure(now, *ev);
+  } else if (ev && seth.pr) {
+    end_trial(*ev);
+    evs_.on_probe_answer(*ev, marked);
+    if (marked) evs_.on_congestion(*ev);
+  } else if (ev && marked) {
+    evs_.on_congestion(*ev);
+  }
+  const bool news = sent_.acknowledge(now, {.end = static_cast<uint64_t>(end),
+                                            .first = static_cast<uint64_t>(first),
+                                            .bitmap = bitmap,
+                                            .answered = answered,
+                                            .marked = marked,
+                                            .hop_limit = packet.hop_limit});
+  if (news) {
+    note_progress(now);
+  } else if (!seth.pr) {
+    ++common_counters_.stale_acknowledgements;
+  }
+  if (seth.pr && ev && silence_probe_ && silence_probe_->ev == *ev) {
+    sent_.on_probe_answer(now, silence_probe_->sent_ps);
+    silence_probe_.reset();
+    retries_ = 0;
+  }
+  detect_losses(now);
+  if (gate_.follow_rate() && wait_until_ps_ != kNever)
+    wait_until_ps_ = gate_.next_send_ps() <= now ? kNever : gate_.next_send_ps();
+  deliver_completions(now);
+}
+
+void Requester::note_progress(TimePs now) {
+  next_sequence_ = std::max(next_sequence_, sent_.accepted());
+  retries_ = 0;
+  progress_ps_ = now;
+  silence_probed_ = false;
+  silence_probe_wanted_ = false;
+}
+
+void Requester::on_nack(TimePs now, const Headers& mrc) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  const Neth& neth = mrc.neth;
+  const bool trimmed = neth.nack_reason == kNackTrimmed || neth.nack_reason == kNackTrimmedLastHop;
+  ++(trimmed ? counters_.trim_nacks_received : counters_.other_nacks_received);
+  if (neth.nack_reason == kNackUnexpectedEvent) {
+    fail(CompletionStatus::kRemoteOperationError);
+    deliver_completions(now);
+    return;
+  }
+  const int64_t sequence = psn_map_.sequence(neth.nack_psn, sent_.accepted());
+  if (sequence < static_cast<int64_t>(sent_.accepted()) ||
+      sequence >= static_cast<int64_t>(sent_.highest())) {
+    ++common_counters_.stale_acknowledgements;
+    return;
+  }
+  const std::optional<size_t> ev = evs_.find(neth.entropy);
+  // At its last hop a packet meets those of other senders, which no other path avoids.
+  if (ev && neth.nack_reason == kNackTrimmed) evs_.on_congestion(*ev);
+  lose_without_blame(now, static_cast<uint64_t>(sequence), ev);
+}
+
+// The packet was lost, but its path works.
+void Requester::lose_without_blame(TimePs now, uint64_t sequence, std::optional<size_t> ev) {
+  if (!sent_.take_refused_for_lost(sequence, ev ? std::optional(static_cast<uint16_t>(*ev)) : std::nullopt))
+    return;
+  retries_ = 0;
+  progress_ps_ = now;
+  gate_.congestion_control().on_loss(now, false);
+}
+
+void Requester::on_refusal(TimePs now, const roce::ParsedPacket& packet) {
+  if (error_ != CompletionStatus::kSuccess || packet.aeth.syndrome < roce::kSyndromeNakInvalidRequest) return;
+  ++common_counters_.fatal_naks_received;
+  fail(status_of_refused(packet.aeth.syndrome));
+  deliver_completions(now);
+}
+
+void Requester::on_path_failure(TimePs now, size_t ev) {
+  if (!evs_.on_failure(ev) || std::exchange(flags_[ev].watched, true)) return;
+  watched_.push({now + config_.probe_interval_ps, static_cast<uint32_t>(ev)});
+}
+
+void Requester::probe(size_t ev) {
+  if (!std::exchange(flags_[ev].to_be_probed, true)) probes_.push(static_cast<uint32_t>(ev));
+}
+
+void Requester::end_trial(size_t ev) {
+  for (size_t left = on_trial_.size(); left > 0; --left) {
+    const SentProbe probe = on_trial_.pop();
+    if (probe.ev != ev) on_trial_.push(probe);
+  }
+}
+
+void Requester::make_due_probes(TimePs now) {
+  for (size_t left = watched_.size(); left > 0 && watched_.front().due_ps <= now; --left) {
+    const DueProbe due = watched_.pop();
+    if (evs_.state(due.ev) != EvState::kAssumedBad) {
+      flags_[due.ev].watched = false;
+      continue;
+    }
+    probe(due.ev);
+    watched_.push({now + config_.probe_interval_ps, due.ev});
+  }
+}
+
+// A receiver that sends no data tries one EV after the other, once a timeout's quarter: about a round trip.
+void Requester::on_inbound(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  if (is_waiting()) return;  // SACKs of its own data tell it
+  make_due_probes(now);
+  while (!on_trial_.empty() && now - on_trial_.front().sent_ps > common_.retransmission_timeout_ps) {
+    const SentProbe silent = on_trial_.pop();
+    on_path_failure(now, silent.ev);
+  }
+  if (now < next_trial_ps_) return;
+  next_trial_ps_ = now + common_.retransmission_timeout_ps / 4;
+  for (uint32_t plane = 0; plane < evs_.planes(); ++plane) {
+    const std::optional<size_t> ev = evs_.next(plane);
+    if (ev && evs_.state(*ev) != EvState::kAssumedBad) probe(*ev);
+  }
+}
+
+void Requester::stop_probing() {
+  while (!probes_.empty()) flags_[probes_.pop()].to_be_probed = false;
+  next_trial_ps_ = kNever;
+}
+
+void Requester::detect_losses(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  if (sent_.detect_losses(now)) gate_.congestion_control().on_loss(now, false);
+}
+
+TimePs Requester::retransmission_timeout_ps() const {
+  const uint32_t doublings = std::min(retries_, common_.timeout_backoff_limit);
+  return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings;
+}
+
+TimePs Requester::timeout_deadline() const {
+  if (!is_waiting() || error_ != CompletionStatus::kSuccess) return kNever;
+  return (sent_.is_asked() ? progress_ps_ : std::max(progress_ps_, gate_.next_send_ps())) +
+         retransmission_timeout_ps();
+}
+
+// Nothing has been heard for two round trips since the newest packet: its SACK is lost, or it is.
+TimePs Requester::silence_deadline() const {
+  const TimePs round_trip_ps = sent_.round_trips().smoothed_ps();
+  if (!is_waiting() || silence_probed_ || error_ != CompletionStatus::kSuccess || round_trip_ps == 0)
+    return kNever;
+  return std::max(progress_ps_, newest_sent_ps_) + 2 * round_trip_ps;
+}
+
+TimePs Requester::next_deadline() const {
+  const TimePs probe_ps = is_waiting() && !watched_.empty() && error_ == CompletionStatus::kSuccess
+                              ? watched_.front().due_ps
+                              : kNever;
+  return std::min({timeout_deadline(), silence_deadline(), probe_ps, wait_until_ps_, sent_.loss_deadline_ps(),
+                   gate_.congestion_control().next_deadline()});
+}
+
+void Requester::on_deadline(TimePs now) {
+  if (now >= wait_until_ps_) wait_until_ps_ = kNever;  // the NIC pulls next
+  CongestionControl& congestion_control = gate_.congestion_control();
+  if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
+  if (now >= sent_.loss_deadline_ps()) detect_losses(now);
+  if (is_waiting()) make_due_probes(now);
+  if (now >= silence_deadline()) silence_probed_ = silence_probe_wanted_ = true;
+  if (now >= timeout_deadline()) on_timeout(now);
+  gate_.follow_rate();
+  deliver_completions(now);
+}
+
+void Requester::on_timeout(TimePs now) {
+  ++common_counters_.timeouts;
+  // The peer has not answered once since: an answer resets the count.
+  if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
+  const TimePs overdue_ps = now - retransmission_timeout_ps();
+  ++retries_;
+  gate_.congestion_control().on_loss(now, true);
+  progress_ps_ = now;
+  sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+}
+
+void Requester::fail(CompletionStatus status) {
+  error_ = status;
+  next_sequence_ = sent_.accepted();
+  sent_.release();
+  wait_until_ps_ = kNever;
+  probes_ = {};
+  watched_ = {};
+  flags_.assign(flags_.size(), EvFlags());
+  silence_probe_wanted_ = false;
+}
+
+void Requester::flush(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  fail(CompletionStatus::kFlushed);
+  deliver_completions(now);
+}
+
+std::vector<RcRequest> Requester::withdraw() {
+  std::vector<RcRequest> left(std::make_move_iterator(requests_.begin()),
+                              std::make_move_iterator(requests_.end()));
+  requests_.clear();
+  send_index_ = 0;
+  fail(CompletionStatus::kFlushed);
+  return left;
+}
+
+// Handlers may post from within; such requests are delivered by the outer call.
+void Requester::deliver_completions(TimePs now) {
+  if (delivering_) return;
+  delivering_ = true;
+  while (!requests_.empty()) {
+    CompletionStatus status = CompletionStatus::kSuccess;
+    if (requests_.front().end_sequence > sent_.accepted()) {
+      if (error_ == CompletionStatus::kSuccess) break;
+      status = error_reported_ ? CompletionStatus::kFlushed : error_;
+      error_reported_ = true;
+    }
+    const Outstanding request = std::move(requests_.front());
+    requests_.pop_front();
+    if (send_index_ > 0) --send_index_;
+    if (status == CompletionStatus::kSuccess) ++completed_requests_;
+    completions_.complete(now, request, status, request.retransmitted_packets);
+  }
+  delivering_ = false;
+}
+
+}  // namespace weft::mrc

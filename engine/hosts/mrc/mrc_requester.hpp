@@ -1,0 +1,149 @@
+// The sending half of an MRC queue pair: requests in, data packets and probes out, SACKs and NACKs in.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "hosts/mrc/ev_table.hpp"
+#include "hosts/mrc/mrc_config.hpp"
+#include "hosts/mrc/mrc_counters.hpp"
+#include "hosts/queue_pair.hpp"
+#include "hosts/rc_config.hpp"
+#include "hosts/rc_request.hpp"
+#include "hosts/request_completions.hpp"
+#include "hosts/send_gate.hpp"
+#include "hosts/sent_stream.hpp"
+#include "memory/ring_buffer.hpp"
+#include "packets/mrc_formats.hpp"
+#include "packets/psn.hpp"
+#include "paths/path_choice.hpp"
+
+namespace weft::mrc {
+
+class Requester {
+ public:
+  Requester(const RcConfig& common, const MrcConfig& config, RcCounters& common_counters,
+            MrcCounters& counters, PacketPool& pool, SendGate& gate, EvTable& evs,
+            CompletionHandler* handler);
+
+  void post(TimePs now, RcRequest request);
+  // The next probe or data packet that goes over the plane, null if there is none or window or pacing forbid
+  // it now.
+  PacketPtr pull(TimePs now, uint32_t plane);
+  bool may_have_data() const;
+  PulledPacket last_pulled() const { return last_pulled_; }
+  void on_sack(TimePs now, const roce::ParsedPacket& packet, const Headers& mrc);
+  void on_nack(TimePs now, const Headers& mrc);
+  // The peer has refused a request.
+  void on_refusal(TimePs now, const roce::ParsedPacket& packet);
+  // Data of the peer has arrived: what answers it needs paths back that are known to work, see docs/mrc.md.
+  void on_inbound(TimePs now);
+  // The peer sends nothing any more: paths back to it are of no use.
+  void stop_probing();
+  TimePs next_deadline() const;
+  void on_deadline(TimePs now);
+  void flush(TimePs now);
+  std::vector<RcRequest> withdraw();
+  uint64_t completed_requests() const { return completed_requests_; }
+  size_t outstanding_requests() const { return requests_.size(); }
+  CompletionStatus error() const { return error_; }
+  void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
+  void observe(Probe* probe, ConnectionEnds ends) { completions_.observe(probe, ends); }
+  void fetch() const { sent_.fetch(next_sequence_); }
+
+ private:
+  struct Outstanding : RcRequest {
+    uint64_t first_sequence = 0;
+    uint64_t end_sequence = 0;  // one past its last packet
+    uint16_t number = 0;        // of the message
+    uint16_t immediate_number = 0;
+    uint64_t retransmitted_packets = 0;
+  };
+  // Of an EV that is assumed bad.
+  struct DueProbe {
+    TimePs due_ps = 0;
+    uint32_t ev = 0;
+  };
+  struct SentProbe {
+    TimePs sent_ps = 0;
+    uint32_t ev = 0;
+  };
+  // What the stream of packets tells of their paths.
+  struct Losses final : PathChoice {
+    explicit Losses(Requester& requester_) : requester(requester_) {}
+    std::string_view name() const override { return "mrc"; }
+    uint16_t entropy(TimePs, uint64_t, bool) override { return 0; }
+    void on_lost(TimePs now, uint16_t ev) override { requester.on_path_failure(now, ev); }
+    Requester& requester;
+  };
+
+  std::optional<uint64_t> sequence_to_send();
+  Outstanding& request_of(uint64_t sequence);
+  bool should_request_sack(const Outstanding& request, uint64_t sequence, uint64_t frame_bytes) const;
+  void set_message_headers(roce::RoceHeaders& headers, Headers& mrc, const Outstanding& request,
+                           uint64_t sequence, uint64_t offset) const;
+  PacketPtr pull_probe(TimePs now, uint32_t plane);
+  bool may_use(uint32_t plane) const;
+  void on_path_failure(TimePs now, size_t ev);
+  void probe(size_t ev);
+  void end_trial(size_t ev);
+  void make_due_probes(TimePs now);
+  void detect_losses(TimePs now);
+  void lose_without_blame(TimePs now, uint64_t sequence, std::optional<size_t> ev);
+  TimePs retransmission_timeout_ps() const;
+  TimePs timeout_deadline() const;
+  TimePs silence_deadline() const;
+  bool is_waiting() const { return next_sequence_ != sent_.accepted(); }
+  void on_timeout(TimePs now);
+  void note_progress(TimePs now);
+  void fail(CompletionStatus status);
+  void deliver_completions(TimePs now);
+
+  const RcConfig& common_;
+  const MrcConfig& config_;
+  RcCounters& common_counters_;
+  MrcCounters& counters_;
+  PacketPool& pool_;
+  SendGate& gate_;
+  EvTable& evs_;
+  RequestCompletions completions_;
+  Losses path_losses_;
+  std::vector<roce::RoceHeaders> headers_;  // of each plane
+  PsnMap psn_map_;
+  std::deque<Outstanding> requests_;
+  size_t send_index_ = 0;       // in requests_, of the request that next_sequence_ belongs to
+  uint64_t end_sequence_ = 0;   // one past the last packet of the last request
+  uint64_t next_sequence_ = 0;  // next packet to send for the first time
+  SentStream sent_;
+  uint16_t posted_messages_ = 0;
+  uint16_t posted_immediates_ = 0;
+  size_t largest_frame_bytes_ = 0;
+
+  struct EvFlags {
+    bool watched = false;       // in watched_
+    bool to_be_probed = false;  // in probes_
+  };
+  std::vector<EvFlags> flags_;      // by EV
+  RingBuffer<DueProbe> watched_;    // EVs assumed bad, in order of time
+  RingBuffer<uint32_t> probes_;     // EVs to be probed now
+  RingBuffer<SentProbe> on_trial_;  // probes of EVs that are not assumed bad, in order of time
+  TimePs next_trial_ps_ = 0;
+  std::optional<SentProbe> silence_probe_;  // on its way, to ask what has arrived
+  bool silence_probed_ = false;             // since the newest progress
+  bool silence_probe_wanted_ = false;
+
+  TimePs progress_ps_ = 0;  // when the timeout started to count
+  TimePs newest_sent_ps_ = 0;
+  uint32_t retries_ = 0;
+  TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
+  PulledPacket last_pulled_;
+  uint64_t completed_requests_ = 0;
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+  bool error_reported_ = false;
+  bool delivering_ = false;
+};
+
+}  // namespace weft::mrc
