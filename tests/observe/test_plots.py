@@ -25,6 +25,8 @@ from weft.paths import ROOT
 from weft.report.figures import FIGURES
 from weft.report.plot_svg import svg_of
 from weft.report.plots import _AXES
+from weft.run.runner import run_scenario
+from weft.scenario import parse_scenario
 
 SCENARIO = """
 name: observing
@@ -71,6 +73,16 @@ def test_times_of_collectives_are_those_of_the_results(run: Path) -> None:
     assert arrays(plot.curves) == expected
     curves = [expected[each.name] for each in plot.curves]
     assert difference_of_curves(plot.svg(), curves, True, True, False) == ""
+
+
+def test_each_protocol_has_a_curve(tmp_path: Path) -> None:
+    item = {"collective": "allreduce", "algorithms": ["ring"], "sizes": ["4KiB", "64KiB"]}
+    fabric = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+    traffic = [{**item, "protocol": protocol} for protocol in ("ll", "ll128")]
+    scenario = {"name": "protocols", "clock": "virtual", "fabric": fabric, "traffic": traffic}
+    run_scenario(parse_scenario(scenario)).save(tmp_path)
+    plot = weft.plot(tmp_path, "Times of allreduce by size")
+    assert [(each.name, len(each.y)) for each in plot.curves] == [("ring, ll", 2), ("ring, ll128", 2)]
 
 
 def test_queues_are_those_of_the_table(run: Path) -> None:
