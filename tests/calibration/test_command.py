@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,8 +21,9 @@ LOGS = (str(EXAMPLE / "two_hosts.log"), str(EXAMPLE / "one_host.log"))
 
 
 class Fitted(NamedTuple):
-    """What the command printed and wrote."""
+    """What the command printed and wrote; `said` on stderr."""
 
+    said: str
     found: dict[str, Any]
     scenario: Path
     picture: Path
@@ -37,7 +39,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> Fitted:
     output, plot = folder / "fitted.yaml", folder / "curves.svg"
     done = run(*LOGS, "--scenario", str(POD), "--output", str(output), "--plot", str(plot), "--json")
     assert done.exit_code == 0, done.output
-    return Fitted(json.loads(done.stdout), output, plot)
+    return Fitted(done.stderr, json.loads(done.stdout), output, plot)
 
 
 def test_the_fitted_scenario_runs_as_the_model_did(fitted: Fitted) -> None:
@@ -50,6 +52,18 @@ def test_the_fitted_scenario_runs_as_the_model_did(fitted: Fitted) -> None:
     ]
     found = run_scenario(load_scenario(fitted.scenario, [*changes, Change("clock", "virtual", "--set")]))
     assert [each.time_ps for each in found.collectives] == [row["after_ps"] for row in rows]
+
+
+def test_each_run_says_its_largest_residual_in_a_short_line(fitted: Fitted) -> None:
+    lines = [line for line in fitted.said.splitlines() if line.startswith("· run ")]
+    assert len(lines) == fitted.found["runs"]
+    found = [re.fullmatch(r"· run (\d+): largest residual ([\d.]+) %", line) for line in lines]
+    assert [each and int(each[1]) for each in found] == list(range(1, len(lines) + 1))
+    assert max(map(len, lines)) <= 80
+    rows = [row for table in fitted.found["tables"] for row in table["rows"]]
+    before = max(abs(row["before_ps"] / row["measured_ps"] - 1) for row in rows)
+    assert found[0]
+    assert float(found[0][2]) == pytest.approx(100 * before, abs=0.051)
 
 
 def test_scatter_of_the_measurements_bounds_the_residuals(fitted: Fitted) -> None:

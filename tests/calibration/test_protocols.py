@@ -102,6 +102,24 @@ def test_a_threshold_without_effect_keeps_its_value() -> None:
 
 
 @pytest.mark.parametrize(
+    ("key", "held", "true", "expected"),
+    [
+        ("protocols.ll_up_to", {"ll128_up_to": "64KiB"}, {"ll_up_to": "16MiB", "ll128_up_to": "16MiB"}, 2**16),
+        ("protocols.ll128_up_to", {"ll_up_to": "64KiB"}, {"ll_up_to": 0, "ll128_up_to": 0}, 2**16),
+    ],
+)
+def test_a_fitted_threshold_stays_in_order_with_one_of_the_scenario(
+    key: str, held: dict[str, Any], true: dict[str, Any], expected: int
+) -> None:
+    sizes = SIZES[::4]
+    [times] = times_ps(TREE, {f"protocols.{name}": value for name, value in true.items()}, sizes)
+    tree = TREE | {"protocols": held}
+    found = calibrate([measured("allreduce", 4, sizes, times)], tree, keys=[key], hold_out=HoldOut(0))
+    assert [each.after for each in found.keys] == [expected]
+    times_ps(tree, found.fitted(), sizes)
+
+
+@pytest.mark.parametrize(
     ("name", "held", "start", "shown"),
     [
         ("protocols.ll_up_to", None, 2**16, "predicted"),

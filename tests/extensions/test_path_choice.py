@@ -127,6 +127,14 @@ def test_an_entropy_has_fourteen_bits(mine: Path, value: Any) -> None:
     [
         ({"path": "{mine}:Silent"}, ["lacks entropy()"]),
         ({"path": "{mine}:Constant", "path_parameters": {"paths": 4}}, ["'paths'", "valid: value=5"]),
+        (
+            {"path": "turns.cpp:turns"},
+            [
+                "transport.path: 'turns.cpp:turns' is a file in C++",
+                "valid: flow, flowlet, plb",
+                "docs/howto/path-choice.md",
+            ],
+        ),
         ({"path": "spry"}, ["no choice of path 'spry'", "flow, flowlet, plb", "path/to/file.py:Class"]),
         ({"path": "flow", "path_parameters": {"value": 1}}, ["path_parameters", "flow has none"]),
     ],

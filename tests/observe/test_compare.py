@@ -110,8 +110,8 @@ def test_results_without_a_counterpart_are_shown_alone(directories):
     fast, _, other = directories
     _, found = compared(fast, other)
     rows = {(row[0], row[1]): row[2:] for row in found.tables()["compared-results"].rows}
-    # One left on either side: they are compared, under both names. What only one run has stands beside a dash.
-    assert any(" → " in name and "in-network" in name for name, _ in rows)
+    # Only their algorithms differ: they are compared, under both names. The smaller size has a dash.
+    assert ("allreduce, ring, 65536 → allreduce, in-network, 65536", "time (µs)") in rows
     alone = [figures for (name, figure), figures in rows.items() if figure == "time (µs)" and "–" in figures]
     assert len(alone) == 1
     assert alone[0][1:] == ["–", "–"]
@@ -120,8 +120,12 @@ def test_results_without_a_counterpart_are_shown_alone(directories):
 def test_parameters_of_scenarios_come_before_programs_and_the_seed(directories, tmp_path):
     fast, _, _ = directories
     runs = read_runs([fast, run(tmp_path / "other", seed=5, mtu=4096, ip_version=6)])
-    made_by = {**runs[1].results["made_by"], "p4_hash": "0" * 64}
+    made_by = {**runs[1].results["made_by"], "p4_hash": "0123456789abcdef" * 4}
     found = comparison([runs[0], replace(runs[1], results={**runs[1].results, "made_by": made_by})])
+    hashes = next(each for each in found.parameters if each.name == "p4_hash")
+    assert hashes.values[1] == "0123456789abcdef" * 4
+    assert [len(str(cell)) for cell in hashes.cells()] == [12, 12]
+    assert hashes.cells()[1] == "0123456789ab"
     names = [each.name for each in found.parameters]
     assert names.index("mtu_bytes") < names.index("p4_hash") < names.index("seed")
     assert names[-1] == "seed"
@@ -184,6 +188,39 @@ def test_results_of_more_runs_are_matched_by_labels_first():
         "allreduce, tree": [2, 3, None],
         "allreduce, own": [None, None, 5],
     }
+
+
+def collective_row(algorithm, size_bytes, time_ps, **labels):
+    head = {"measured": "collective", "collective": "allreduce", "algorithm": algorithm}
+    return head | {"size_bytes": size_bytes, "time_ps": time_ps} | labels
+
+
+def times_of(runs):
+    return [[None if row is None else row["time_ps"] for row in each.rows] for each in matches(runs)]
+
+
+def test_results_that_differ_in_more_than_one_label_have_no_counterpart():
+    ours = [collective_row("ring", 4096, 1), collective_row("ring", 65536, 2)]
+    theirs = [collective_row("tree", 65536, 3), collective_row("own", 1048576, 4)]
+    assert times_of([ours, theirs]) == [[1, None], [2, 3], [None, 4]]
+
+
+def test_of_three_runs_counterparts_differ_in_the_same_label():
+    runs = [collective_row("ring", 4096, 1)], [collective_row("tree", 4096, 2)], [collective_row("tree", 65536, 3)]
+    assert times_of(runs) == [[1, 2, None], [None, None, 3]]
+
+
+def test_results_of_two_protocols_are_matched_with_their_own():
+    ours = [collective_row("ring", 4096, 1, protocol="simple"), collective_row("ring", 4096, 2, protocol="ll")]
+    theirs = [collective_row("ring", 4096, 3, protocol="ll"), collective_row("ring", 4096, 4, protocol="simple")]
+    assert times_of([ours, theirs]) == [[1, 4], [2, 3]]
+    names = [each.name for each in matches([ours, theirs])]
+    assert names == ["allreduce, simple", "allreduce, ll"]
+
+
+def test_a_result_of_a_protocol_is_compared_with_one_without():
+    found = list(matches([[collective_row("ring", 4096, 1)], [collective_row("ring", 4096, 2, protocol="ll")]]))
+    assert [each.name for each in found] == ["allreduce → allreduce, ll"]
 
 
 @pytest.fixture(scope="module")

@@ -19,6 +19,7 @@ from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import Change, load_scenario
+from weft.switch.debug.conditions import check_syntax
 from weft.switch.trace import Sent, Step
 
 INCAST = Path(__file__).resolve().parents[2] / "examples" / "debugging" / "incast.yaml"
@@ -144,6 +145,46 @@ def test_a_scenario_s_switches_are_named_before_anything_is_built() -> None:
 def test_what_cannot_be_shown_is_refused(arguments: list[str], error: type[Exception], message: dict[str, str]) -> None:
     with refused(error, **message):
         weft_trace(INCAST, *arguments)
+
+
+@pytest.mark.parametrize(
+    ("when", "problem"),
+    [
+        ("", "column 1: the condition is empty"),
+        ("out_port = 2", "column 10: unexpected '='"),
+        ("drop and", "column 9: a field, a number or a condition is missing before the end"),
+        ("1 == 2", "column 1: '1' and '2' are both numbers"),
+        ("table ingress.acl hit drop", "column 23: 'drop' after the condition's end"),
+    ],
+)
+def test_a_condition_is_parsed_before_anything_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, when: str, problem: str
+) -> None:
+    def compiled(*_arguments: object) -> None:
+        raise AssertionError("the scenario was read before the condition")
+
+    monkeypatch.setattr("weft.commands.tracing_runs.load_scenario_or_network", compiled)
+    with refused(BadInputError, place="--when", problem=problem):
+        weft_trace(INCAST, "--switch", "p0l0", "--when", when)
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "udp",
+        "udp.isValid()",
+        "not ipv4.isValid() and (drop or digest)",
+        "ipv4.ttl == 63 || !(port == 1)",
+        "(ipv4.ecn & 1) != 0",
+        "drop tail",
+        'table ingress.acl entry "10.0.1.0/24"',
+        "table ingress.acl miss and action set_port and state start",
+        "parser_error == error.NoError",
+        "ipv4.dst == 10.0.1.0/24",
+    ],
+)
+def test_syntax_is_checked_without_names(when: str) -> None:
+    check_syntax(when)
 
 
 def test_a_run_that_fails_shows_what_there_was(tmp_path: Path) -> None:

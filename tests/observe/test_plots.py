@@ -25,6 +25,8 @@ from weft.paths import ROOT
 from weft.report.figures import FIGURES
 from weft.report.plot_svg import svg_of
 from weft.report.plots import _AXES
+from weft.run.runner import run_scenario
+from weft.scenario import parse_scenario
 
 SCENARIO = """
 name: observing
@@ -71,6 +73,16 @@ def test_times_of_collectives_are_those_of_the_results(run: Path) -> None:
     assert arrays(plot.curves) == expected
     curves = [expected[each.name] for each in plot.curves]
     assert difference_of_curves(plot.svg(), curves, True, True, False) == ""
+
+
+def test_each_protocol_has_a_curve(tmp_path: Path) -> None:
+    item = {"collective": "allreduce", "algorithms": ["ring"], "sizes": ["4KiB", "64KiB"]}
+    fabric = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+    traffic = [{**item, "protocol": protocol} for protocol in ("ll", "ll128")]
+    scenario = {"name": "protocols", "clock": "virtual", "fabric": fabric, "traffic": traffic}
+    run_scenario(parse_scenario(scenario)).save(tmp_path)
+    plot = weft.plot(tmp_path, "Times of allreduce by size")
+    assert [(each.name, len(each.y)) for each in plot.curves] == [("ring, ll", 2), ("ring, ll128", 2)]
 
 
 def test_queues_are_those_of_the_table(run: Path) -> None:
@@ -129,8 +141,57 @@ def test_another_title_is_refused_with_the_valid_ones(run: Path) -> None:
     assert weft.plot(run, "queues").title == "Queues"
     titles = list(weft.plots(run))
     assert {"Queues", "Rates", "Message completion times", "Slowdown"} < set(titles)
-    with refused(BadInputError, place="observing", valid=", ".join(titles), problem="has no plot 'Qeues'"):
-        weft.plot(run, "Qeues")
+    with refused(BadInputError, place="observing", valid=", ".join(titles), problem="has no plot 'Queue'") as refusal:
+        weft.plot(run, "Queue")
+    assert refusal.value.hint == "did you mean 'Queues'?"
+
+
+def test_a_run_without_plots_says_what_to_observe(tmp_path: Path) -> None:
+    fabric = {"planes": 1, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
+    traffic = [{"collective": "allreduce", "algorithms": ["ring"], "sizes": ["4KiB"]}]
+    run_scenario(parse_scenario({"name": "plain", "clock": "virtual", "fabric": fabric, "traffic": traffic})).save(
+        tmp_path
+    )
+    assert weft.plots(tmp_path) == {}
+    with refused(BadInputError, place=tmp_path.name, problem="this run recorded no plots") as refusal:
+        weft.plot(tmp_path, "Queues")
+    assert "observe.queues" in refusal.value.hint
+
+
+def test_a_console_shows_how_many_curves_a_plot_has(run: Path) -> None:
+    plot = weft.plot(run, "Times of allreduce by size")
+    assert repr(plot) == "<Plot 'Times of allreduce by size': 2 curves; .svg() is the picture>"
+    assert repr(plot.curves[0]) == "<PlotCurve 'in-network': 3 points>"
+
+
+@pytest.mark.parametrize("shape", ["line", "step after", "bars", "stacked bars"])
+def test_a_plot_without_values_says_so(shape: str) -> None:
+    plot = weft.Plot("t", "", "µs", (), shape)  # type: ignore[arg-type]
+    assert ">no values<" in plot.svg()
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+@pytest.mark.parametrize(
+    "values", [(1.0, np.inf), (1.0, np.nan), (-1.7e308, 1.7e308, 2.0), (5e-324, 1e-323), (1e-300, 1e300)]
+)
+def test_values_at_the_ends_of_floats_are_drawn_or_left_out(scale: str, values: tuple[float, ...]) -> None:
+    y = np.array(values)
+    line = weft.Plot("t", "", "µs", (weft.PlotCurve("one", np.arange(1.0, len(y) + 1), y),), y_scale=scale)  # type: ignore[arg-type]
+    rows = tuple(map(str, range(len(y))))
+    bars = weft.Plot("t", "", "µs", (weft.PlotCurve("one", rows, y), weft.PlotCurve("two", rows, y)), "stacked bars")
+    for svg in (line.svg(), bars.svg()):
+        assert not re.search(r"[\" ,]-?(nan|inf)", svg)
+    (vertices,) = polylines(line.svg())
+    assert len(vertices) == sum(abs(value) <= 1e300 and (scale == "linear" or value > 0) for value in values)
+
+
+def test_a_dashed_curve_has_a_dashed_sample_in_the_legend() -> None:
+    curves = tuple(weft.PlotCurve(f"c{number}", np.array([0.0, 1.0]), np.array([0.0, number])) for number in range(20))
+    svg = weft.Plot("t", "", "µs", curves).svg()
+    assert re.findall(r'<polyline[^>]*stroke-dasharray="([^"]*)"', svg) == re.findall(
+        r'<path[^>]*stroke-dasharray="([^"]*)"', svg
+    )
+    assert "stroke-dasharray" in svg
 
 
 def test_a_directory_without_results_is_refused(tmp_path: Path) -> None:

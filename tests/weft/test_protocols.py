@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.refusals import refused
 from weft import BadInputError, Fabric, topologies
 from weft.results.run_result import RunResult
 from weft.run.collectives import CollectiveRequest
@@ -139,6 +140,19 @@ def test_thresholds_decide_where_they_are_given() -> None:
     assert [each.protocol for each in found.collectives] == [LL, LL, LL128, LL128, SIMPLE]
     found = run(item, protocols={"ll_up_to": 0, "ll128_up_to": 0})
     assert {each.protocol for each in found.collectives} == {SIMPLE}
+
+
+def test_thresholds_out_of_order_are_refused() -> None:
+    item = {"collective": "allreduce", "algorithms": ["ring"], "sizes": [1024], "protocol": "auto"}
+    tree = {"fabric": HOSTS, "traffic": [item], "protocols": {"ll_up_to": "64KiB", "ll128_up_to": "32KiB"}}
+    with refused(
+        BadInputError,
+        place="scenario: protocols.ll_up_to",
+        problem="64KiB is above ll128_up_to, so no size takes LL128",
+        valid="0 to 32KiB, or a larger ll128_up_to",
+    ):
+        parse_scenario(tree)
+    parse_scenario(tree | {"protocols": {"ll_up_to": "32KiB", "ll128_up_to": "32KiB"}})
 
 
 def test_a_threshold_alone_leaves_the_other_to_prediction() -> None:

@@ -8,9 +8,10 @@ import pytest
 from tests.refusals import refused
 from weft import Fabric
 from weft.errors import BadInputError
+from weft.paths import ROOT
 from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
-from weft.scenario import parse_scenario
+from weft.scenario import load_scenario, parse_scenario
 from weft.topologies import FabricSpec, LinkSpec
 from weft.topologies.builder import FabricBuilder
 
@@ -41,6 +42,19 @@ def test_flows_and_collectives_go_over_all_nics(planes: int) -> None:
         assert all(np.array_equal(each, sum(buffers)) for each in reduced)
         reduced = fabric.run(CollectiveRequest("allreduce", buffers, "in-network")).buffers
         assert all(np.array_equal(each, sum(buffers)) for each in reduced)
+
+
+def test_two_edges_of_a_file_between_a_host_and_its_leaf_are_two_nics() -> None:
+    scenario = load_scenario(ROOT / "examples" / "two_nics.yaml")
+    fabric = scenario.fabric.build()
+    for host in fabric.hosts:
+        assert len(host.nics) == 2
+        assert len({nic.switch for nic in host.nics}) == 1
+    found = run_scenario(scenario).collectives
+    assert [each.algorithm for each in found] == ["ring", "in-network"]
+    assert all(each.ok for each in found)
+    # A single link of 100 Gb/s takes 84 µs for these bytes.
+    assert found[1].time_ps < 8 * found[1].size_bytes * 10
 
 
 COLLECTIVES = [

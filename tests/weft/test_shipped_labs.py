@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from tests.refusals import refused
 from weft.cli import weft
@@ -19,6 +22,26 @@ def test_every_lab_is_listed_with_the_title_of_its_page() -> None:
     assert set(labs) == {path.name for path in LABS_DIRECTORY.iterdir() if path.is_dir()}
     assert labs["10-failures"].title == "a link fails"
     assert labs["01-allreduce"].scenarios == ["scenario.yaml", "bmv2.yaml"]
+
+
+def test_the_list_keeps_names_and_times_whole_at_80_columns() -> None:
+    console = Console(width=80, file=io.StringIO(), force_terminal=False)
+    with patch("weft.commands.labs.make_console", lambda: console):
+        listed = CliRunner().invoke(weft, ["labs"])
+    assert listed.exit_code == 0, listed.output
+    assert isinstance(console.file, io.StringIO)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert {lab.name for lab in shipped_labs()} == {line.split()[0][4:] for line in lines if line.startswith("lab:")}
+    assert "bmv2.yaml" not in console.file.getvalue()
+
+
+@pytest.mark.parametrize("name", ["1", "01-allreduce", "lab:01-allreduce"])
+def test_a_lab_in_place_of_a_command_is_refused_with_what_to_type(name: str) -> None:
+    outcome = CliRunner().invoke(weft, ["labs", name])
+    assert outcome.exit_code == 2
+    assert f"'{name}' is a lab" in outcome.output
+    assert "weft labs copy 01-allreduce" in outcome.output
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations, combinations_with_replacement
+from itertools import accumulate, combinations, combinations_with_replacement
 from statistics import median
 from typing import Any
 
@@ -356,7 +356,9 @@ class _Search:
         ]
         measured = np.array([size for mine in sizes for size in mine])
         best, least_squares = values, math.inf
-        for thresholds in combinations_with_replacement([0, *sorted(set(measured.tolist()))], len(self._thresholds)):
+        bounds = [self._keys[place].bounds for place in self._thresholds]
+        for sizes_up_to in combinations_with_replacement([0, *sorted(set(measured.tolist()))], len(self._thresholds)):
+            thresholds = [min(max(size, low), high) for size, (low, high) in zip(sizes_up_to, bounds, strict=True)]
             taken_by = np.sum(measured[:, None] > np.array(thresholds), axis=1)
             total, trial = 0.0, _replaced(values, self._thresholds, thresholds)
             for number, part in enumerate(parts):
@@ -446,7 +448,7 @@ class _Search:
         for place, key in enumerate(self._keys):
             probe = _PROBE_PS if key.scale is Scale.TIME else values[place] or _PROBE_BYTES
             if key.scale is not Scale.RATE and _strengths(effects)[place] < _NO_EFFECT:
-                more = (*values[:place], key.rounded(values[place] + probe), *values[place + 1 :])
+                more = self._ordered((*values[:place], key.rounded(values[place] + probe), *values[place + 1 :]))
                 found[:, place] = self._errors(more, self._sizes) - self._errors(values, self._sizes)
         return found
 
@@ -456,11 +458,22 @@ class _Search:
         for place, strength in enumerate(_strengths(effects).tolist()):
             trial = (*kept[:place], None, *kept[place + 1 :])
             # A key that came to the end of its range may have no effect there, and much at the scenario's value.
-            if strength < _NO_EFFECT and np.allclose(
-                self._errors(trial, self._sizes), self._errors(kept, self._sizes), rtol=0, atol=_NO_EFFECT
-            ):
+            if strength < _NO_EFFECT and self._are_alike(trial, kept):
                 kept = trial
         return kept
+
+    def _are_alike(self, trial: Values, kept: Values) -> bool:
+        try:
+            errors = self._errors(trial, self._sizes)
+        except BadInputError:
+            # The scenario's own threshold may be out of order with the fitted one of another protocol.
+            return False
+        return np.allclose(errors, self._errors(kept, self._sizes), rtol=0, atol=_NO_EFFECT)
+
+    def _ordered(self, values: _Found) -> _Found:
+        """Return values with no threshold below that of a protocol for smaller sizes, which scenarios refuse."""
+        ordered = list(accumulate((values[place] for place in self._thresholds), max))
+        return _replaced(values, self._thresholds, ordered)
 
     def _moved(self, values: _Found, step: NDArray[np.float64]) -> _Found:
         return tuple(

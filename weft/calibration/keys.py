@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +192,18 @@ def chosen_keys(names: Sequence[str], scenario: Scenario, compared: Sequence[Com
             raise BadInputError(f"'{name}' needs fabric.ranks_per_host, which the scenario lacks", place="--keys")
         if not hasattr(scenario.fabric, name.split(".")[1]) and name.startswith("fabric."):
             raise BadInputError(f"a fabric of kind {scenario.fabric.kind} lacks '{name}'", place="--keys")
-    return [KEYS[name] for name in names]
+    return [_in_order(KEYS[name], names, scenario) for name in names]
+
+
+def _in_order(key: Key, names: Sequence[str], scenario: Scenario) -> Key:
+    """Return a threshold with bounds at the scenario's own threshold of the other protocol, if that is not fitted."""
+    ll, ll128 = (KEYS[f"protocols.{name}_up_to"] for name in (LL, LL128))
+    low, high = key.bounds
+    if key is ll and ll128.name not in names and (held := ll128.held_by(scenario)) is not None:
+        return replace(key, bounds=(low, min(high, held)))
+    if key is ll128 and ll.name not in names and (held := ll.held_by(scenario)) is not None:
+        return replace(key, bounds=(held, max(high, held)))
+    return key
 
 
 def _of_tables(compared: Sequence[ComparedTable]) -> Iterator[str]:

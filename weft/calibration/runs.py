@@ -183,10 +183,16 @@ class Model:
             items.append({name: value for name, value in item.items() if name not in ("repetitions", "warmup")})
         tree["traffic"] = items
         self.runs += 1
-        shown = [
-            f"{key.name} {key.shown(value)}" for key, value in zip(self.keys, values, strict=True) if value is not None
-        ]
-        self._progress(f"run {self.runs}: {', '.join(shown) or 'values of the scenario'}")
         found = run_scenario(parse_scenario(tree, self._place, units_required=True)).collectives
         results = iter(found)
-        return [[next(results) for _ in mine] for mine in sizes]
+        ordered = [[next(results) for _ in mine] for mine in sizes]
+        self._progress(f"run {self.runs}: largest residual {100 * self._largest_residual(sizes, ordered):.1f} %")
+        return ordered
+
+    def _largest_residual(self, sizes: Sequence[Sequence[int]], results: Sequence[Sequence[CollectiveResult]]) -> float:
+        """Return the largest difference of a modelled and a measured time, over the measured one."""
+        differences = []
+        for compared, mine, found in zip(self.tables, sizes, results, strict=True):
+            measured_ps = {each.size_bytes: each.time_ps for each in compared.table.measurements}
+            differences += [abs(each.time_ps / measured_ps[size] - 1) for size, each in zip(mine, found, strict=True)]
+        return max(differences, default=0.0)

@@ -15,24 +15,43 @@ from weft.system.consoles import make_console
 from weft.system.shipped_labs import CHECK_FILE, LAB_PREFIX, find_lab, shipped_labs
 
 
-@click.group(invoke_without_command=True)
+class _Labs(click.Group):
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a lab in its place is refused with the commands that take a lab."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError:
+            try:
+                lab = find_lab(args[0].removeprefix(LAB_PREFIX))
+            except BadInputError:
+                lab = None
+            if lab is None:
+                raise
+            known = f"'{args[0]}' is a lab, not a command; copy it: weft labs copy {lab.name}"
+            raise click.UsageError(f"{known}, or run it: weft run {LAB_PREFIX}{lab.name}", ctx) from None
+
+
+@click.group(cls=_Labs, invoke_without_command=True)
 @click.pass_context
 def labs(context: click.Context) -> None:
     """List the labs that ship with Weft; each has a page, README.md, in its folder.
 
     "takes" is how long the commands on that page take on two cores, without root.
 
-    `weft run lab:NAME` runs one as it is, `weft labs copy NAME` makes a copy to change.
+    `weft run lab:NAME` runs one as it is, `weft labs copy NAME` makes a copy to change. NAME may be the lab's number.
     """
     if context.invoked_subcommand is not None:
         return
     table = Table(box=None, pad_edge=False)
-    for column in ("lab", "what it shows", "takes", "files"):
-        table.add_column(column, overflow="fold")
+    table.add_column("lab", no_wrap=True)
+    table.add_column("what it shows", overflow="fold")
+    table.add_column("takes", no_wrap=True)
     durations = read_durations()
     for lab in shipped_labs():
         taken = rounded(durations[lab.name].virtual_s) if lab.name in durations else ""
-        table.add_row(LAB_PREFIX + lab.name, lab.title, taken, ", ".join(lab.scenarios))
+        table.add_row(LAB_PREFIX + lab.name, lab.title, taken)
     make_console().print(table)
 
 

@@ -20,6 +20,8 @@ from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import ALL_SWITCHES, run_scenario
 from weft.run.spec import RunSpec, run_spec
 from weft.scenario.network_file import load_scenario_or_network
+from weft.switch.debug.condition_tokens import ConditionError
+from weft.switch.debug.conditions import check_syntax
 from weft.topologies import FabricSpec, TopologyError
 
 MOST_NAMED = 20
@@ -51,6 +53,11 @@ def trace_run(asked: RunToTrace, output: TraceOutput) -> None:
     """
     if asked.during_ps[0] >= asked.during_ps[1]:
         raise BadInputError("--from is not before --until")
+    if asked.when is not None:
+        try:
+            check_syntax(asked.when)
+        except ConditionError as error:
+            raise BadInputError(error.shown(asked.when), place="--when") from None
     spec = _spec_of(asked)
     names = _switches_of(spec.fabric, asked.switches)
     if asked.when is None:

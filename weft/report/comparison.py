@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -48,6 +49,9 @@ _LEAST_DIFFERENCE = 0.001
 _PROGRAMS = ("p4", "p4_hash", "programs", "entries", "commands", "compiler", "extensions")
 _MACHINE = ("clock", "target", "links", "dilation", "workers")
 _ABSENT = object()
+_HASH = re.compile("[0-9a-f]{64}")
+_HASH_DIGITS = 12
+"""Digits of a SHA-256 that tables show: enough to tell programs apart, and columns stay narrow."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +89,16 @@ class Figure:
     def cells(self) -> list[Cell]:
         """Return the values as tables show them."""
         if self.digits is None:
-            return [NOTHING if value is None else plain_text(value) or '""' for value in self.values]
+            return [NOTHING if value is None else _parameter_text(value) for value in self.values]
         return [
             NOTHING if each is None else round(each, self.digits) if self.digits else round(each)
             for each in self.values
         ]
+
+
+def _parameter_text(value: Any) -> str:
+    text = plain_text(value) or '""'
+    return text[:_HASH_DIGITS] if _HASH.fullmatch(text) else text
 
 
 @dataclass(frozen=True)

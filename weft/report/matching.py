@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 from weft.results.kinds import result_kinds
 from weft.sweeps.summary import shown
@@ -22,7 +21,8 @@ class Match:
 def matches(runs: Sequence[Sequence[Row]]) -> Iterator[Match]:
     """Yield results of a kind that belong together, given the rows of each run.
 
-    Those with the same labels are matched, first with first; then the rest in their order.
+    Those with the same labels are matched, first with first; then, in their order, those that differ in one label. The
+    rest has no counterpart: a ratio of results that differ in their algorithm and their size compares nothing.
     """
     measured = [[row for row in rows if "measured" in row] for rows in runs]
     labels = {measured_name(kind.key): (kind.name, *kind.labels, "data") for kind in result_kinds()}
@@ -36,16 +36,30 @@ def matches(runs: Sequence[Sequence[Row]]) -> Iterator[Match]:
                 texts = tuple(_labels(row, labels[kind]))
                 seen[texts] = seen.get(texts, 0) + 1
                 alike.setdefault((*texts, str(seen[texts])), [None] * len(runs))[number] = row
-        rest: list[list[Row]] = [[] for _ in runs]
+        rest: list[tuple[int, Row]] = []
         for found in alike.values():
             there = [(number, row) for number, row in enumerate(found) if row is not None]
             if len(there) > 1:
                 yield Match(_named(kind, there[0][1], telling), tuple(found))
             else:
-                rest[there[0][0]].append(there[0][1])
-        for left in zip_longest(*rest):
-            names = dict.fromkeys(_named(kind, row, telling) for row in left if row is not None)
-            yield Match(" → ".join(names), left)
+                rest += there
+        for pair in _nearly_alike(rest, labels[kind]):
+            names = dict.fromkeys(_named(kind, row, telling) for row in pair.values())
+            yield Match(" → ".join(names), tuple(pair.get(number) for number in range(len(runs))))
+
+
+def _nearly_alike(rows: Sequence[tuple[int, Row]], labels: Sequence[str]) -> list[dict[int, Row]]:
+    """Return rows, given with their runs' numbers, in groups of at most one row a run that differ in one label."""
+    groups: list[dict[int, Row]] = []
+    for number, row in sorted(rows, key=lambda each: each[0]):
+        for group in groups:
+            texts = [_labels(each, labels) for each in (*group.values(), row)]
+            if number not in group and sum(len(set(of_label)) > 1 for of_label in zip(*texts, strict=True)) <= 1:
+                group[number] = row
+                break
+        else:
+            groups.append({number: row})
+    return groups
 
 
 def _telling(rows: Sequence[Row], labels: Sequence[str]) -> list[str]:

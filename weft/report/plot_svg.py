@@ -27,6 +27,10 @@ _ROW, _GAP = 18.0, 10.0
 _MOST_ROWS = 60
 _LETTER, _MOST_LETTERS = 6.6, 40
 _TICKS = 6
+_LARGEST = 1e300
+"""Larger values, infinity and NaN have no place: a span of two of them, or a stack of bars, may be infinite."""
+_LEAST_SPAN = 1e-300
+"""Steps between ticks of a smaller span would be 0."""
 # XML 1.0 has no place for these characters, not even escaped.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
@@ -71,7 +75,9 @@ def _axis_of(values: NDArray[np.float64], start: float, end: float, is_log: bool
     low, high = float(values.min()), float(values.max())
     if from_zero:
         low, high = min(low, 0.0), max(high * 1.04, 0.0)
-    return _Axis(low, high if high > low else low + (abs(low) or 1.0), start, end, False)
+    if high - low < _LEAST_SPAN:
+        high = low + (abs(low) if abs(low) > _LEAST_SPAN else 1.0)
+    return _Axis(low, high, start, end, False)
 
 
 def _round_step(step: float) -> float:
@@ -87,20 +93,25 @@ def _label(value: float) -> str:
 
 
 def svg_of(plot: Plot) -> str:
-    """Return the SVG document of a plot; values that a logarithmic scale has no place for are left out."""
+    """Return the SVG document of a plot; values that a scale has no place for are left out."""
     drawn = _bars(plot) if plot.shape in ("bars", "stacked bars") else _lines(plot)
     body, height = drawn
     title = _text(WIDTH / 2, 20, plot.title, weight="bold")
-    legend = [LegendEntry(_colour(number), 4.0, _clean(each.name)) for number, each in enumerate(plot.curves)]
+    has_dashes = plot.shape not in ("bars", "stacked bars")
+    legend = [
+        LegendEntry(_colour(number), 4.0, _clean(each.name), _dash(number) if has_dashes else "")
+        for number, each in enumerate(plot.curves)
+    ]
     return document(WIDTH, height, [title, *body], "white", label=_clean(plot.title), legend=legend)
 
 
 def _lines(plot: Plot) -> tuple[list[str], float]:
     is_log_x, is_log_y = plot.x_scale == "log", plot.y_scale == "log"
     curves = [_drawable(each, is_log_x, is_log_y) for each in plot.curves]
-    xs, ys = (np.concatenate([each[side] for each in curves]) for side in (0, 1))
+    xs, ys = (np.concatenate([np.zeros(0), *(each[side] for each in curves)]) for side in (0, 1))
     if not len(xs):
-        return [_text(WIDTH / 2, HEIGHT / 2, "no value above 0, which a logarithmic scale needs")], HEIGHT
+        is_log = is_log_x or is_log_y
+        return _nothing("no value above 0, which a logarithmic scale needs" if is_log else "no values")
     right, bottom = WIDTH - _RIGHT, HEIGHT - _BOTTOM
     across = _axis_of(xs, _LEFT, right, is_log_x, False)
     up = _axis_of(ys, bottom, _TOP, is_log_y, True)
@@ -116,9 +127,17 @@ def _lines(plot: Plot) -> tuple[list[str], float]:
     return body, HEIGHT
 
 
+def _nothing(why: str) -> tuple[list[str], float]:
+    return [_text(WIDTH / 2, HEIGHT / 2, why)], HEIGHT
+
+
 def _drawable(curve: PlotCurve, is_log_x: bool, is_log_y: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     x, y = np.asarray(curve.x, np.float64), curve.y
-    kept = (x > 0 if is_log_x else np.ones(len(x), bool)) & (y > 0 if is_log_y else np.ones(len(y), bool))
+    kept = (abs(x) <= _LARGEST) & (abs(y) <= _LARGEST)
+    if is_log_x:
+        kept &= x > 0
+    if is_log_y:
+        kept &= y > 0
     return x[kept], y[kept]
 
 
@@ -126,7 +145,7 @@ def _line(plot: Plot, number: int, x: NDArray[np.float64], y: NDArray[np.float64
     """Yield a curve's polyline, and a mark at each point if there are few."""
     if not len(x):
         return
-    colour, dash = _colour(number), _DASHES[number // len(PLANE_COLOURS) % len(_DASHES)]
+    colour, dash = _colour(number), _dash(number)
     places = list(zip(x.tolist(), y.tolist(), strict=True))
     joined = places[:1]
     for (x0, y0), (x1, y1) in pairwise(places):
@@ -146,6 +165,8 @@ def _bars(plot: Plot) -> tuple[list[str], float]:
     """Return bars to the right, a row for each category, and the height."""
     is_stacked = plot.shape == "stacked bars"
     rows = list(dict.fromkeys(str(row) for curve in plot.curves for row in curve.x))
+    if not rows:
+        return _nothing("no values")
     shown = rows[:_MOST_ROWS]
     lanes = 1 if is_stacked else len(plot.curves)
     pitch = lanes * _ROW + _GAP
@@ -156,7 +177,7 @@ def _bars(plot: Plot) -> tuple[list[str], float]:
     bars = []
     for number, curve in enumerate(plot.curves):
         for row, value in zip(map(str, curve.x), curve.y.tolist(), strict=True):
-            if row in shown and math.isfinite(value):
+            if row in shown and abs(value) <= _LARGEST:
                 begin = ends[row] if is_stacked else 0.0
                 ends[row] = begin + value if is_stacked else max(ends[row], value)
                 bars.append((shown.index(row), 0 if is_stacked else number, number, begin, value))
@@ -198,6 +219,11 @@ def _titles(plot: Plot, height: float) -> Sequence[str]:
 
 def _colour(number: int) -> str:
     return PLANE_COLOURS[number % len(PLANE_COLOURS)]
+
+
+def _dash(number: int) -> str:
+    """Return the dashes of a curve, which tell it from earlier ones of its colour; "" for a solid line."""
+    return _DASHES[number // len(PLANE_COLOURS) % len(_DASHES)]
 
 
 def _clean(text: str) -> str:

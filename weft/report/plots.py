@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import BadInputError
+from weft.hints import nearest_word
 from weft.quantities.arrays import Floats
+from weft.quantities.readable import counted
 from weft.report.figures import FIGURES, Figure, all_figures
 from weft.report.plot_svg import svg_of
 from weft.report.run_directory import RunDirectory
@@ -26,8 +28,8 @@ Scale = Literal["linear", "log", "category"]
 Shape = Literal["line", "step before", "step after", "bars", "stacked bars"]
 
 
-# Arrays have no single answer to ==.
-@dataclass(frozen=True, eq=False)
+# Arrays have no single answer to ==, and whole arrays are no answer in a console.
+@dataclass(frozen=True, eq=False, repr=False)
 class PlotCurve:
     """A curve or the bars of one colour.
 
@@ -41,8 +43,11 @@ class PlotCurve:
     x: Floats | tuple[str, ...]
     y: Floats
 
+    def __repr__(self) -> str:
+        return f"<PlotCurve {self.name!r}: {counted(len(self.y), 'point')}>"
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Plot:
     """A plot of results. Notebooks show it if it is the value of a cell.
 
@@ -64,6 +69,9 @@ class Plot:
     shape: Shape = "line"
     x_scale: Scale = "linear"
     y_scale: Scale = "linear"
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.title!r}: {counted(len(self.curves), 'curve')}; .svg() is the picture>"
 
     def svg(self) -> str:
         """Return the picture: an SVG document. Equal results give equal text."""
@@ -98,12 +106,16 @@ def plot(directory: str | Path, title: str) -> Plot:
     """Return the plot of this title; `weft.plots` has all titles. Upper and lower case are the same.
 
     Raises:
-        BadInputError: no plot has this title (lists the valid ones), or `weft.plots` cannot read the directory.
+        BadInputError: no plot has this title (lists the valid ones), or there is none; or as `weft.plots`.
     """
     found = {name.lower(): (name, each) for name, each in plots(directory).items()}
     if title.lower() not in found:
         titles = [name for name, _ in found.values()]
-        hint = "" if titles else "docs/results.md says what to observe"
+        if not titles:
+            hint = "set observe.queues or observe.flows, or give a collective several sizes (docs/results.md#plots)"
+            raise BadInputError("this run recorded no plots", place=directory, hint=hint)
+        nearest = nearest_word(title, titles)
+        hint = "" if nearest is None else f"did you mean '{nearest}'?"
         raise BadInputError(f"has no plot '{title}'", place=directory, valid=titles, hint=hint)
     return found[title.lower()][1]
 

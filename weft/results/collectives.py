@@ -321,11 +321,13 @@ def _figures(results: Sequence[CollectiveResult]) -> Iterator[ReportPart]:
 
 
 def _curves(results: Sequence[CollectiveResult]) -> list[Curve]:
-    """Return times by size of each algorithm, and of each type of elements if there are several."""
+    """Return times by size of each algorithm, and of each protocol and each type of elements if there are several."""
+    has_protocols = len({each.protocol for each in results}) > 1
     has_types = len({each.dtype for each in results}) > 1
     groups: dict[str, list[CollectiveResult]] = {}
     for each in sorted(results, key=lambda result: result.size_bytes):
-        groups.setdefault(f"{_algorithm(each)}, {each.dtype}" if has_types else _algorithm(each), []).append(each)
+        parts = [_algorithm(each), each.protocol if has_protocols else "", each.dtype if has_types else ""]
+        groups.setdefault(", ".join(filter(None, parts)), []).append(each)
     return [
         Curve(name, [each.size_bytes for each in group], [each.time_ps / PS_PER_US for each in group])
         for name, group in sorted(groups.items())
@@ -366,6 +368,6 @@ COLLECTIVES = ResultKind(
     report=report_collectives,
     problems=_problems,
     name="collective",
-    labels=("algorithm", "size_bytes", "dtype", "operation", "root"),
+    labels=("algorithm", "protocol", "size_bytes", "dtype", "operation", "root"),
     tables=(_TABLE,),
 )

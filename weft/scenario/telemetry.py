@@ -79,9 +79,9 @@ class TelemetrySection(FeatureSection):
     metadata: Annotated[list[Metadata], Example("[node, queue]", _ON)] = Field(
         default=["node", "interfaces", "latency", "queue", "ingress_time", "egress_time"]
     )
-    """Recorded by each switch."""
+    """Fields that each switch records: always `node`; also those that are listed."""
     hops: Annotated[int, whole(1, 252), Example("4", _ON)] = 16
-    """Most switches that record; a further one says so in the packet."""
+    """Maximum number of switches that record; a further one says so in the packet."""
 
     @model_validator(mode="after")
     def _check_together(self) -> TelemetrySection:

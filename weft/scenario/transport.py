@@ -118,6 +118,11 @@ class TransportSection(CongestionSection, TransportSettings):
     @field_validator("path")
     @classmethod
     def _check_path_name(cls, name: str) -> str:
+        if is_cpp_reference(name):
+            hint = "a choice of path in C++ is built in engine/paths/ (docs/howto/path-choice.md)"
+            raise InvalidValueError(
+                f"{shown(name)} is a file in C++", valid=f"{', '.join(PATHS)}, or path/to/file.py:Class", hint=hint
+            )
         return _known_or_class("choice of path", name, PATHS)
 
     @model_validator(mode="after")

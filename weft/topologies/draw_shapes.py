@@ -44,11 +44,12 @@ class LinkStyle:
 
 @dataclass(frozen=True)
 class LegendEntry:
-    """A line of a legend: a sample of links and what they are."""
+    """A line of a legend: a sample of links and what they are. `dash` is its `stroke-dasharray`, "" if it is solid."""
 
     colour: str
     width: float
     text: str
+    dash: str = ""
 
 
 LinkStyles = Callable[[FabricLink], LinkStyle]
@@ -107,13 +108,22 @@ def drawn_legend(entries: Sequence[LegendEntry], x: float, y: float, width: floa
         if left > x and left + needs > x + width:
             left, line = x, line + 1
         at = y + 8 + 18 * line
-        body.append(
-            f'<rect x="{left:.1f}" y="{at - 4 - entry.width / 2:.1f}" width="26" height="{entry.width:.3g}" '
-            f"fill={quoted(entry.colour)}/>"
-        )
+        body.append(_sample(entry, left, at - 4))
         body.append(caption(entry.text, left + 32, at, "start"))
         left += needs
     return body, 8.0 + 18 * (line + 1)
+
+
+def _sample(entry: LegendEntry, left: float, middle_y: float) -> str:
+    if entry.dash:
+        return (
+            f'<path d="M{left:.1f} {middle_y:.1f}h26" fill="none" stroke={quoted(entry.colour)} '
+            f'stroke-width="{entry.width:.3g}" stroke-dasharray={quoted(entry.dash)}/>'
+        )
+    return (
+        f'<rect x="{left:.1f}" y="{middle_y - entry.width / 2:.1f}" width="26" height="{entry.width:.3g}" '
+        f"fill={quoted(entry.colour)}/>"
+    )
 
 
 def stroke(start: tuple[float, float], end: tuple[float, float]) -> str:

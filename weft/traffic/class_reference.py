@@ -21,7 +21,7 @@ def is_msccl_reference(text: str) -> bool:
 
 
 def is_cpp_reference(text: str) -> bool:
-    """Return whether a reference names a congestion control in a file of C++."""
+    """Return whether a reference names something in a file of C++."""
     return is_class_reference(text) and text.rpartition(":")[0].endswith(".cpp")
 
 

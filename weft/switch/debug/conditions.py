@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from weft.switch.bmv2json import Program
+from weft.switch.bmv2json import FieldRef, HeaderRef, KeyField, Program
 from weft.switch.debug.atoms import (
     COMPARISONS,
     ActionWas,
@@ -70,6 +70,11 @@ class Condition:
         return self.tree.holds(seen)
 
 
+def check_syntax(text: str) -> None:
+    """Check a condition without a program: all but its names and widths. Raises ConditionError."""
+    _SyntaxParser(tokens_of(text), _AnyNames(), may_absorb=False).condition()
+
+
 @dataclass(frozen=True, slots=True)
 class Part:
     """An atom by its number, or a combination of parts: "not" of one, "and" and "or" of several."""
@@ -95,7 +100,7 @@ class Part:
 class _Parser:
     """Recursive descent by precedence: or, and, not, comparison, `&`."""
 
-    def __init__(self, tokens: list[Token], names: Names, *, may_absorb: bool) -> None:
+    def __init__(self, tokens: list[Token], names: Names | _AnyNames, *, may_absorb: bool) -> None:
         self._tokens = tokens
         self._may_absorb = may_absorb
         self._names = names
@@ -283,6 +288,46 @@ class _Parser:
             return FieldValue(self._names.field(token.text))
         except UnknownNameError as error:
             self._fail(str(error), token)
+
+
+class _SyntaxParser(_Parser):
+    def _check_widths(self, left: Operand, right: Operand, first: Token, second: Token) -> None:
+        if isinstance(left, Number) and isinstance(right, Number):
+            super()._check_widths(left, right, first, second)
+
+
+class _AnyNames:
+    """Stands for the names of a program that is not compiled yet: every name is one of a field of one bit.
+
+    A bit may stand alone, as a header's name may.
+    """
+
+    def field(self, text: str) -> FieldRef:
+        return FieldRef("", text, 1, False)
+
+    def header(self, _text: str) -> HeaderRef | None:
+        return None
+
+    def constant(self, _text: str) -> int | None:
+        return None
+
+    def table(self, text: str) -> str:
+        return text
+
+    def action(self, text: str) -> str:
+        return text
+
+    def state(self, text: str) -> str:
+        return text
+
+    def keys(self, _table: str) -> tuple[KeyField, ...]:
+        return ()
+
+    def action_ids(self, _name: str) -> frozenset[int]:
+        return frozenset()
+
+    def drop_reason(self, text: str) -> str:
+        return text
 
 
 _WORDS: dict[str, Callable[[_Parser], Atom]] = {
