@@ -191,25 +191,39 @@ def test_calls_on_a_switch_that_has_ended_are_refused(running: Served) -> None:
     assert caught.value.code == TableError.ERROR
 
 
-def test_another_program_is_found_by_the_next_client(client: Client, running: Served, thrift_port: int) -> None:
-    client.call("simple_pre:bm_mc_node_create", rid=7, port_map="1")
-    compiled = compile_file(ROUTER)
+def load(program: Path, served: Served) -> None:
+    """Replace a switch's program over P4Runtime, as a controller does."""
+    compiled = compile_file(program)
 
-    async def load() -> None:
-        channel = open_channel(running.address)
+    async def over_p4runtime() -> None:
+        channel = open_channel(served.address)
         pipeline = Pipeline(compiled.p4info, compiled.json_text().encode())
-        session = SwitchSession("s1", running.device_id, P4RuntimeStub(channel), pipeline)
+        session = SwitchSession("s1", served.device_id, P4RuntimeStub(channel), pipeline)
         await session.become_primary()
         await session.push_pipeline()
         await session.close()
         await channel.close()
 
-    asyncio.run(load())
+    asyncio.run(over_p4runtime())
+
+
+def test_another_program_is_found_by_the_next_client(client: Client, running: Served, thrift_port: int) -> None:
+    client.call("simple_pre:bm_mc_node_create", rid=7, port_map="1")
+    load(ROUTER, running)
     other = Client(thrift_port)
     assert other.call("standard:bm_mt_get_num_entries", table_name="MyIngress.routes") == 0
     assert client.call("standard:bm_mt_get_num_entries", table_name="MyIngress.routes") == 0
     assert '"l1_handles": []' in client.call("simple_pre:bm_mc_get_entries")
     other.socket.close()
+
+
+def test_another_program_is_found_by_a_client_that_stays(client: Client, running: Served) -> None:
+    assert client.call("standard:bm_mt_get_num_entries", table_name="acl") == 0
+    load(ROUTER, running)
+    assert client.call("standard:bm_mt_get_num_entries", table_name="MyIngress.routes") == 0
+    with pytest.raises(Refused) as caught:
+        client.call("standard:bm_mt_get_num_entries", table_name="acl")
+    assert caught.value.code == TableError.INVALID_TABLE_NAME
 
 
 def test_a_client_of_the_command_line_in_between_is_no_obstacle(client: Client, running: Served) -> None:
