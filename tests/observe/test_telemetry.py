@@ -199,6 +199,28 @@ def test_links_without_room_show_in_reports() -> None:
     assert {each.path for each in one.telemetry_hops if " p0s0 " not in f" {each.path} "} == {"p0l0 p0l1"}
     none = udp(1280 - 23)
     assert all(each.mtu_exceeded == 0 for each in none.telemetry_reports)
+    (source,) = (each for each in none.telemetry_reports if each.not_started)
+    assert (source.sink, source.received) == ("p0l0", 0)
+    (warning,) = none.warnings
+    expected = f"{source.not_started} watched packets had no room for INT (link_mtu) and are not in the results"
+    assert warning == f"telemetry: {expected}"
+    assert all(each.not_started == 0 for each in (*whole.telemetry_reports, *one.telemetry_reports))
+    assert whole.warnings == one.warnings == []
+
+
+def test_items_of_the_watchlist_that_match_nothing_are_named() -> None:
+    def run(*watch: dict[str, object]) -> RunResult:
+        return run_scenario(scenario(telemetry={"mode": "int-md", "collector": "h0", "watch": list(watch)}))
+
+    none = run({"from": "h0", "class": 4, "one_of": 10})
+    assert none.telemetry_reports == []
+    place = "telemetry.watch[0] ({from: h0, class: 4, one_of: 10})"
+    assert none.warnings == [f"telemetry reports: none. No packet matched {place}"]
+    some = run({"to": "h1"}, {"to": "h1", "class": 3})
+    assert some.telemetry_reports
+    place = "telemetry.watch[1] ({to: h1, class: 3})"
+    assert some.warnings == [f"telemetry: no packet that earlier items do not match matched {place}"]
+    assert run({"to": "h1"}, {}).warnings == []
 
 
 def test_too_many_hops_show_in_reports() -> None:
@@ -215,6 +237,9 @@ def test_tcp_is_watched() -> None:
     assert {each.protocol for each in result.telemetry_hops} == {6}
     assert {each.path for each in result.telemetry_hops} == {"p0l0 p0s0 p0l1", "p0l1 p0s0 p0l0"}
     assert result.ok
+    # Its data fill the links' MTU.
+    assert sum(each.not_started for each in result.telemetry_reports) > 0
+    assert "no room for INT" in " ".join(result.warnings)
 
 
 def test_hpcc_goes_on_beside_int_md() -> None:
@@ -230,6 +255,7 @@ def test_reductions_in_the_network_are_not_watched() -> None:
     result = run_scenario(scenario(traffic=traffic))
     assert result.ok
     assert result.telemetry_reports == []
+    assert result.warnings == ["telemetry reports: none. No packet matched telemetry.watch[0] (every packet)"]
 
 
 def test_a_failure_of_a_link_moves_reports() -> None:
