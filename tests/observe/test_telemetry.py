@@ -34,6 +34,7 @@ from weft.run.runner import Captures, run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
 from weft.switch.trace import EgressStarted, Received
+from weft.traffic import collector
 from weft.traffic.int_md_format import decoded, decoded_group, flow_and_stack
 from weft.wire.headers.int_md import INT_MD_UDP_PORT
 
@@ -180,6 +181,18 @@ def test_lost_reports_are_counted() -> None:
     assert sink.lost > 0
     assert sink.received + sink.lost == sink.sent
     assert of_sinks["p0l0"].lost == 0
+
+
+def test_reports_beyond_what_the_collector_keeps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run_scenario(scenario())
+    monkeypatch.setattr(collector, "MAX_BYTES", 1000)
+    cut = run_scenario(scenario())
+    received = sum(each.received for each in cut.telemetry_reports)
+    assert 0 < received <= 1000 // 100, "reports have 100 bytes and more"
+    missing = sum(each.received for each in whole.telemetry_reports) - received
+    assert sum(each.lost for each in cut.telemetry_reports) == cut.rows_lost == missing
+    full = "came after the collector was full (1,000,000 datagrams or 0 MiB) and are not in the results"
+    assert cut.warnings == [f"telemetry: {missing} datagrams {full}"]
 
 
 def test_links_without_room_show_in_reports() -> None:

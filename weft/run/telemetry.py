@@ -56,7 +56,7 @@ class Telemetry:
         not_kept = hosts.save_collected(self._rank, file)
         found = collected(self._lab.fabric, collector.read(file))
         reports = report_results(found, self._lab.controller.read_int_md())
-        warnings = [*self._unmatched(has_reports=bool(found.reports)), *_not_started(reports)]
+        warnings = [*_not_kept(not_kept), *self._unmatched(has_reports=bool(found.reports)), *_not_started(reports)]
         if found.refused:
             what = counted(found.refused, "datagram")
             warnings.append(f"telemetry: {what} at {options.collector}, port {options.port}: no reports of this fabric")
@@ -85,6 +85,15 @@ class Telemetry:
     @property
     def _rank(self) -> int:
         return self._lab.fabric.host(self._lab.options.telemetry.collector or "").index
+
+
+def _not_kept(count: int) -> Iterator[str]:
+    """Yield a warning if datagrams came after the collector was full."""
+    if count:
+        most = f"{collector.MAX_DATAGRAMS:,} datagrams or {collector.MAX_BYTES >> 20} MiB"
+        are = "is" if count == 1 else "are"
+        what = counted(count, "datagram")
+        yield f"telemetry: {what} came after the collector was full ({most}) and {are} not in the results"
 
 
 def _not_started(reports: Sequence[TelemetryReports]) -> Iterator[str]:
