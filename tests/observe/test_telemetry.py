@@ -229,6 +229,9 @@ def test_items_of_the_watchlist_that_match_nothing_are_named() -> None:
     assert none.telemetry_reports == []
     place = "telemetry.watch[0] ({from: h0, class: 4, one_of: 10})"
     assert none.warnings == [f"telemetry reports: none. No packet matched {place}"]
+    neither = run({"class": 4}, {"protocol": "tcp"})
+    places = "telemetry.watch[0] ({class: 4}) or telemetry.watch[1] ({protocol: tcp})"
+    assert neither.warnings == [f"telemetry reports: none. No packet matched {places}"]
     some = run({"to": "h1"}, {"to": "h1", "class": 3})
     assert some.telemetry_reports
     place = "telemetry.watch[1] ({to: h1, class: 3})"

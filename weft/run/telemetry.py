@@ -56,7 +56,7 @@ class Telemetry:
         not_kept = hosts.save_collected(self._rank, file)
         found = collected(self._lab.fabric, collector.read(file))
         reports = report_results(found, self._lab.controller.read_int_md())
-        warnings = [*_not_kept(not_kept), *self._unmatched(has_reports=bool(found.reports)), *_not_started(reports)]
+        warnings = [*_not_kept(not_kept), *self._unmatched(), *_not_started(reports)]
         if found.refused:
             what = counted(found.refused, "datagram")
             warnings.append(f"telemetry: {what} at {options.collector}, port {options.port}: no reports of this fabric")
@@ -68,19 +68,23 @@ class Telemetry:
             warnings=warnings,
         )
 
-    def _unmatched(self, *, has_reports: bool) -> Iterator[str]:
-        """Yield a warning for each item of the watchlist that matched no packet."""
+    def _unmatched(self) -> Iterator[str]:
+        """Yield warnings of the items of the watchlist that matched no packet."""
         watched = self._lab.controller.read_watched()
         if len(watched) < len(self._lab.fabric.switches):
             return  # a switch that is down may have matched some
-        for number, item in enumerate(self._lab.options.telemetry.watch):
-            if not any(packets.get(number) for packets in watched.values()):
-                place = f"telemetry.watch[{number}] ({item.shown()})"
-                earlier = " that earlier items do not match" if number else ""
-                if has_reports:
-                    yield f"telemetry: no packet{earlier} matched {place}"
-                else:
-                    yield f"telemetry reports: none. No packet{earlier} matched {place}"
+        items = self._lab.options.telemetry.watch
+        places = {
+            number: f"telemetry.watch[{number}] ({item.shown()})"
+            for number, item in enumerate(items)
+            if not any(packets.get(number) for packets in watched.values())
+        }
+        if len(places) == len(items):
+            yield f"telemetry reports: none. No packet matched {' or '.join(places.values())}"
+            return
+        for number, place in places.items():
+            earlier = " that earlier items do not match" if number else ""
+            yield f"telemetry: no packet{earlier} matched {place}"
 
     @property
     def _rank(self) -> int:

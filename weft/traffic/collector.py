@@ -16,7 +16,7 @@ from weft.engine import IpStack, _core
 
 MAX_DATAGRAMS = 1_000_000
 MAX_BYTES = 64 << 20
-"""Of all payloads together. The first datagram beyond a bound and all later ones are only counted."""
+"""Largest sum of all payloads. The first datagram beyond a bound and all later ones are only counted."""
 _MAX_DATAGRAM_BYTES = 65536
 _POLL_S = 0.1
 _RECEIVE_BUFFER_BYTES = 8 << 20
