@@ -34,6 +34,7 @@ from weft.run.runner import Captures, run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
 from weft.switch.trace import EgressStarted, Received
+from weft.traffic import collector
 from weft.traffic.int_md_format import decoded, decoded_group, flow_and_stack
 from weft.wire.headers.int_md import INT_MD_UDP_PORT
 
@@ -182,6 +183,18 @@ def test_lost_reports_are_counted() -> None:
     assert of_sinks["p0l0"].lost == 0
 
 
+def test_reports_beyond_what_the_collector_keeps_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = run_scenario(scenario())
+    monkeypatch.setattr(collector, "MAX_BYTES", 1000)
+    cut = run_scenario(scenario())
+    received = sum(each.received for each in cut.telemetry_reports)
+    assert 0 < received <= 1000 // 100, "reports have 100 bytes and more"
+    missing = sum(each.received for each in whole.telemetry_reports) - received
+    assert sum(each.lost for each in cut.telemetry_reports) == cut.rows_lost == missing
+    full = "came after the collector was full (1,000,000 datagrams or 0 MiB) and are not in the results"
+    assert cut.warnings == [f"telemetry: {missing} datagrams {full}"]
+
+
 def test_links_without_room_show_in_reports() -> None:
     """UDP of hosts has a checksum, so 24 bytes of headers and 32 bytes of each switch's metadata."""
 
@@ -199,6 +212,31 @@ def test_links_without_room_show_in_reports() -> None:
     assert {each.path for each in one.telemetry_hops if " p0s0 " not in f" {each.path} "} == {"p0l0 p0l1"}
     none = udp(1280 - 23)
     assert all(each.mtu_exceeded == 0 for each in none.telemetry_reports)
+    (source,) = (each for each in none.telemetry_reports if each.not_started)
+    assert (source.sink, source.received) == ("p0l0", 0)
+    (warning,) = none.warnings
+    expected = f"{source.not_started} watched packets had no room for INT (link_mtu) and are not in the results"
+    assert warning == f"telemetry: {expected}"
+    assert all(each.not_started == 0 for each in (*whole.telemetry_reports, *one.telemetry_reports))
+    assert whole.warnings == one.warnings == []
+
+
+def test_items_of_the_watchlist_that_match_nothing_are_named() -> None:
+    def run(*watch: dict[str, object]) -> RunResult:
+        return run_scenario(scenario(telemetry={"mode": "int-md", "collector": "h0", "watch": list(watch)}))
+
+    none = run({"from": "h0", "class": 4, "one_of": 10})
+    assert none.telemetry_reports == []
+    place = "telemetry.watch[0] ({from: h0, class: 4, one_of: 10})"
+    assert none.warnings == [f"telemetry reports: none. No packet matched {place}"]
+    neither = run({"class": 4}, {"protocol": "tcp"})
+    places = "telemetry.watch[0] ({class: 4}) or telemetry.watch[1] ({protocol: tcp})"
+    assert neither.warnings == [f"telemetry reports: none. No packet matched {places}"]
+    some = run({"to": "h1"}, {"to": "h1", "class": 3})
+    assert some.telemetry_reports
+    place = "telemetry.watch[1] ({to: h1, class: 3})"
+    assert some.warnings == [f"telemetry: no packet that earlier items do not match matched {place}"]
+    assert run({"to": "h1"}, {}).warnings == []
 
 
 def test_too_many_hops_show_in_reports() -> None:
@@ -215,6 +253,9 @@ def test_tcp_is_watched() -> None:
     assert {each.protocol for each in result.telemetry_hops} == {6}
     assert {each.path for each in result.telemetry_hops} == {"p0l0 p0s0 p0l1", "p0l1 p0s0 p0l0"}
     assert result.ok
+    # Its data fill the links' MTU.
+    assert sum(each.not_started for each in result.telemetry_reports) > 0
+    assert "no room for INT" in " ".join(result.warnings)
 
 
 def test_hpcc_goes_on_beside_int_md() -> None:
@@ -230,6 +271,7 @@ def test_reductions_in_the_network_are_not_watched() -> None:
     result = run_scenario(scenario(traffic=traffic))
     assert result.ok
     assert result.telemetry_reports == []
+    assert result.warnings == ["telemetry reports: none. No packet matched telemetry.watch[0] (every packet)"]
 
 
 def test_a_failure_of_a_link_moves_reports() -> None:

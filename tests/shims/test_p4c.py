@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import click
@@ -12,7 +14,7 @@ import pytest
 
 from weft.errors import BadInputError
 from weft.paths import ROOT
-from weft.shims.p4c import compile_as, p4info_of
+from weft.shims.p4c import P4INFO_SUFFIXES, compile_as, p4info_of
 
 PROGRAM = ROOT / "tests" / "dropin" / "programs" / "basic_forward.p4"
 
@@ -74,6 +76,30 @@ def test_what_weft_does_not_compile_is_refused(line: str, error: type[Exception]
         compile_as("p4c", line.split())
     assert words in str(refusal.value) or words in getattr(refusal.value, "message", "")
     assert files(here) == set()
+
+
+@pytest.mark.parametrize("suffix", P4INFO_SUFFIXES)
+def test_p4info_is_found_by_each_of_its_names(suffix: str, here: Path) -> None:
+    compile_as("p4c", ["basic.p4"])
+    info = (here / "basic.p4.p4info.txtpb").rename(here / f"basic{suffix}")
+    assert p4info_of(here / "basic.json") == info
+
+
+def test_a_program_without_p4info_is_logged(here: Path) -> None:
+    compile_as("p4c", ["basic.p4"])
+
+    def log() -> str:
+        # The interface is missing, which ends the switch after its log has begun.
+        switch = [sys.executable, "-m", "weft.shims.simple_switch", "basic.json", "-i", "1@no-such-if0"]
+        line = [*switch, "--", "--grpc-server-addr", "127.0.0.1:0"]
+        return subprocess.run(line, capture_output=True, text=True, timeout=60, check=False).stderr
+
+    assert "has no P4Info" not in log()
+    (here / "basic.p4.p4info.txtpb").unlink()
+    names = "basic.p4.p4info.txtpb or basic_p4rt.txt or basic.p4info.txtpb"
+    said = log()
+    assert f"[INFO] basic.json has no P4Info (not found next to it, or older: {names}): " in said
+    assert "--p4info FILE" in said
 
 
 def test_p4info_of_an_older_program_is_not_taken(here: Path) -> None:

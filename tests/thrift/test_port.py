@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 import os
 import socket
 from collections.abc import Iterator
@@ -24,7 +25,15 @@ from weft.controller.switch_cli.opening import SIMPLE_SWITCH_ROLE
 from weft.p4utils.utils.switch_client import SwitchClient
 from weft.system.thrift_ports import Served
 from weft.thrift import server
-from weft.thrift.binary import MAX_DEPTH, MAX_ITEMS, MAX_MESSAGE_BYTES, MessageReader, ProtocolError, reply
+from weft.thrift.binary import (
+    MAX_DEPTH,
+    MAX_ITEMS,
+    MAX_MESSAGE_BYTES,
+    MAX_UNKNOWN_FIELDS,
+    MessageReader,
+    ProtocolError,
+    reply,
+)
 from weft.thrift.bmv2 import ENTRY, MATCH_PARAMS, STANDARD, TableError
 from weft.thrift.declaration import BINARY, DOUBLE, I16, I32, I64, TEXT, Kind, ListOf, MapOf, struct
 from weft.thrift.server import ThriftServers
@@ -70,8 +79,9 @@ def entries(port: int) -> int:
         HEAD + bytes.fromhex("0d00090d0d7fffffff"),
         HEAD + bytes.fromhex("63000900"),
         HEAD + bytes.fromhex("0f00090000000001"),
+        HEAD + bytes.fromhex("02006301") * (MAX_UNKNOWN_FIELDS + 1),
     ],
-    ids=range(15),
+    ids=range(16),
 )
 def test_what_is_no_message_ends_the_connection_and_nothing_else(client: Client, thrift_port: int, data: bytes) -> None:
     client.send(data)
@@ -181,25 +191,39 @@ def test_calls_on_a_switch_that_has_ended_are_refused(running: Served) -> None:
     assert caught.value.code == TableError.ERROR
 
 
-def test_another_program_is_found_by_the_next_client(client: Client, running: Served, thrift_port: int) -> None:
-    client.call("simple_pre:bm_mc_node_create", rid=7, port_map="1")
-    compiled = compile_file(ROUTER)
+def load(program: Path, served: Served) -> None:
+    """Replace a switch's program over P4Runtime, as a controller does."""
+    compiled = compile_file(program)
 
-    async def load() -> None:
-        channel = open_channel(running.address)
+    async def over_p4runtime() -> None:
+        channel = open_channel(served.address)
         pipeline = Pipeline(compiled.p4info, compiled.json_text().encode())
-        session = SwitchSession("s1", running.device_id, P4RuntimeStub(channel), pipeline)
+        session = SwitchSession("s1", served.device_id, P4RuntimeStub(channel), pipeline)
         await session.become_primary()
         await session.push_pipeline()
         await session.close()
         await channel.close()
 
-    asyncio.run(load())
+    asyncio.run(over_p4runtime())
+
+
+def test_another_program_is_found_by_the_next_client(client: Client, running: Served, thrift_port: int) -> None:
+    client.call("simple_pre:bm_mc_node_create", rid=7, port_map="1")
+    load(ROUTER, running)
     other = Client(thrift_port)
     assert other.call("standard:bm_mt_get_num_entries", table_name="MyIngress.routes") == 0
     assert client.call("standard:bm_mt_get_num_entries", table_name="MyIngress.routes") == 0
     assert '"l1_handles": []' in client.call("simple_pre:bm_mc_get_entries")
     other.socket.close()
+
+
+def test_another_program_is_found_by_a_client_that_stays(client: Client, running: Served) -> None:
+    assert client.call("standard:bm_mt_get_num_entries", table_name="acl") == 0
+    load(ROUTER, running)
+    assert client.call("standard:bm_mt_get_num_entries", table_name="MyIngress.routes") == 0
+    with pytest.raises(Refused) as caught:
+        client.call("standard:bm_mt_get_num_entries", table_name="acl")
+    assert caught.value.code == TableError.INVALID_TABLE_NAME
 
 
 def test_a_client_of_the_command_line_in_between_is_no_obstacle(client: Client, running: Served) -> None:
@@ -231,11 +255,11 @@ class Bytes:
     """A source of bytes that ends."""
 
     def __init__(self, data: bytes) -> None:
-        self._left = data
+        self._left = io.BytesIO(data)
 
     async def readexactly(self, n: int, /) -> bytes:
         """See Source."""
-        taken, self._left = self._left[:n], self._left[n:]
+        taken = self._left.read(n)
         if len(taken) < n:
             raise asyncio.IncompleteReadError(taken, n)
         return taken
@@ -245,6 +269,38 @@ async def in_an_answer(data: bytes) -> object:
     reader = MessageReader(Bytes(data))
     await reader.head()
     return await reader.value(struct("result", one=EVERYTHING))
+
+
+UNKNOWN_FIELD = bytes.fromhex("02006301")
+KNOWN_FIELD = bytes.fromhex("0600010007")
+
+
+@pytest.mark.parametrize(
+    ("unknown", "most"),
+    [(UNKNOWN_FIELD, MAX_UNKNOWN_FIELDS), (b"\x0c\0\x63" + UNKNOWN_FIELD + b"\0", MAX_UNKNOWN_FIELDS // 2)],
+    ids=["values", "structs with one"],
+)
+def test_a_message_has_few_unknown_fields(unknown: bytes, most: int) -> None:
+    kind = struct("one", i16=I16)
+
+    def read(count: int) -> object:
+        return asyncio.run(MessageReader(Bytes(unknown * count + KNOWN_FIELD + b"\0")).value(kind))
+
+    assert read(most) == {"i16": 7}
+    with pytest.raises(ProtocolError, match="more than 64 unknown fields"):
+        read(most + 1)
+
+
+def test_an_unknown_struct_has_few_fields() -> None:
+    with pytest.raises(ProtocolError, match="more than 64 unknown fields"):
+        asyncio.run(MessageReader(Bytes(UNKNOWN_FIELD * (MAX_UNKNOWN_FIELDS + 1))).skip_struct())
+
+
+def test_fields_count_as_items() -> None:
+    kind = struct("one", i16=I16)
+    assert asyncio.run(MessageReader(Bytes(KNOWN_FIELD * MAX_ITEMS + b"\0")).value(kind)) == {"i16": 7}
+    with pytest.raises(ProtocolError, match="more than 65536 items and fields"):
+        asyncio.run(MessageReader(Bytes(KNOWN_FIELD * (MAX_ITEMS + 1) + b"\0")).value(kind))
 
 
 @given(st.fixed_dictionaries({name: values for name, (_, values) in VALUES.items()}))

@@ -14,10 +14,17 @@ from click.testing import CliRunner
 from tests.thrift.client import Client
 from tests.thrift.conftest import DEVICE, free_port
 from weft.cli import weft
+from weft.errors import EnvironmentLacksError
 from weft.switch.cli import switch as without_thrift
+from weft.system.thrift_ports import Served, find, folder
 from weft.thrift.commands import switch
 
 START = [sys.executable, "-c", "from weft.thrift.commands import switch; switch(prog_name='weft-switch')"]
+
+
+@pytest.fixture(autouse=True)
+def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_STATE_FILE", str(tmp_path / "lab.json"))
 
 
 def arguments(port: int, compiled: tuple[Path, Path]) -> list[str]:
@@ -36,16 +43,50 @@ def test_the_command_serves_its_thrift_port(compiled: tuple[Path, Path]) -> None
         client = Client(port)
         assert client.call("standard:bm_mgmt_get_info")["device_id"] == DEVICE
         client.socket.close()
+        served = find(port)
+        assert served.device_id == DEVICE
+        assert not served.address.endswith(":0"), "the port that the switch has got"
     finally:
         process.terminate()
         process.stderr.close()
         assert process.wait(30) == 0
+    with pytest.raises(EnvironmentLacksError, match="no switch with the Thrift port"):
+        find(port)
+
+
+def test_simple_switch_cli_finds_the_switch(compiled: tuple[Path, Path]) -> None:
+    port = free_port()
+    process = subprocess.Popen([*START, *arguments(port, compiled)], stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    try:
+        assert any("Thrift on" in line for line in process.stderr)
+        command = [sys.executable, "-m", "weft.shims.simple_switch_cli", "--thrift-port", str(port)]
+        done = subprocess.run(command, input="show_tables\n", capture_output=True, text=True, timeout=60, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "MyIngress.ipv4_lpm" in done.stdout
+    finally:
+        process.terminate()
+        process.stderr.close()
+        process.wait(30)
+
+
+def test_a_switch_that_cannot_be_announced_is_served(running: Served, capsys: pytest.CaptureFixture[str]) -> None:
+    folder().mkdir()
+    folder().chmod(0o777)
+    port = free_port()
+    with switch.thrift(port, running.address, DEVICE, False):
+        client = Client(port)
+        assert client.call("standard:bm_mgmt_get_info")["device_id"] == DEVICE
+        client.socket.close()
+    assert "simple_switch_CLI will not find this switch" in capsys.readouterr().err
 
 
 def test_a_port_that_another_process_has_ends_the_start(thrift_port: int, compiled: tuple[Path, Path]) -> None:
     result = CliRunner().invoke(weft, ["switch", *arguments(thrift_port, compiled)])
     assert result.exit_code == 4, result.output
     assert f"Thrift port {thrift_port}: Address already in use" in result.output
+    with pytest.raises(EnvironmentLacksError):
+        find(thrift_port)
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "x"])

@@ -54,6 +54,21 @@ def test_datagrams_beyond_the_most_are_counted(made, monkeypatch: pytest.MonkeyP
     assert len(made.entries()) == 1
 
 
+def test_datagrams_beyond_the_most_bytes_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All after the first one that does not fit, so that what is kept is an unbroken beginning."""
+    monkeypatch.setattr(collector, "MAX_BYTES", 10)
+    port = free_port()
+    made = collector.KernelCollector(port, lambda: 1)
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
+            for size in (6, 4, 0, 1, 0):
+                sender.sendto(bytes(size), ("127.0.0.1", port))
+        wait_for(lambda: made.not_kept() == 2)
+        assert [len(data) for _, data in made.entries()] == [6, 4, 0]
+    finally:
+        made.close()
+
+
 def test_nothing_is_written_and_read(tmp_path: Path) -> None:
     collector.save([], tmp_path / "found.npz")
     assert collector.read(tmp_path / "found.npz") == []

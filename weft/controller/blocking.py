@@ -210,6 +210,7 @@ class BlockingFabricController:
     read_ports = _blocking(FabricController.read_ports)
     read_depth_ages = _blocking(FabricController.read_depth_ages)
     read_int_md = _blocking(FabricController.read_int_md)
+    read_watched = _blocking(FabricController.read_watched)
     packet_out = _blocking(FabricController.packet_out)
     close = _blocking(FabricController.close)
     write_own = _blocking(FabricController.write_own)

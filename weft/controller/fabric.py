@@ -39,7 +39,7 @@ from weft.controller.features import Settings
 from weft.controller.features.acl import AclRule, AclSettings
 from weft.controller.features.depth_ages import DepthAges, read_depth_ages
 from weft.controller.features.ecn import EcnDepth, EcnProfile, EcnSettings
-from weft.controller.features.int_md import read_int_md
+from weft.controller.features.int_md import read_int_md, read_watched
 from weft.controller.features.parameter_cache import ParameterCacheSettings, ParameterGroup
 from weft.controller.features.services import ServicesSettings
 from weft.controller.grpc_targets import Channel, GrpcTarget, open_channel
@@ -524,6 +524,15 @@ class FabricController:
         names = self._switches_up()
         events = await on_all(lambda name: read_int_md(self._switches.session(name)), names)
         return dict(zip(names, events, strict=True))
+
+    async def read_watched(self) -> dict[str, dict[int, int]]:
+        """Read how many packets each item of INT-MD's watchlist matched, by switch that is up and the item's number.
+
+        The fabric's program must have INT-MD.
+        """
+        names = self._switches_up()
+        found = await on_all(lambda name: read_watched(self._switches.session(name)), names)
+        return dict(zip(names, found, strict=True))
 
     async def read_depth_ages(self) -> dict[str, DepthAges]:
         """Read the age of the queue depths used by adaptive choices, for all switches that are up, by name."""

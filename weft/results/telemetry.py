@@ -31,7 +31,7 @@ _NONE = -1
 
 @dataclass(frozen=True)
 class TelemetryReports(PlainData):
-    """Reports of one sink over the whole run."""
+    """Reports of one sink over the whole run, and watched packets that got no INT at this switch."""
 
     sink: str
     """The switch that removed INT from packets and reported it."""
@@ -45,6 +45,9 @@ class TelemetryReports(PlainData):
     """Reports of packets that passed more switches than may record (`hops`)."""
     mtu_exceeded: int
     """Reports of packets to which a switch added nothing because of the link's MTU."""
+    not_started: int
+    """Watched packets from hosts to which this switch added no INT because `link_mtu` left no room. They have no
+    reports."""
 
 
 @dataclass(frozen=True)
@@ -154,9 +157,11 @@ def _known(node_id: int | None) -> int:
     return node_id
 
 
-def report_results(found: Collected, sent: Mapping[str, int]) -> list[TelemetryReports]:
-    """Return every sink's reports, given how many each switch has sent by its own counter."""
-    of_sinks: dict[str, list[CollectedReport]] = {name: [] for name, count in sent.items() if count}
+def report_results(found: Collected, events: Mapping[str, Mapping[str, int]]) -> list[TelemetryReports]:
+    """Return every sink's reports, given each switch's own counters of INT-MD's events."""
+    sent = {name: counts["reported"] for name, counts in events.items()}
+    not_started = {name: counts["not_started"] for name, counts in events.items()}
+    of_sinks: dict[str, list[CollectedReport]] = {name: [] for name in events if sent[name] or not_started[name]}
     for report in found.reports:
         of_sinks.setdefault(report.sink, []).append(report)
     return [
@@ -167,6 +172,7 @@ def report_results(found: Collected, sent: Mapping[str, int]) -> list[TelemetryR
             lost=_lost([each.sequence for each in reports], sent.get(name, 0)),
             hops_exceeded=sum(each.stack.hops_exceeded for each in reports),
             mtu_exceeded=sum(each.stack.mtu_exceeded for each in reports),
+            not_started=not_started.get(name, 0),
         )
         for name, reports in of_sinks.items()
     ]
@@ -268,6 +274,7 @@ _REPORTS = ResultTable[TelemetryReports](
         Column("lost", "lost"),
         Column("too many\nhops", "hops_exceeded", only_if=lambda rows: any(each.hops_exceeded for each in rows)),
         Column("beyond\nthe MTU", "mtu_exceeded", only_if=lambda rows: any(each.mtu_exceeded for each in rows)),
+        Column("no room\nfor INT", "not_started", only_if=lambda rows: any(each.not_started for each in rows)),
     ),
     "[bold]telemetry reports[/bold]",
     shown=grouped,

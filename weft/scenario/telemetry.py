@@ -48,6 +48,11 @@ class WatchSection(Section):
     one_of: Annotated[int, whole(1, 2**31 - 1), Example("100", _WATCHED)] = 1
     """One packet of so many gets INT, the first one included, at each first switch."""
 
+    def shown(self) -> str:
+        """Return the keys that restrict it, as a scenario file has them."""
+        given = self.model_dump(by_alias=True, exclude_defaults=True)
+        return "{" + ", ".join(f"{key}: {value}" for key, value in given.items()) + "}" if given else "every packet"
+
     def flows(self) -> WatchedFlows:
         """Return what the controller takes."""
         return WatchedFlows(

@@ -18,8 +18,8 @@ from weft.compiler.cli import compile_command
 from weft.errors import BadInputError
 
 DRIVER = "p4c"
-P4INFO_SUFFIXES = (".p4.p4info.txtpb", "_p4rt.txt")
-"""Ends of P4Info's name next to NAME.json: the tutorials' and p4-utils'."""
+P4INFO_SUFFIXES = (".p4.p4info.txtpb", "_p4rt.txt", ".p4info.txtpb")
+"""Ends of P4Info's name next to NAME.json: as the tutorials, p4-utils and Weft's pages write it."""
 _RENAMED = {"-b": "--target", "-a": "--arch", "-x": "--std", "--p4runtime-file": "--p4runtime-files"}
 _WITHOUT_EFFECT = {"--p4runtime-format": ("text",), "--language": ("p4-16",)}
 """Options with a value that has to be one of these, because Weft does nothing else."""

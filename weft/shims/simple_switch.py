@@ -1,17 +1,17 @@
-"""simple_switch_grpc: `weft switch`, found by its Thrift port, with the P4Info next to the compiled program."""
+"""simple_switch_grpc: `weft switch` with the P4Info next to the compiled program."""
 
 from __future__ import annotations
 
-import contextlib
+import copy
 import sys
 
 from weft.cli import run_guarded
-from weft.command_errors import say_error
-from weft.errors import EnvironmentLacksError
-from weft.shims.p4c import p4info_of
+from weft.shims.p4c import P4INFO_SUFFIXES, p4info_of
 from weft.switch.cli.command import given
-from weft.system.thrift_ports import Served, announced, reachable
-from weft.thrift.commands import switch
+from weft.thrift.commands import switch as without_search
+
+switch = copy.copy(without_search)
+switch.p4info_suffixes = P4INFO_SUFFIXES
 
 
 def main() -> None:
@@ -26,14 +26,7 @@ def run(arguments: list[str]) -> None:
         found = p4info_of(asked.program)
         if found is not None:
             arguments = ["--p4info", str(found), *arguments]
-    with contextlib.ExitStack() as stack:
-        if asked.thrift_port is not None:
-            served = Served(reachable(asked.address), asked.device_id)
-            try:
-                stack.enter_context(announced({asked.thrift_port: served}))
-            except (EnvironmentLacksError, OSError) as error:
-                say_error(f"simple_switch_CLI will not find this switch: {error}")
-        switch.main(arguments, prog_name="simple_switch_grpc", standalone_mode=False)
+    switch.main(arguments, prog_name="simple_switch_grpc", standalone_mode=False)
 
 
 if __name__ == "__main__":

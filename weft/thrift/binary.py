@@ -15,6 +15,9 @@ from weft.thrift.declaration import BINARY, TEXT, Kind, ListOf, MapOf, Optional,
 
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 MAX_ITEMS = 65_536
+"""Most fields of structs and items of lists and maps in a message. Reading them blocks the event loop."""
+MAX_UNKNOWN_FIELDS = 64
+"""Most fields of a message that no declaration has; BMv2's structs have 8 fields at most."""
 MAX_NAME_BYTES = 256
 MAX_DEPTH = 16
 """Most nested values in a field that no declaration has; declared types nest less."""
@@ -62,6 +65,7 @@ class MessageReader:
         self._source = source
         self._left_bytes = MAX_MESSAGE_BYTES
         self._left_items = MAX_ITEMS
+        self._left_unknown_fields = MAX_UNKNOWN_FIELDS
 
     async def _take(self, size: int) -> bytes:
         if not 0 <= size <= self._left_bytes:
@@ -114,15 +118,26 @@ class MessageReader:
 
     async def _count(self) -> int:
         count: int = await self._number(Wire.I32)
-        if not 0 <= count <= self._left_items:
-            raise ProtocolError(f"a message has more than {MAX_ITEMS} items, or a list a negative size")
-        self._left_items -= count
+        self._count_items(count)
         return count
+
+    def _count_items(self, count: int) -> None:
+        if not 0 <= count <= self._left_items:
+            raise ProtocolError(f"a message has more than {MAX_ITEMS} items and fields, or a list a negative size")
+        self._left_items -= count
+
+    async def _skip_field(self, wire: Wire, depth: int) -> None:
+        """Read the value of a field that no declaration has."""
+        if self._left_unknown_fields == 0:
+            raise ProtocolError(f"a message has more than {MAX_UNKNOWN_FIELDS} unknown fields")
+        self._left_unknown_fields -= 1
+        await self._skip(wire, depth)
 
     async def _struct(self, declared: Struct) -> dict[str, Any]:
         found = {name: _missing(kind) for name, kind in declared.fields.items()}
         fields = list(declared.fields.items())
         while (wire := await self._wire()) is not Wire.STOP:
+            self._count_items(1)
             number = await self._number(Wire.I16)
             name, given = fields[number - 1] if 1 <= number <= len(fields) else ("", BINARY)
             kind = given.kind if isinstance(given, Optional) else given
@@ -130,7 +145,7 @@ class MessageReader:
             if name and kind.wire == wire:
                 found[name] = await self.value(kind)
             else:
-                await self._skip(wire, MAX_DEPTH)
+                await self._skip_field(wire, MAX_DEPTH)
         return found
 
     async def skip_struct(self) -> None:
@@ -142,8 +157,9 @@ class MessageReader:
             raise ProtocolError(f"values are nested more than {MAX_DEPTH} times")
         if wire is Wire.STRUCT:
             while (inner := await self._wire()) is not Wire.STOP:
+                self._count_items(1)
                 await self._number(Wire.I16)
-                await self._skip(inner, depth - 1)
+                await self._skip_field(inner, depth - 1)
         elif wire in (Wire.LIST, Wire.SET, Wire.MAP):
             inners = [await self._wire() for _ in range(2 if wire is Wire.MAP else 1)]
             for _ in range(await self._count()):

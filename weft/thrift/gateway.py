@@ -30,7 +30,8 @@ _TABLE_CODES = {
 class Gateway:
     """The session with a switch that all clients of its Thrift port share: BMv2's handles are the switch's.
 
-    The session is opened with the first client, and again once the switch runs another program.
+    The session is opened with the first call. After another program has been loaded, it is opened again for the next
+    client, or for the next call that is refused.
     """
 
     def __init__(self, name: str, target: GrpcTarget, thrift_port: int) -> None:
@@ -44,14 +45,20 @@ class Gateway:
     async def welcome(self) -> None:
         """Prepare for a new client: end a session with a program that the switch no longer runs."""
         async with self._one_at_a_time:
-            if self._session is None:
-                return
-            try:
-                config = await self._session.switch.read_pipeline()
-            except ControllerError:
-                config = None
-            if config is None or config.p4info != self._session.info:
-                await self._close()
+            await self._close_if_outdated()
+
+    async def _close_if_outdated(self) -> bool:
+        """End a session with a program that the switch no longer runs. Return whether there was one."""
+        if self._session is None:
+            return False
+        try:
+            config = await self._session.switch.read_pipeline()
+        except ControllerError:
+            config = None
+        if config is not None and config.p4info == self._session.info:
+            return False
+        await self._close()
+        return True
 
     async def carry_out(self, name: str, method: Method, arguments: Mapping[str, Any]) -> Any:
         """Carry out a call and return its result.
@@ -64,7 +71,7 @@ class Gateway:
             raise CallUnsupportedError("a switch has one context, 0")
         async with self._one_at_a_time:
             try:
-                return await self._run(CALLS[name], given)
+                return await self._run_on_current_program(CALLS[name], given)
             except (CallRefusedError, CallUnsupportedError) as error:
                 self._log(name, error)
                 raise
@@ -75,6 +82,15 @@ class Gateway:
     def _log(self, name: str, error: Exception) -> None:
         # As text: a log's records outlive the call, and an error holds the session that it comes from.
         _LOGGER.info("Thrift port %d: %s is refused: %s", self.thrift_port, name, str(error)[:_MOST_LOGGED])
+
+    async def _run_on_current_program(self, carry: Callable[..., Awaitable[Any]], arguments: Mapping[str, Any]) -> Any:
+        """Carry out a call; once more if it was refused because a controller has replaced the switch's program."""
+        try:
+            return await self._run(carry, arguments)
+        except (CallRefusedError, CallUnsupportedError, ControllerError, ValueError):
+            if not await self._close_if_outdated():
+                raise
+        return await self._run(carry, arguments)
 
     async def _run(self, carry: Callable[..., Awaitable[Any]], arguments: Mapping[str, Any]) -> Any:
         if self._session is None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import socket
 import threading
+from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +15,8 @@ import numpy as np
 from weft.engine import IpStack, _core
 
 MAX_DATAGRAMS = 1_000_000
-"""Further datagrams are only counted."""
+MAX_BYTES = 64 << 20
+"""Largest sum of all payloads. The first datagram beyond a bound and all later ones are only counted."""
 _MAX_DATAGRAM_BYTES = 65536
 _POLL_S = 0.1
 _RECEIVE_BUFFER_BYTES = 8 << 20
@@ -40,11 +43,13 @@ class StackCollector:
 
     def entries(self) -> list[tuple[int, bytes]]:
         """See Collector."""
-        return self._log.entries()
+        found = self._log.entries()
+        return found[: _count_within_bytes(found)]
 
     def not_kept(self) -> int:
         """See Collector."""
-        return self._log.not_kept()
+        found = self._log.entries()
+        return self._log.not_kept() + len(found) - _count_within_bytes(found)
 
     def close(self) -> None:
         """Do nothing: the log ends with the host's engine."""
@@ -59,6 +64,7 @@ class KernelCollector:
     def __init__(self, port: int, now_ps: Callable[[], int]) -> None:
         self._now_ps = now_ps
         self._entries: list[tuple[int, bytes]] = []
+        self._left_bytes = MAX_BYTES
         self._not_kept = 0
         self._ends = threading.Event()
         # Takes IPv4, too, as mapped addresses.
@@ -94,10 +100,16 @@ class KernelCollector:
                 data = self._socket.recv(_MAX_DATAGRAM_BYTES)
             except TimeoutError:
                 continue
-            if len(self._entries) < MAX_DATAGRAMS:
+            if not self._not_kept and len(self._entries) < MAX_DATAGRAMS and len(data) <= self._left_bytes:
+                self._left_bytes -= len(data)
                 self._entries.append((self._now_ps(), data))
             else:
                 self._not_kept += 1
+
+
+def _count_within_bytes(entries: list[tuple[int, bytes]]) -> int:
+    """Return how many of the first datagrams have MAX_BYTES together."""
+    return bisect_right(list(accumulate(len(data) for _, data in entries)), MAX_BYTES)
 
 
 def save(entries: list[tuple[int, bytes]], path: Path) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 REPORT_SESSION = 1
 """Clone session of reports (INT_MD_REPORT_SESSION in p4/include/int_md/headers.p4)."""
+WATCHLIST = "int_md_watchlist"
 SAMPLE_COUNTERS = "int_md_samples"
 SEQUENCES = "int_md_sequence"
 EVENTS_COUNTER = "int_md_events"
@@ -150,7 +151,7 @@ def watchlist(fabric: FabricSpec, settings: IntMdSettings) -> list[Entity]:
             match = {name: value for name, value in values.items() if value is not None}
             found.append(
                 entry(
-                    "int_md_watchlist",
+                    WATCHLIST,
                     match,
                     "watch",
                     priority=len(settings.watched) - number,
@@ -185,7 +186,7 @@ def _addresses(fabric: FabricSpec, host: str | None, version: int) -> list[int |
 
 async def int_md_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) -> list[Row]:
     """Return a row for each entry of the watchlist of a switch, with the packets that it matched."""
-    entries = await session.read([finsy.P4TableEntry("int_md_watchlist", counter_data=finsy.P4CounterData())])
+    entries = await session.read([finsy.P4TableEntry(WATCHLIST, counter_data=finsy.P4CounterData())])
     rows = []
     for found in sorted(entries, key=lambda each: -each.priority):
         arguments = exact_arguments(found.action)
@@ -213,6 +214,15 @@ async def read_int_md(session: SwitchSession) -> dict[str, int]:
     return {name: packets.get(number, 0) for number, name in enumerate(EVENTS)}
 
 
+async def read_watched(session: SwitchSession) -> dict[int, int]:
+    """Read how many packets a switch matched with each item of `IntMdSettings.watched` that it has entries of."""
+    packets: dict[int, int] = {}
+    for found in await session.read([finsy.P4TableEntry(WATCHLIST, counter_data=finsy.P4CounterData())]):
+        number = exact_arguments(found.action)["entry_number"]
+        packets[number] = packets.get(number, 0) + (found.counter_data.packet_count if found.counter_data else 0)
+    return packets
+
+
 def _shown(name: str, found: finsy.P4TableEntry) -> str:
     if found.match is None or name not in found.match:
         return "any"
@@ -232,7 +242,7 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
 KIND = Feature(
     name="INT-MD",
     summary="Flows that INT-MD watches, and how many of their packets each entry matched.",
-    tables=("int_md_node", "int_md_collector", "int_md_ingress", "int_md_egress", "int_md_watchlist"),
+    tables=("int_md_node", "int_md_collector", "int_md_ingress", "int_md_egress", WATCHLIST),
     entities=_entities,
     command="int-md",
     rows=int_md_rows,

@@ -132,9 +132,11 @@ class SwitchCommand(PrefixedCommand):
 
     Attributes:
         thrift: serves --thrift-port. This package has no clients of P4Runtime, so one above it has to.
+        p4info_suffixes: ends of names that the caller has looked for next to the program, in place of `.json`.
     """
 
     thrift: Thrift = staticmethod(_no_thrift)
+    p4info_suffixes: tuple[str, ...] = ()
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert the default value after these options if no value follows."""
@@ -248,6 +250,8 @@ def switch(arguments: tuple[str, ...], interfaces: tuple[tuple[int, str], ...], 
         bmv2_options.warn(ignored)
         if given is not None and program is None:
             _LOGGER.warning("%s is not loaded, because of --no-p4", given)
+        if program is not None and options["p4info"] is None:
+            _log_missing_p4info(program)
         config = _config(interfaces, options, target)
         Foreground(config, run).run(_beside(options["thrift_port"], config))
     except ValidationError as error:
@@ -265,10 +269,24 @@ def _beside(port: int | None, config: DaemonConfig) -> Beside:
     """Return what runs next to the switch: its Thrift port, if it has one."""
     if port is None:
         return alone
+    thrift = _command().thrift
+    return lambda address: thrift(port, address, config.switches[0].device_id, config.grpc_tls is not None)
+
+
+def _command() -> SwitchCommand:
     command = click.get_current_context().command
     assert isinstance(command, SwitchCommand)
-    thrift = command.thrift
-    return lambda address: thrift(port, address, config.switches[0].device_id, config.grpc_tls is not None)
+    return command
+
+
+def _log_missing_p4info(program: Path) -> None:
+    names = " or ".join(program.stem + suffix for suffix in _command().p4info_suffixes)
+    searched = f" (not found next to it, or older: {names})" if names else ""
+    _LOGGER.info(
+        "%s has no P4Info%s: P4Runtime has no pipeline until a controller sets one, or with --p4info FILE",
+        program,
+        searched,
+    )
 
 
 def _log_options(options: dict[str, Any]) -> LogOptions:
@@ -292,27 +310,17 @@ def _refusal(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a command line says of a switch: its program, whether with P4Info, and where it is to be reached."""
+    """What a command line says of a switch's program, and whether P4Info goes with it."""
 
     program: Path | None
     has_p4info: bool
-    address: str
-    device_id: int
-    thrift_port: int | None
 
 
 def given(arguments: list[str]) -> Given:
     """Return what a command line says, without running the switch. Raises click.UsageError."""
     with switch.make_context("simple_switch_grpc", list(arguments)) as context:
-        program, rest = _split(context.params["arguments"])
-        target = _target_options(rest, {name: context.params[name] for name in _TARGET_NAMES})
-        return Given(
-            None if context.params["no_p4"] else program,
-            context.params["p4info"] is not None,
-            target["grpc_server_addr"],
-            context.params["device_id"],
-            context.params["thrift_port"],
-        )
+        program, _ = _split(context.params["arguments"])
+        return Given(None if context.params["no_p4"] else program, context.params["p4info"] is not None)
 
 
 _TARGET_NAMES = [str(parameter.name) for parameter in TARGET_OPTIONS]

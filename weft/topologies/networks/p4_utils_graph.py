@@ -1,8 +1,8 @@
 """The network as p4-utils' controllers read it with `load_topo`: the node-link graph in topology.json.
 
 Nodes and fields have p4-utils' names. MACs of ports between switches, which p4-utils draws at random, are fixed and in
-the same range as switches' MACs here. Nothing listens on `thrift_port`, by which `weft.system.thrift_ports` finds the
-switch.
+the same range as switches' MACs here. `weft.thrift` listens on `thrift_port`, by which `weft.system.thrift_ports` finds
+the switch.
 """
 
 from __future__ import annotations
