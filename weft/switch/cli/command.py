@@ -310,7 +310,7 @@ def _refusal(error: OSError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a command line says of a switch's program, and whether P4Info goes with it."""
+    """A switch's program on a command line, and whether P4Info goes with it."""
 
     program: Path | None
     has_p4info: bool
