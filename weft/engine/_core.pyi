@@ -1489,6 +1489,8 @@ class PathChoice:
         """
     def on_lost(self, now_ps: int, entropy: int) -> None:
         """A packet counts as lost."""
+    def on_timeout(self, now_ps: int) -> None:
+        """A retransmission has timed out."""
     @property
     def name(self) -> str: ...
 
