@@ -76,6 +76,19 @@ def test_what_others_may_write_is_not_trusted(folder: Path) -> None:
     assert list(folder.iterdir()) == [file]
 
 
+def test_what_is_there_is_known_without_reading_it(folder: Path) -> None:
+    store = Store("thing")
+    key = store.key("a")
+    assert not store.holds(key)
+    store.write(key, {"part": b"content"})
+    assert store.holds(key)
+    path = store.path(key)
+    assert path is not None
+    path.chmod(0o666)
+    assert not store.holds(key)
+    assert store.read(key) is None
+
+
 def test_entries_are_private_under_any_umask(folder: Path) -> None:
     store = Store("kind")
     before = os.umask(0)

@@ -126,6 +126,16 @@ class Store:
             return None
         return _unpack(data)
 
+    def holds(self, key: str) -> bool:
+        """Return whether there is an entry, without reading it: a damaged one counts."""
+        path = self.path(key)
+        if path is None or not _is_ours(path.parent):
+            return False
+        try:
+            return _belongs_to_us(path.stat())
+        except OSError:
+            return False
+
     def write(self, key: str, parts: Mapping[str, bytes]) -> None:
         """Store an entry; silently do nothing if that is impossible."""
         path = self.path(key)

@@ -77,11 +77,11 @@ def compile_program(
 
 
 def is_compiled(content_hash: str, assumed: Assumptions | None = None) -> bool:
-    """Return whether `compile_program` has the code of a document, by its hash, or finds it in the cache."""
+    """Return whether `compile_program` has the code of a document, by its hash, or the cache has an entry for it."""
     with _lock:
         if (content_hash, False, False, bounds.requested(), _text_of(assumed)) in _compiled:
             return True
-    return _STORE.read(_key(content_hash, False, None, assumed)) is not None
+    return _STORE.holds(_key(content_hash, False, None, assumed))
 
 
 def _text_of(assumed: Assumptions | None) -> str:
