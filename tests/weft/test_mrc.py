@@ -8,7 +8,7 @@ import pytest
 from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.run.collectives import CollectiveRequest
-from weft.scenario import ControlSection, FaultsSection, TransportSection, parse_scenario
+from weft.scenario import ControlSection, FaultsSection, TransportSection, TrimmingSection, parse_scenario
 
 US = 10**6
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=4, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US)
@@ -65,6 +65,24 @@ def test_a_dead_spine_is_left_and_taken_again() -> None:
     assert found["timeouts"] == 0
     assert found["evs_to_assumed_bad"] > 0
     assert found["probes_answered"] > 0
+
+
+def test_switches_trim_and_receivers_ask_again_at_once() -> None:
+    """Nothing is dropped in an incast, no path is blamed, and each trimmed packet is refused once."""
+    crowded = topologies.leaf_spine(
+        planes=1, leaves=1, spines=1, hosts_per_leaf=8, host_rate_bps=100 * 10**9, queue_capacity_bytes=64 << 10
+    )
+    with Fabric(
+        crowded, clock="virtual", int_telemetry=False, transport=MRC, trimming=TrimmingSection(classes=[3])
+    ) as fabric:
+        result = fabric.incast("h0", 200_000)
+        found = totals(fabric)
+        ports = fabric.lab.switch_stats()["switches"]["p0l0"]["ports"].values()
+    trimmed = sum(port["transmit"]["trimmed"]["packets"] for port in ports)
+    assert trimmed > 0
+    assert found["trim_nacks_received"] == found["trim_nacks_sent"] == trimmed
+    assert result.retransmissions >= trimmed
+    assert found["timeouts"] == found["evs_to_assumed_bad"] == 0
 
 
 @pytest.mark.parametrize(
