@@ -72,6 +72,7 @@ SHARED = [
     ("engine/time/partitions.hpp", "kMaxWorkers", options.MAX_WORKERS),
     ("engine/links/deficit_round_robin.hpp", "kMaxClasses", traffic_classes.CLASSES),
     ("engine/links/transmit_port.hpp", "kMaxClasses", traffic_classes.CLASSES),
+    ("engine/links/trimming.hpp", "kSmallestBytes", config.SMALLEST_TRIMMED_BYTES),
     ("engine/switch/abi.hpp", "kMaxPort", checks.MAX_PORT),
     ("engine/collectives/job_operations.hpp", "kMaxOperations", assembling.MAX_TRACE_OPERATIONS),
     ("engine/collectives/job_operations.hpp", "kMaxTransfer", transfer_job.MAX_MESSAGES - 1),

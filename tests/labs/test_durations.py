@@ -49,7 +49,7 @@ def test_the_list_of_labs_has_durations() -> None:
     done = CliRunner().invoke(weft, ["labs"])
     assert done.exit_code == 0, done.output
     (line,) = [line for line in done.output.splitlines() if line.startswith("lab:07-sweep")]
-    assert f" {rounded(read_durations()['07-sweep'].virtual_s)} " in line
+    assert f" {rounded(read_durations()['07-sweep'].virtual_s)} " in f"{line} "
 
 
 @pytest.mark.parametrize(

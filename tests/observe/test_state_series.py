@@ -100,6 +100,7 @@ def test_a_run_is_the_same_with_series(directory: Path, tmp_path: Path, workers:
         run(tmp_path / name, workers=workers, observe__state_series=items)
         results = json.loads((tmp_path / name / "results.json").read_text())
         del results["made_by"]  # which says what was observed
+        results.pop("warnings", None)  # of an interval without anything to sample
         found.append(results)
     assert found[0] == found[1]
     assert not (tmp_path / "plain" / "state_series.csv").exists()

@@ -10,7 +10,7 @@ import pytest
 from tests.refusals import refused
 from weft import topologies
 from weft.clocks.endpoint_settings import loaded_round_trip_ps
-from weft.engine import congestion_control_kind
+from weft.engine import congestion_control_kind, congestion_control_names
 from weft.errors import BadInputError
 from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
@@ -224,7 +224,7 @@ def test_every_algorithm_finishes_what_it_begins_and_repeats(name):
             {"congestion_control": "hpc"},
             {
                 "place": "s.yaml: transport.congestion_control",
-                "valid": "dcqcn, fixed-window, hpcc, swift, or path/to/file.py:Class",
+                "valid": f"{', '.join(congestion_control_names())}, or path/to/file.py:Class",
             },
         ),
         (

@@ -71,7 +71,12 @@ def test_a_target_without_such_counters_reports_none(counters):
 
 def test_drops_add_up_by_reason_and_count_once(counters):
     """The program reports its own drops; a queue reports what did not fit into it."""
-    own = {"tail_dropped": {"packets": 4}, "headroom_dropped": {"packets": 5}, "down_dropped": {"packets": 6}}
+    own = {
+        "tail_dropped": {"packets": 4},
+        "headroom_dropped": {"packets": 5},
+        "down_dropped": {"packets": 6},
+        "trim_dropped": {"packets": 7},
+    }
     one = {
         "transmit": own,
         "link": {"lost_packets": 1, "corrupted_packets": 2, "cut": {"packets": 3}},
@@ -99,6 +104,7 @@ def test_drops_add_up_by_reason_and_count_once(counters):
         "queue down": 6,
         "queue full": 4,
         "queue no_headroom": 5,
+        "queue trimmed": 7,
         "switch no_such_port": len(FABRIC.switches),
         "ttl_expired": 7,
     }

@@ -51,10 +51,12 @@ def test_an_unknown_option_names_the_valid_ones():
 def test_a_results_header_says_every_option():
     names = FabricOptions.model_fields.keys() - {"int_telemetry", "workers", "grpc"} | {"int"}
     telemetry = {"mode": "int-md", "collector": "h0"}
-    changed = FabricOptions.model_validate({"protocols": {"ll_latency": 1}, "telemetry": telemetry})
+    changed = FabricOptions.model_validate(
+        {"protocols": {"ll_latency": 1}, "telemetry": telemetry, "trimming": {"classes": [3]}}
+    )
     assert set(changed.as_dict()) == names
-    # Nothing pays these costs unless a collective names a protocol, and without telemetry results are as they were.
-    assert set(FabricOptions().as_dict()) == names - {"protocols", "telemetry"}
+    # Where nobody uses them results are as they were.
+    assert set(FabricOptions().as_dict()) == names - {"protocols", "telemetry", "trimming"}
 
 
 def test_the_keywords_are_the_options() -> None:

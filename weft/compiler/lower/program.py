@@ -174,7 +174,8 @@ def _allocate(context: Context, symbols: Symbols, blocks: dict[str, BlockValue])
 
 def _declare_trimmed(context: Context, metadata: StructValue) -> None:
     """Have the switch write whether it has trimmed the packet to the user's metadata annotated `@weft_trimmed`."""
-    assert isinstance(metadata.type, StructType)
+    if not isinstance(metadata.type, StructType):
+        return  # a stack's elements have no annotations
     for field in metadata.type.declaration.fields:
         value = metadata.fields[field.name]
         if isinstance(value, StructValue):
