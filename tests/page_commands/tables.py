@@ -84,6 +84,7 @@ BLOCKS = {
         {"DIR": "one", "A B": "one two", "SCENARIO": "real.yaml"},
         f"weft init && weft run scenario.yaml {_SHORT} --out one && cp -r one two && {_REAL}",
     ),
+    "weft lint SCENARIO": Block({"SCENARIO": "examples/training.yaml"}),
     "weft new my-switch": Block(
         {
             "mine.p4 ": "examples/debugging/router.p4 ",

@@ -54,7 +54,7 @@ def lint(scenarios: tuple[Path, ...], form: Literal["text", "json"], **overrides
     total = f"no finding in {counted(len(scenarios), 'scenario')}"
     if count:
         total = f"{counted(count, 'finding')} in {counted(len(scenarios), 'scenario')}"
-    click.echo(total, err=True)
+    click.echo(total)
     return int(count > 0)
 
 
