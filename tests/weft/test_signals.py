@@ -1,8 +1,8 @@
 """What signals do while a lab exists, and that they do what they did before once it is gone."""
 
 import contextlib
-import gc
 import fcntl
+import gc
 import itertools
 import os
 import signal
