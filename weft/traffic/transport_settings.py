@@ -84,7 +84,7 @@ class TransportSettings(CongestionSettings):
     ev_count: Annotated[int, whole(1, MAX_EVS), Example("256", _WITH_MRC)] = MRC_DEFAULTS["ev_count"]
     """`mrc`: entropy values that packets take in turn."""
     ev_backups: Annotated[int, whole(0, MAX_EVS), Example("64", _WITH_MRC)] = MRC_DEFAULTS["ev_backups"]
-    """`mrc`: entropy values in reserve for those whose path fails."""
+    """`mrc`: spare entropy values, which replace those with a failed path."""
     probe_interval: Annotated[PositiveTime | None, Example("20us", _WITH_MRC)] = None
     """`mrc`: time between probes of an entropy value with a failed path; by default 50us."""
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
