@@ -78,6 +78,18 @@ def no_thread_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module", autouse=True)
+def signals_do_what_they_did_before() -> Iterator[None]:
+    """A handler that stays would have a later module's signals do nothing."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [signal.getsignal(number) for number in numbers]
+    yield
+    after = [signal.getsignal(number) for number in numbers]
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+    assert after == before
+
+
+@pytest.fixture(scope="module", autouse=True)
 def programs_compiled_once_are_not_cached(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if OF_MANY_PROGRAMS & set(request.path.parts):

@@ -132,14 +132,14 @@ class Foreground:
 
         Raises OSError if `beside` does, or at the end if a capture or the log is incomplete.
         """
-        on_termination(self._stopping.set)
-        try:
-            with beside(self._daemon.server.address):
-                _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
-                self._serve()
-        finally:
-            self._write_log()
-            self._daemon.close()
+        with on_termination(self._stopping.set):
+            try:
+                with beside(self._daemon.server.address):
+                    _LOGGER.info("P4Runtime on %s", self._daemon.server.address)
+                    self._serve()
+            finally:
+                self._write_log()
+                self._daemon.close()
         require_complete()
 
     def _serve(self) -> None:

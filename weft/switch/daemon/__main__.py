@@ -34,7 +34,11 @@ def _leave() -> None:
 def main(path: Path) -> None:
     """Run the embedded switches of a lab."""
     die_with_parent()
-    on_termination(_leave)
+    with on_termination(_leave):
+        _run(path)
+
+
+def _run(path: Path) -> None:
     try:
         daemon = Daemon(read_config(path))
     except (ConfigError, TlsError) as error:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 PR_SET_PDEATHSIG = 1
 EXIT_BAD_INPUT = 3
@@ -23,16 +24,21 @@ def die_with_parent() -> None:
         raise SystemExit(0)
 
 
-def on_termination(action: Callable[[], None]) -> None:
-    """Run `action` once when SIGINT or SIGTERM comes."""
+@contextlib.contextmanager
+def on_termination(action: Callable[[], None]) -> Iterator[None]:
+    """While inside, run `action` once when SIGINT or SIGTERM comes, instead of what they did before."""
     once = threading.Lock()
 
     def handle(_number: int, _frame: object) -> None:
         if once.acquire(blocking=False):
             action()
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handle)
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Repeater(threading.Thread):
