@@ -21,6 +21,7 @@ from weft.results.rdma import OperationResult, ProgramResult, RdmaResult
 from weft.run.exchanges import Exchanges
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import ClassSpec, load_program
+from weft.traffic.transports.registry import VERBS, carriers_of, lacked_by
 
 OTHERS = "others"
 """Stands for all hosts not named."""
@@ -98,9 +99,9 @@ class RdmaRuns:
     def run(self, programs: Sequence[HostProgram], timeout_s: float) -> RdmaResult:
         """Run programs to the end. Raises as `Lab.run_programs`, and BadInputError or EnvironmentLacksError."""
         options, hosts = self._lab.options, self._lab.fabric.hosts
-        if options.transport.is_mrc:
-            problem = "mrc carries neither SENDs nor READs, which rdma has"
-            raise BadInputError(problem, place="transport.protocol", valid="rc")
+        if lacked := lacked_by(options.transport.kind, VERBS):
+            problem = f"{options.transport.protocol} does not carry {lacked}, which rdma has"
+            raise BadInputError(problem, place="transport.protocol", valid=carriers_of(VERBS))
         if problem := selective_repeat_problem(options.transport.retransmission):
             raise BadInputError(problem, place="transport.retransmission")
         if options.clock == "real" and (own := [each for each in programs if each.spec is None]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.controller.features.identity import class_by_dscp
 from weft.engine import CongestionNeeds
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.scenario.model import Scenario
 from weft.scenario.options import MAX_SLOTS, FabricOptions
 from weft.scenario.places import KeyProblem
@@ -13,6 +14,7 @@ from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import check_starts_by_itself
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import congestion_needs
+from weft.traffic.transports.registry import carriers_of, lacked_by
 
 
 def check_across(scenario: Scenario) -> None:
@@ -25,9 +27,14 @@ def check_across(scenario: Scenario) -> None:
         traffic.check(fabric, f"traffic[{index}]")
         for key, number in traffic.named_classes(f"traffic[{index}]"):
             check_class(scenario, number, key)
-        if scenario.transport.is_mrc:
-            for key, operations in traffic.beyond_mrc(f"traffic[{index}]"):
-                raise KeyProblem(key, f"posts {operations}, which transport.protocol: mrc does not carry", valid="rc")
+        transport = scenario.transport.kind
+        for key, operations in traffic.posted_operations(f"traffic[{index}]"):
+            if lacked := lacked_by(transport, operations):
+                raise KeyProblem(
+                    key,
+                    f"posts {lacked}, which transport.protocol: {transport.name} does not carry",
+                    valid=carriers_of(operations),
+                )
         for key, name, reduces in traffic.named_tenants(f"traffic[{index}]"):
             check_tenant(scenario.tenants, name, reduces, key)
 
@@ -45,7 +52,7 @@ def check_options(options: FabricOptions) -> None:
             needs = congestion_needs(name)
             check_telemetry(options, name, needs)
             check_order(options, name, needs)
-    check_mrc(options)
+    _check_transport(options)
     for number in options.transport.classes:
         check_class(options, number, f"transport.classes.{number}")
     for number, faults in enumerate(options.faults.variants):
@@ -66,22 +73,23 @@ def check_options(options: FabricOptions) -> None:
         )
 
 
-def check_mrc(options: FabricOptions) -> None:
-    """Check that what is asked for goes with MRC, if hosts speak it. Raises KeyProblem."""
-    if not options.transport.is_mrc:
-        return
-    key = "transport.protocol"
-    if options.int_telemetry:
-        raise KeyProblem(key, "packets of mrc carry no INT", valid="mrc with int: false")
-    if options.fidelity.has_segments:
-        raise KeyProblem(key, "messages of mrc do not travel in segments", valid="mrc without fidelity.segment")
-    if options.pfc.classes or options.credits.classes:
-        raise KeyProblem(key, "mrc's packets may be lost, and pfc and credits hold them up", valid="mrc without them")
-    if options.scheduling.classes:
+def _check_transport(options: FabricOptions) -> None:
+    """Check that what is asked for goes with the hosts' transport. Raises KeyProblem."""
+    kind = options.transport.kind
+    key, name = "transport.protocol", kind.name
+    if options.int_telemetry and not kind.carries_int:
+        raise KeyProblem(key, f"packets of {name} carry no INT", valid=f"{name} with int: false")
+    if options.fidelity.has_segments and not kind.has_segments:
+        raise KeyProblem(key, f"messages of {name} do not travel in segments", valid=f"{name} without fidelity.segment")
+    if (options.pfc.classes or options.credits.classes) and not kind.goes_with_flow_control:
+        raise KeyProblem(
+            key, f"{name}'s packets may be lost, and pfc and credits hold them up", valid=f"{name} without them"
+        )
+    if options.scheduling.classes and not kind.goes_with_data_classes:
         raise KeyProblem(
             key,
-            f"the code points of mrc stand for no class but 3, so it does not go with scheduling.classes: "
-            f"{options.scheduling.classes}",
+            f"the code points of {name} stand for no class but {DATA_CLASS}, so it does not go with "
+            f"scheduling.classes: {options.scheduling.classes}",
         )
 
 

@@ -77,7 +77,7 @@ class SchedulingSection(FeatureSection):
 
     def of_features(self, options: FabricOptions) -> Iterator[object]:
         """Return the classes of data."""
-        yield TrafficClassSettings(self.data_classes, has_mrc=options.transport.is_mrc)
+        yield TrafficClassSettings(self.data_classes, options.transport.kind.code_points)
 
     @property
     def quantum_by_class(self) -> list[int]:

@@ -34,8 +34,8 @@ class TrafficSection(Section):
     files: ClassVar[tuple[str, ...]] = ()
     """Keys that name files, relative to the scenario's: `key`, or `section.key`."""
 
-    needs_rc_for: ClassVar[str] = ""
-    """Operations that it posts and MRC does not carry, in words."""
+    operations: ClassVar[tuple[str, ...]] = ("WRITE",)
+    """Those of RDMA that it posts, as transports name them."""
 
     at: Time = 0
     """Start of an item of `together`, after the first ones."""
@@ -47,10 +47,9 @@ class TrafficSection(Section):
         """Yield the classes of data that it names, each with its key below `key`, the item's own."""
         yield from ()
 
-    def beyond_mrc(self, key: str) -> Iterator[tuple[str, str]]:
-        """Yield the operations that MRC does not carry, each with the key of the item, whose own is `key`."""
-        if self.needs_rc_for:
-            yield key, self.needs_rc_for
+    def posted_operations(self, key: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the operations that the item posts, with its key, which is `key`."""
+        yield key, self.operations
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
         """Yield the tenants that it names, each with its key, and whether switches reduce for it."""

@@ -27,17 +27,14 @@ from weft.scenario.values import DataClass, Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference, is_cpp_reference, short_reference
 from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.transport_settings import (
-    MRC_CONGESTION_CONTROL,
     PATHS,
     CongestionSettings,
     TransportSettings,
     preset_of,
 )
+from weft.traffic.transports.registry import TRANSPORT_KINDS
 
-# Keys that have no meaning for the other protocol.
-_OF_RC = ("path", "path_parameters", "spray_paths", "flowlet_gap", "max_outstanding_reads", "cnp_interval")
 _FOLLOWS_CNPS = ("dcqcn",)
-_OF_MRC = ("ev_count", "ev_backups", "probe_interval")
 
 _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
 
@@ -109,11 +106,16 @@ class TransportSection(CongestionSection, TransportSettings):
 
     @model_validator(mode="before")
     @classmethod
-    def _fill_in_of_mrc(cls, given: Any) -> Any:
-        if not isinstance(given, dict) or given.get("protocol") != "mrc":
-            return given
-        defaults = {"congestion_control": MRC_CONGESTION_CONTROL, "retransmission": "selective-repeat"}
-        return defaults | given
+    def _fill_in_defaults(cls, given: Any) -> Any:
+        name = given.get("protocol") if isinstance(given, dict) else None
+        return (
+            {**TRANSPORT_KINDS[name].defaults, **given} if isinstance(name, str) and name in TRANSPORT_KINDS else given
+        )
+
+    @field_validator("protocol")
+    @classmethod
+    def _check_protocol_name(cls, name: str) -> str:
+        return TRANSPORT_KINDS.named(name).name
 
     @field_validator("path")
     @classmethod
@@ -127,15 +129,17 @@ class TransportSection(CongestionSection, TransportSettings):
 
     @model_validator(mode="after")
     def _check_protocol(self) -> TransportSection:
-        fields = type(self).model_fields
-        for key in _OF_RC if self.is_mrc else _OF_MRC:
-            if getattr(self, key) != fields[key].get_default(call_default_factory=True):
-                raise ValueError(f"{key} does not go with protocol: {self.protocol}")
-        if self.is_mrc and (unfit := [each for each in self.congestion_controls if each in _FOLLOWS_CNPS]):
-            raise ValueError(f"congestion_control: {unfit[0]} follows CNPs, which protocol: mrc does not have")
-        if self.is_mrc and self.retransmission != "selective-repeat":
-            problem = f"retransmission: {self.retransmission} does not go with protocol: mrc"
-            raise InvalidValueError(problem, valid="selective-repeat")
+        fields, kind = type(self).model_fields, self.kind
+        of_others = {key for other in TRANSPORT_KINDS.values() for key in other.own_keys} - {*kind.own_keys}
+        for key in fields:
+            foreign = key in of_others or key in kind.lacks_keys
+            if foreign and getattr(self, key) != fields[key].get_default(call_default_factory=True):
+                raise ValueError(f"{key} does not go with protocol: {kind.name}")
+        if not kind.has_cnps and (unfit := [each for each in self.congestion_controls if each in _FOLLOWS_CNPS]):
+            raise ValueError(f"congestion_control: {unfit[0]} follows CNPs, which protocol: {kind.name} does not have")
+        if self.retransmission not in kind.retransmissions:
+            problem = f"retransmission: {self.retransmission} does not go with protocol: {kind.name}"
+            raise InvalidValueError(problem, valid=kind.retransmissions)
         return self
 
     @model_validator(mode="after")

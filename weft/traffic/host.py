@@ -35,15 +35,12 @@ from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.protocols import LINE_FORMATS
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
+from weft.traffic.transports.kind import QueuePair
 
 if TYPE_CHECKING:
     from weft.engine._core import NicStats, PortMacStats, PortStats, RcOptions
 
-QueuePair = _core.RcQueuePair | _core.MrcQueuePair
-"""Of a connection or a program, by the host's transport."""
-
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
-_MRC_TOTALS = tuple(_core.record_types()["MrcCounters"])
 
 
 @dataclass
@@ -76,8 +73,7 @@ class Host:
         self._generators: list[_core.FlowGenerator] = []
         self._opened: list[QueuePair] = []
         self._closed_totals: Counter[str] = Counter()
-        of_mrc = _MRC_TOTALS if config.transport.is_mrc else ()
-        self._queue_pair_totals = (*_QUEUE_PAIR_TOTALS, *of_mrc)
+        self._queue_pair_totals = (*_QUEUE_PAIR_TOTALS, *config.transport.kind.totals)
         self.hop_latencies: _core.HopLatencies | None = None
         """INT's telemetry by hop; None unless it is counted (`count_hops`)."""
         self._captures: dict[int, PcapWriter] = {}
@@ -177,7 +173,7 @@ class Host:
     def close_queue_pair(self, queue_pair: QueuePair) -> None:
         """Remove a queue pair that was opened; what still arrives for it is dropped and counted."""
         self._opened.remove(queue_pair)
-        self._closed_totals.update(self._totals_of(_stats_of(queue_pair)))
+        self._closed_totals.update(self._totals_of(self._stats_of(queue_pair)))
         self.nic.detach(queue_pair)
 
     def add_generator(self, generator: _core.FlowGenerator) -> None:
@@ -204,7 +200,7 @@ class Host:
         if connection is None:
             raise ValueError(f"no connection {channel} to suspend")
         received = self.executor.suspend(connection.channel)
-        self._closed_totals.update(self._totals_of(_stats_of(connection.queue_pair)))
+        self._closed_totals.update(self._totals_of(self._stats_of(connection.queue_pair)))
         self.nic.detach(connection.queue_pair)
         self._suspended[channel] = connection.channel
         return received
@@ -264,7 +260,7 @@ class Host:
             self.executor.remove_channel(suspended)
         connection = self._connections.pop(channel, None)
         if connection is not None:
-            self._closed_totals.update(self._totals_of(_stats_of(connection.queue_pair)))
+            self._closed_totals.update(self._totals_of(self._stats_of(connection.queue_pair)))
             self.executor.remove_channel(connection.channel)
             self.nic.detach(connection.queue_pair)
 
@@ -406,12 +402,12 @@ class Host:
 
     def totals(self) -> dict[str, int]:
         """Return sums over all queue pairs, as `stats` has them."""
-        return self._totals(_stats_of(each.queue_pair) for each in self._connections.values())
+        return self._totals(self._stats_of(each.queue_pair) for each in self._connections.values())
 
     def _totals(self, connections: Iterable[Mapping[str, Any]]) -> dict[str, int]:
         """Sum over all queue pairs since the counters were zero, including removed ones."""
         totals = Counter(self._closed_totals)
-        opened = (_stats_of(queue_pair) for queue_pair in self._opened)
+        opened = (self._stats_of(queue_pair) for queue_pair in self._opened)
         every = [*connections, *opened, *(self._counters_of(generator) for generator in self._generators)]
         totals.update({name: sum(counters[name] for counters in every) for name in self._queue_pair_totals})
         totals.update(self.reductions.totals())
@@ -422,7 +418,10 @@ class Host:
         return {name: counters[name] for name in self._queue_pair_totals}
 
     def _counters_of(self, generator: _core.FlowGenerator) -> Mapping[str, Any]:
-        return {**generator.counters(), **(generator.mrc_counters() if self.config.transport.is_mrc else {})}
+        return self.config.transport.kind.counters_of(generator)
+
+    def _stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
+        return self.config.transport.kind.stats_of(queue_pair)
 
     def _connection_stats(self, channel: Channel, connection: _Connection) -> ConnectionStats:
         telemetry = connection.queue_pair.last_telemetry
@@ -430,7 +429,7 @@ class Host:
             "label": channel.label,
             "plane": channel.plane,
             "peer": channel.peer,
-            **_stats_of(connection.queue_pair),
+            **self._stats_of(connection.queue_pair),
             "telemetry": None if telemetry is None else stack_in_bytes(telemetry, self.config.int_rates_bps),
         }
         return cast("ConnectionStats", stats)
@@ -456,12 +455,6 @@ class Host:
         for generator in self._generators:
             generator.reset_counters()
         self._closed_totals.clear()
-
-
-def _stats_of(queue_pair: QueuePair) -> Mapping[str, Any]:
-    if isinstance(queue_pair, _core.MrcQueuePair):
-        return {**queue_pair.stats(), **queue_pair.mrc_stats()}
-    return queue_pair.stats()
 
 
 def start_engine(engine: Engine, realtime_priority: int) -> None:

@@ -96,7 +96,7 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
             path_choice=None if transport.path == "flow" else partial(applied.path_choice, plane.config, plane.port),
             as_lengths=command.payload == AS_LENGTHS,
             options={**applied.options(plane.config), "telemetry": command.telemetry},
-            mrc_options=transport.mrc_options if transport.is_mrc else None,
+            **transport.kind.flow_options(transport),
         )
     return generator
 

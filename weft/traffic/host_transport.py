@@ -24,6 +24,7 @@ from weft.traffic.commands.counters import AskTransport
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, engine_name, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.transport_settings import DEFAULTS, TransportSettings, preset_of
+from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
@@ -65,7 +66,7 @@ class HostTransport:
         return {
             **options,
             "path_mtu_bytes": self._config.mtu_bytes,
-            "segment_packets": 1 if self._settings.is_mrc else self._config.segments.packets,
+            "segment_packets": self._config.segments.packets if self._settings.kind.has_segments else 1,
             "segment_message_bytes": self._config.segments.message_bytes,
         }
 
@@ -85,7 +86,7 @@ class HostTransport:
         completions: _core.CompletionHandler,
         connection: Connection,
         **options: Unpack[RcOptions],
-    ) -> _core.RcQueuePair | _core.MrcQueuePair:
+    ) -> QueuePair:
         """Return a queue pair at a port of `rnic`; `options` override those of the host's transport.
 
         Raises ValueError for invalid addresses, and for none.
@@ -102,31 +103,22 @@ class HostTransport:
             "data_class": connection.traffic_class,
             **options,
         }
-        if transport.is_mrc:
-            return _core.MrcQueuePair(
-                rnic,
-                port,
-                completions,
-                queue_pair=number,
-                remote_queue_pair=connection.remote_queue_pair,
-                destination_mac=nic.gateway_mac if connection.destination_mac is None else connection.destination_mac,
-                destination_ip=destination_ip,
-                congestion_control=self._congestion_control(nic, frame_bytes, transport),
-                mrc_options=transport.mrc_options,
-                **chosen,
-            )
-        return _core.RcQueuePair(
-            rnic,
-            port,
-            completions,
+        place = QueuePairPlace(
+            nic=rnic,
+            port=port,
+            completions=completions,
             queue_pair=number,
             remote_queue_pair=connection.remote_queue_pair,
             destination_mac=nic.gateway_mac if connection.destination_mac is None else connection.destination_mac,
             destination_ip=destination_ip,
-            congestion_control=self._congestion_control(nic, frame_bytes, transport),
-            path_choice=self.path_choice(nic, port, number, frame_bytes),
             source_udp_port=connection.source_udp_port,
-            **chosen,
+        )
+        return transport.kind.make_queue_pair(
+            place,
+            transport,
+            self._congestion_control(nic, frame_bytes, transport),
+            self.path_choice(nic, port, number, frame_bytes),
+            chosen,
         )
 
     def congestion_control(self, nic: NicConfig, frame_bytes: int) -> CongestionControl:
@@ -155,10 +147,10 @@ class HostTransport:
         transport = self._settings
         preset = preset_of(transport.congestion_control, transport.preset)
         frame_bytes = self._full_frame_bytes(asked.ip_version == 6, asked.telemetry)
-        of_mrc = {"protocol": "mrc", **transport.mrc_options} if transport.is_mrc else {}
         return TransportInForce(
             {
-                **of_mrc,
+                "protocol": transport.protocol,
+                **transport.kind.options(transport),
                 "congestion_control": transport.congestion_control,
                 "preset": preset.name if preset is not None else None,
                 "retransmission": transport.retransmission,
@@ -224,11 +216,5 @@ class HostTransport:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
-        if self._settings.is_mrc:
-            return _core.mrc_full_frame_bytes(self._config.mtu_bytes, is_ipv6=is_ipv6)
-        return _core.full_frame_bytes(
-            self._config.mtu_bytes,
-            is_ipv6=is_ipv6,
-            telemetry=telemetry,
-            retransmission=self._settings.retransmission,
-        )
+        shape = FrameShape(is_ipv6, telemetry, self._settings.retransmission)
+        return self._settings.kind.full_frame_bytes(self._config.mtu_bytes, shape)

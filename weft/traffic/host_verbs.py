@@ -9,6 +9,7 @@ from weft.engine import CompletionQueue, RcQueuePair
 from weft.errors import InvalidValueError
 from weft.traffic.commands.connections import Connection
 from weft.traffic.host import Host
+from weft.traffic.transports.registry import VERBS, carriers_of, lacked_by
 
 if TYPE_CHECKING:
     from weft.rdma.connecting import ConnectionSettings, Endpoint
@@ -42,8 +43,9 @@ class HostVerbs:
         self, qp_num: int, port_num: int, peer: str, psn: int, remote: Endpoint, settings: ConnectionSettings
     ) -> RcQueuePair:
         """See DevicePort."""
-        if self._host.config.transport.is_mrc:
-            raise InvalidValueError("protocol mrc carries neither SENDs nor READs, which rdma has", valid="rc")
+        kind = self._host.config.transport.kind
+        if lacked := lacked_by(kind, VERBS):
+            raise InvalidValueError(f"{kind.name} does not carry {lacked}, which rdma has", valid=carriers_of(VERBS))
         connection = Connection(
             plane=port_num - 1,
             peer=self._ranks[peer],

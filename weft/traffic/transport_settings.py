@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from weft.engine import (
     CongestionPreset,
     congestion_control_kind,
-    mrc_defaults,
     path_choice_kind,
     path_choice_names,
     rc_defaults,
@@ -17,12 +16,18 @@ from weft.engine import (
 )
 from weft.quantities.definitions import PositiveTime, Rate, ShortTime, Time, whole, without_unit
 from weft.quantities.example import Example
+from weft.quantities.names import Name
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.extensions import congestion_needs, engine_name
+from weft.traffic.messages import OneOf
+from weft.traffic.transports.mrc import MRC_DEFAULTS
+from weft.traffic.transports.registry import TRANSPORT_KINDS
 
 if TYPE_CHECKING:
-    from weft.engine._core import MrcOptions, RcOptions
+    from weft.engine._core import RcOptions
+    from weft.traffic.transports.kind import TransportKind
 
+ProtocolName = Annotated[str, Name("transport", lambda: TRANSPORT_KINDS), OneOf(tuple(TRANSPORT_KINDS))]
 PATHS = ("flow", *path_choice_names())
 MAX_SPRAY_PATHS = 1 << 14
 DEFAULTS = rc_defaults()
@@ -30,10 +35,6 @@ DEFAULTS = rc_defaults()
 MAX_OUTSTANDING_READS = 128
 """Reads that a requester awaits at a time (kMaxOutstandingReads in engine/hosts/rc_config.cpp)."""
 
-MRC_DEFAULTS = mrc_defaults()
-"""The engine's, of its options of MRC (engine/hosts/mrc/mrc_config.hpp)."""
-MRC_CONGESTION_CONTROL = "nscc"
-"""Default congestion control of MRC."""
 MAX_EVS = 4096
 """Entropy values of a queue pair of MRC that take turns, and that are in reserve."""
 
@@ -78,7 +79,7 @@ class TransportSettings(CongestionSettings):
     the path, or for the congestion control.
     """
 
-    protocol: Annotated[Literal["rc", "mrc"], Example("mrc", ("int=false",))] = "rc"
+    protocol: Annotated[ProtocolName, Example("mrc", ("int=false",))] = "rc"
     """`rc`, RoCEv2's reliable connection; or `mrc`, Multipath Reliable Connection, which sprays packets over entropy
     values, with `congestion_control: nscc` and `retransmission: selective-repeat` by default (docs/mrc.md)."""
     ev_count: Annotated[int, whole(1, MAX_EVS), Example("256", _WITH_MRC)] = MRC_DEFAULTS["ev_count"]
@@ -122,21 +123,12 @@ class TransportSettings(CongestionSettings):
     @property
     def sprays(self) -> bool:
         """Whether hosts send packets of a flow over several paths at once, by one of Weft's choices of path."""
-        return self.is_mrc or (self.path in PATHS[1:] and path_choice_kind(self.path).reorders)
+        return self.kind.sprays or (self.path in PATHS[1:] and path_choice_kind(self.path).reorders)
 
     @property
-    def is_mrc(self) -> bool:
-        """Whether queue pairs are of MRC."""
-        return self.protocol == "mrc"
-
-    @property
-    def mrc_options(self) -> MrcOptions:
-        """The engine's options of MRC."""
-        return {
-            "ev_count": self.ev_count,
-            "ev_backups": self.ev_backups,
-            "probe_interval_ps": self.probe_interval or MRC_DEFAULTS["probe_interval_ps"],
-        }
+    def kind(self) -> TransportKind:
+        """The transport that queue pairs are of."""
+        return TRANSPORT_KINDS[self.protocol]
 
     @property
     def path_keys(self) -> dict[str, float]:

@@ -15,24 +15,9 @@ from weft.controller.features.load_balancing import DEFAULT_LOAD_BALANCING, Load
 from weft.controller.routing import ROUTING_KINDS
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DSCP_OF_CLASS
 from weft.topologies import FabricSpec, SwitchSpec
-from weft.wire.headers.mrc import (
-    DSCP_CONTROL,
-    DSCP_TRIMMABLE,
-    DSCP_TRIMMABLE_RETX,
-    DSCP_TRIMMED,
-    DSCP_TRIMMED_LASTHOP,
-)
 
 FLOW = LoadBalancingSettings()
 SWITCH_ID_BITS = 12
-MRC_CLASSES = {
-    DSCP_TRIMMABLE: DATA_CLASS,
-    DSCP_TRIMMABLE_RETX: DATA_CLASS,
-    DSCP_TRIMMED: CONTROL_CLASS,
-    DSCP_TRIMMED_LASTHOP: CONTROL_CLASS,
-    DSCP_CONTROL: CONTROL_CLASS,
-}
-"""The class of each DSCP that MRC uses (docs/spec/mrc.md)."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +25,8 @@ class TrafficClassSettings:
     """Data classes that switches distinguish by DSCP."""
 
     data: tuple[int, ...] = (DATA_CLASS,)
-    has_mrc: bool = False
-    """Hosts speak MRC, whose code points are its own."""
+    of_transport: tuple[tuple[int, int], ...] = ()
+    """Code points of the hosts' transport alone, each with its class."""
 
 
 @dataclass(frozen=True)
@@ -90,18 +75,17 @@ def identity_entities(
     ]
 
 
-def class_by_dscp(data: Iterable[int] = (DATA_CLASS,), *, has_mrc: bool = False) -> dict[int, int]:
+def class_by_dscp(data: Iterable[int] = (DATA_CLASS,)) -> dict[int, int]:
     """Return the class of each DSCP that hosts use, for data and for acknowledgements and CNPs; others get class 0."""
-    of_classes = {DSCP_OF_CLASS[number]: number for number in (*data, CONTROL_CLASS)}
-    return of_classes | MRC_CLASSES if has_mrc else of_classes
+    return {DSCP_OF_CLASS[number]: number for number in (*data, CONTROL_CLASS)}
 
 
 @cache
 def class_entities(
-    data: tuple[int, ...] = (DATA_CLASS,), more: tuple[tuple[int, int], ...] = (), *, has_mrc: bool = False
+    data: tuple[int, ...] = (DATA_CLASS,), more: tuple[tuple[int, int], ...] = ()
 ) -> tuple[finsy.P4TableEntry, ...]:
     """Return every switch's entries of `class_map` and `class_map_ipv6` for data classes and further (DSCP, class)."""
-    classes = class_by_dscp(data, has_mrc=has_mrc) | dict(more)
+    classes = class_by_dscp(data) | dict(more)
     return tuple(
         entry(table, {"dscp": dscp}, "set_class", **{"class": priority_class})
         for table in ("class_map", "class_map_ipv6")
@@ -115,7 +99,8 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     found = None if of_plane is None else of_plane(fabric, 0)
     compares_queues = found is not None and found.compares_queues
     traffic = settings.of(TrafficClassSettings)
-    classes = class_entities(traffic.data, settings.of(MoreClassSettings).classes, has_mrc=traffic.has_mrc)
+    more = (*traffic.of_transport, *settings.of(MoreClassSettings).classes)
+    classes = class_entities(traffic.data, more)
     return lambda switch: (
         *identity_entities(
             switch,

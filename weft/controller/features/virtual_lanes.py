@@ -134,8 +134,10 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     for each in lanes:
         require_lanes(each, settings.of(LosslessSettings))
         require_classes_apart(each, settings.of(TrafficClassSettings).data)
-        if settings.of(TrafficClassSettings).has_mrc and each.count > 1:
-            raise SettingError("mrc does not go with routes that need lanes, which change its code points")
+        if settings.of(TrafficClassSettings).of_transport and each.count > 1:
+            raise SettingError(
+                "a transport with code points of its own does not go with routes that need lanes, which change them"
+            )
     return lambda switch: lane_entities(switch, lanes[switch.plane])
 
 

@@ -61,7 +61,7 @@ class StorageTraffic(JobItem):
 
     kind = "storage"
     results = STORAGE
-    needs_rc_for = "READs"
+    operations = ("WRITE", "READ")
 
     storage: list[FabricRank] = Field(min_length=1)
     """The fabric's ranks that are storage nodes."""

@@ -49,10 +49,10 @@ class TogetherTraffic(TrafficItem):
         for number, item in enumerate(self._items):
             yield f"{key}.together[{number}]", item
 
-    def beyond_mrc(self, key: str) -> Iterator[tuple[str, str]]:
-        """Yield the operations of all items that MRC does not carry."""
+    def posted_operations(self, key: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield the operations of all items."""
         for number, item in enumerate(self.together):
-            yield from item.beyond_mrc(f"{key}.together[{number}]")
+            yield from item.posted_operations(f"{key}.together[{number}]")
 
     def named_classes(self, key: str) -> Iterator[tuple[str, int]]:
         """Yield the classes of all items."""

@@ -1,0 +1,1 @@
+"""Transports of hosts: what a scenario's `transport.protocol` names, a module for each."""

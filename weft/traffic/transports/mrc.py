@@ -1,0 +1,86 @@
+"""Multipath Reliable Connection (docs/mrc.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from weft.engine import PathChoice, _core, mrc_defaults
+from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
+from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace, TransportKind
+from weft.wire.headers.mrc import (
+    DSCP_CONTROL,
+    DSCP_TRIMMABLE,
+    DSCP_TRIMMABLE_RETX,
+    DSCP_TRIMMED,
+    DSCP_TRIMMED_LASTHOP,
+)
+
+if TYPE_CHECKING:
+    from weft.engine._core import CongestionControl, MrcOptions, RcOptions
+    from weft.traffic.transport_settings import TransportSettings
+
+MRC_DEFAULTS = mrc_defaults()
+"""The engine's, of its options of MRC (engine/hosts/mrc/mrc_config.hpp)."""
+
+
+class MultipathReliableConnection(TransportKind):
+    """Multipath Reliable Connection."""
+
+    name = "mrc"
+    own_keys = ("ev_count", "ev_backups", "probe_interval")
+    lacks_keys = ("path", "path_parameters", "spray_paths", "flowlet_gap")
+    defaults: ClassVar = {"congestion_control": "nscc", "retransmission": "selective-repeat"}
+    retransmissions = ("selective-repeat",)
+    sprays = True
+    operations = frozenset({"WRITE"})
+    code_points = (
+        (DSCP_TRIMMABLE, DATA_CLASS),
+        (DSCP_TRIMMABLE_RETX, DATA_CLASS),
+        (DSCP_TRIMMED, CONTROL_CLASS),
+        (DSCP_TRIMMED_LASTHOP, CONTROL_CLASS),
+        (DSCP_CONTROL, CONTROL_CLASS),
+    )
+    totals = tuple(_core.record_types()["MrcCounters"])
+
+    def make_queue_pair(
+        self,
+        place: QueuePairPlace,
+        settings: TransportSettings,
+        congestion_control: CongestionControl,
+        path_choice: PathChoice | None,
+        options: RcOptions,
+    ) -> QueuePair:
+        """See TransportKind."""
+        arguments = {name: value for name, value in vars(place).items() if name != "source_udp_port"}
+        return _core.MrcQueuePair(
+            **arguments, congestion_control=congestion_control, mrc_options=self.options(settings), **options
+        )
+
+    def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
+        """See TransportKind."""
+        return _core.mrc_full_frame_bytes(mtu_bytes, is_ipv6=shape.is_ipv6)
+
+    def options(self, settings: TransportSettings) -> MrcOptions:
+        """See TransportKind."""
+        return {
+            "ev_count": settings.ev_count,
+            "ev_backups": settings.ev_backups,
+            "probe_interval_ps": settings.probe_interval or MRC_DEFAULTS["probe_interval_ps"],
+        }
+
+    def flow_options(self, settings: TransportSettings) -> Mapping[str, Any]:
+        """See TransportKind."""
+        return {"mrc_options": self.options(settings)}
+
+    def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
+        """See TransportKind."""
+        assert isinstance(queue_pair, _core.MrcQueuePair)
+        return {**queue_pair.stats(), **queue_pair.mrc_stats()}
+
+    def counters_of(self, generator: _core.FlowGenerator) -> Mapping[str, Any]:
+        """See TransportKind."""
+        return {**generator.counters(), **generator.mrc_counters()}
+
+
+KIND = MultipathReliableConnection()

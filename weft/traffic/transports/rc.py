@@ -1,0 +1,47 @@
+"""RoCEv2's reliable connection."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from weft.engine import PathChoice, _core
+from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace, TransportKind
+
+if TYPE_CHECKING:
+    from weft.engine._core import CongestionControl, RcOptions
+    from weft.traffic.transport_settings import TransportSettings
+
+
+class ReliableConnection(TransportKind):
+    """RoCEv2's reliable connection."""
+
+    name = "rc"
+    own_keys = ("max_outstanding_reads", "cnp_interval")
+    operations = frozenset({"WRITE", "READ", "SEND", "atomic operation"})
+    retransmissions = ("go-back-n", "selective-repeat")
+    sprays = False
+    has_cnps = True
+    carries_int = True
+    has_segments = True
+    goes_with_flow_control = True
+    goes_with_data_classes = True
+
+    def make_queue_pair(
+        self,
+        place: QueuePairPlace,
+        settings: TransportSettings,
+        congestion_control: CongestionControl,
+        path_choice: PathChoice | None,
+        options: RcOptions,
+    ) -> QueuePair:
+        """See TransportKind."""
+        return _core.RcQueuePair(
+            **vars(place), congestion_control=congestion_control, path_choice=path_choice, **options
+        )
+
+    def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
+        """See TransportKind."""
+        return _core.full_frame_bytes(mtu_bytes, **vars(shape))
+
+
+KIND = ReliableConnection()
