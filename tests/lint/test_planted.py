@@ -21,7 +21,7 @@ CLEAN: dict[str, Any] = {
 }
 DCQCN = {"transport.congestion_control": "dcqcn"}
 PFC = {"pfc.classes": [3]}
-WATCHDOG = PFC | {"pfc.watchdog": {"detection_time": "200us", "restoration_time": "200us"}}
+WATCHDOG = PFC | {"pfc.xoff": "64KiB", "pfc.watchdog": {"detection_time": "200us", "restoration_time": "200us"}}
 STORM = {"host": "h1", "state": "storming", "at": "10us"}
 TRIMMING = {"transport.protocol": "mrc", "int": False, "trimming.classes": [3]}
 SPRAY = {"transport.path": "spray", "transport.retransmission": "selective-repeat"}

@@ -18,6 +18,7 @@ from weft.clocks.frame_sizes import any_frame_bytes, int_md_bytes, write_frame_b
 from weft.clocks.switch_memory import lossless_memory_bytes
 from weft.engine import CongestionNeeds, congestion_parameters_in_force, rc_defaults
 from weft.quantities.definitions import without_unit
+from weft.run.lint.queue_bounds import excess_bytes
 from weft.run.spec import RunSpec
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario import FabricOptions
@@ -206,12 +207,10 @@ class Plan:
     def longest_pause_ps(self) -> int:
         """How long PFC pauses a port in healthy congestion: all other ports of the far end send to one alike.
 
-        A pause ends when what came after it, and the hysteresis, have left by a share of that port.
+        A pause ends when what is above the threshold has left by a share of that port: see `excess_bytes`.
         """
         pauses_ps = [
-            serialisation_ps(
-                (pfc.headroom_bytes + pfc.hysteresis_bytes) * max(1, len(each.switch.ports) - 1), each.port.rate_bps
-            )
+            serialisation_ps(excess_bytes(each.switch, pfc) * max(1, len(each.switch.ports) - 1), each.port.rate_bps)
             for each in self.ports
             if (pfc := each.port.pfc) is not None
         ]
