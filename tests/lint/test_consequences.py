@@ -77,6 +77,18 @@ PROMISES = {
         1.0,
         tuple(INCAST),
     ),
+    "trim-size": Promise(
+        {
+            "transport.protocol": "mrc",
+            "int": False,
+            "trimming.classes": [3],
+            "trimming.size": "64B",
+            "fabric.queue_capacity": "64KiB",
+        },
+        lost,
+        1.0,
+        tuple(INCAST),
+    ),
     "watchdog-fast": Promise(
         {
             "pfc.classes": [3],

@@ -97,6 +97,7 @@ PLANTED = [
     Planted("trim-room", {"buffer.alpha": {6: 0.0001}}, "buffer.reserved", ("p0l0:1",),
             TRIMMING | {"buffer.capacity": "1MiB"}),
     Planted("trim-size", {"trimming.size": "2KiB"}, "trimming.size", ("2048 B",), TRIMMING),
+    Planted("trim-size", {"trimming.size": "64B"}, "trimming.size", ("64 B", "78 B"), TRIMMING),
     Planted("trim-unanswered", {"trimming.classes": [3]}, "trimming.classes", ("protocol: rc",)),
     Planted("watchdog-fast", {"pfc.watchdog.detection_time": "2us"}, "pfc.watchdog.detection_time", ("2 µs",),
             WATCHDOG),

@@ -1,4 +1,4 @@
-"""Trimming that cuts nothing."""
+"""Trimming that cuts nothing, or headers that receivers need."""
 
 from __future__ import annotations
 
@@ -6,27 +6,44 @@ from collections.abc import Iterator
 
 from weft.run.lint.plan import Plan
 from weft.run.lint.rule import Finding, Rule
+from weft.scenario import FabricOptions
 from weft.switch.daemon.config import DEFAULT_TRIMMED_BYTES
+from weft.traffic import header_sizes
+from weft.wire.headers.mrc import METH, TSETH
 
 
 class TrimSize(Rule):
-    """Trimming that cuts nothing."""
+    """Trimming that cuts nothing, or headers that receivers need."""
 
     name = "trim-size"
-    when = "`trimming.size` is not below the largest frame of data"
+    when = "`trimming.size` is not below the largest frame of data, or below the headers of MRC's data"
     reason = (
         "no frame is longer, so none is cut: whole packets go to the queue of trimmed packets, which is made for a few "
-        "bytes of each"
+        "bytes of each; or receivers cannot tell what was trimmed, and discard it"
     )
 
     def find(self, plan: Plan) -> Iterator[Finding]:
         """See Rule."""
         trimming, frame_bytes = plan.options.trimming, plan.frame_bytes
-        if not trimming.classes or trimming.size < frame_bytes:
+        if not trimming.classes:
             return
-        yield self.finding(
-            "trimming.size",
-            f"{trimming.size} B are not below the largest frame, {frame_bytes} B, so nothing is cut off the packets "
-            "that find no room",
-            {"trimming.size": f"{DEFAULT_TRIMMED_BYTES}B"},
-        )
+        header_bytes = _header_bytes(plan.options) if plan.options.transport.is_mrc else 0
+        if trimming.size >= frame_bytes:
+            consequence = (
+                f"{trimming.size} B are not below the largest frame, {frame_bytes} B, so nothing is cut off the "
+                "packets that find no room"
+            )
+        elif trimming.size < header_bytes:
+            consequence = (
+                f"{trimming.size} B are less than the headers of MRC's data, {header_bytes} B, so receivers discard "
+                "what is trimmed, and nobody answers"
+            )
+        else:
+            return
+        yield self.finding("trimming.size", consequence, {"trimming.size": f"{DEFAULT_TRIMMED_BYTES}B"})
+
+
+def _header_bytes(options: FabricOptions) -> int:
+    """Return the headers of an MRC WRITE, which a receiver looks at before it answers."""
+    plain = header_sizes.overhead_bytes(options.ip_version, int_telemetry=False) - header_sizes.ICRC
+    return plain + METH.size_bytes + TSETH.size_bytes + header_sizes.RETH
