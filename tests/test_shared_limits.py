@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from weft.clocks import switch_configs
 from weft.controller import services
 from weft.controller.features import int_md, parameter_cache
 from weft.controller.switch_cli import management, mirroring, replication
@@ -72,6 +73,7 @@ SHARED = [
     ("engine/time/partitions.hpp", "kMaxWorkers", options.MAX_WORKERS),
     ("engine/links/deficit_round_robin.hpp", "kMaxClasses", traffic_classes.CLASSES),
     ("engine/links/transmit_port.hpp", "kMaxClasses", traffic_classes.CLASSES),
+    ("engine/links/link_retry.hpp", "kMessageBytes", switch_configs.RETRY_MESSAGE_BYTES),
     ("engine/links/trimming.hpp", "kSmallestBytes", config.SMALLEST_TRIMMED_BYTES),
     ("engine/switch/abi.hpp", "kMaxPort", checks.MAX_PORT),
     ("engine/collectives/job_operations.hpp", "kMaxOperations", assembling.MAX_TRACE_OPERATIONS),

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "links/link_retry.hpp"
 #include "observe/probe.hpp"
 #include "time/partition.hpp"
 #include "time/partitions.hpp"
@@ -28,6 +29,8 @@ Link::Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng)
     throw std::invalid_argument("link delay_ps is " + std::to_string(delay_ps) + " (0 or more)");
   set_faults(faults);
 }
+
+Link::~Link() = default;
 
 void Link::check(const FaultConfig& faults) {
   check_probability("loss", faults.loss);
@@ -111,24 +114,65 @@ void Link::set_capture(std::shared_ptr<PcapWriter> capture) {
 
 void Link::set_faults(FaultConfig faults) {
   check(faults);
+  if (retry_ != nullptr) require_no_reordering(faults);
   faults_ = faults;
-  faulty_ = faults.any();
+  // Few packets take the way of those that may be lost.
+  faulty_ = faults.any() || retry_ != nullptr;
   // log1p and expm1, because 1 - 1e-12 would lose most of the rate's digits.
   log_bit_intact_ = std::log1p(-faults.bit_error_rate);
+}
+
+void Link::require_no_reordering(const FaultConfig& faults) {
+  if (faults.duplicate > 0 || faults.delay_probability > 0)
+    throw std::logic_error(
+        "a link with retry keeps packets in order, and neither duplicates nor delays them");
+}
+
+void Link::enable_retry(TransmitPort& port, const LinkRetryConfig& config) {
+  if (retry_ != nullptr) throw std::logic_error("the link has retry already");
+  if (early_) throw std::logic_error("retry on a link whose packets arrive with their first bit");
+  require_no_reordering(faults_);
+  retry_ = std::make_unique<LinkRetry>(*this, port, config);
+  faulty_ = true;
+}
+
+void Link::set_early(bool early) {
+  if (early && retry_ != nullptr) throw std::logic_error("a link with retry hands on whole packets");
+  early_ = early;
+}
+
+Link::Fate Link::draw_fate(const Packet& packet) {
+  const double fate = rng_.uniform();
+  if (fate < faults_.loss) return Fate::kLost;
+  if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(packet.wire_bytes()))
+    return Fate::kCorrupted;
+  return Fate::kArrives;
+}
+
+bool Link::loses_message(uint64_t bytes) {
+  return rng_.uniform() < faults_.loss + (1.0 - faults_.loss) * damage_probability(bytes);
+}
+
+void Link::drop_lost(const TrafficCounter& traffic) {
+  counters_.lost_packets += traffic.packets;
+  counters_.lost_bytes += traffic.bytes;
+  drop(LinkDrop::kLost, traffic);
 }
 
 void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
   if (outbox_.delay_line == nullptr)
     throw std::logic_error("a packet was sent on a link that is connected to nothing");
+  if (retry_ != nullptr) {
+    retry_->send(std::move(packet), arrival_ps - delay_ps_);
+    return;
+  }
   // Always three draws, so that one probability does not shift the others' decisions. The first decides the
   // lost ones, and of the rest the corrupted ones.
   const double fate = rng_.uniform();
   const bool duplicated = rng_.bernoulli(faults_.duplicate);
   const bool delayed = rng_.bernoulli(faults_.delay_probability);
   if (fate < faults_.loss) {
-    counters_.lost_packets += packet->packets();
-    counters_.lost_bytes += packet->wire_bytes();
-    drop(LinkDrop::kLost, packet->traffic());
+    drop_lost(packet->traffic());
     return;
   }
   if (delayed) {
@@ -142,13 +186,14 @@ void Link::transmit_with_faults(PacketPtr packet, TimePs arrival_ps) {
     engine_.conservation().enter(PacketOrigin::kDuplicated, copy->traffic());
   }
   // The copy is a transmission of its own: the error is the first one's.
-  if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(*packet)) packet->set_damaged();
+  if (fate < faults_.loss + (1.0 - faults_.loss) * damage_probability(packet->wire_bytes()))
+    packet->set_damaged();
   deliver(std::move(packet), arrival_ps);
   if (copy != nullptr) deliver(std::move(copy), arrival_ps);
 }
 
-double Link::damage_probability(const Packet& packet) const {
-  return -std::expm1(static_cast<double>(8 * packet.wire_bytes()) * log_bit_intact_);
+double Link::damage_probability(uint64_t bytes) const {
+  return -std::expm1(static_cast<double>(8 * bytes) * log_bit_intact_);
 }
 
 LinkCounters Link::counters() const {
@@ -166,6 +211,7 @@ LinkCounters Link::counters() const {
 
 void Link::reset_counters() {
   counters_ = LinkCounters();
+  if (retry_ != nullptr) retry_->reset_counters();
   if (delay_line_ != nullptr) delay_line_->reset_counters();
   for (const FarEnd& other : far_ends_)
     if (other.delay_line != nullptr) other.delay_line->reset_counters();
@@ -194,12 +240,21 @@ TrafficCounter Link::cut() {
     lost.add(traffic);
     drop(LinkDrop::kCut, traffic);
   }
-  counters_.cut.add(lost);
   // They were counted as they were sent, maybe before the counters were reset.
   TrafficCounter delivered{counters_.delivered_packets, counters_.delivered_bytes};
   delivered.take_away(lost);
   counters_.delivered_packets = delivered.packets;
   counters_.delivered_bytes = delivered.bytes;
+  if (retry_ != nullptr) {
+    const TrafficCounter taken = retry_->take_all();
+    std::vector<uint64_t> shared{taken.packets, taken.bytes};
+    // The near end may be another process's.
+    if (Partition* near = engine_.partition()) near->owner().share(*near, shared);
+    const TrafficCounter kept{shared[0], shared[1]};
+    if (kept.packets != 0) drop(LinkDrop::kCut, kept);
+    lost.add(kept);
+  }
+  counters_.cut.add(lost);
   return lost;
 }
 

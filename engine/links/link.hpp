@@ -18,7 +18,10 @@
 
 namespace weft {
 
+class LinkRetry;
 class PcapWriter;
+class TransmitPort;
+struct LinkRetryConfig;
 
 // Probabilities are per packet and independent of each other.
 struct FaultConfig {
@@ -59,6 +62,7 @@ class alignas(64) Link {
  public:
   // Throws std::invalid_argument for a negative delay or a probability outside 0 to 1.
   Link(Engine& engine, TimePs delay_ps, FaultConfig faults, Rng rng);
+  ~Link();
 
   // The far end: a switch, a NIC, a packet socket, another transmit port. Throws std::invalid_argument if it
   // is in another partition and the delay is 0, or in an engine of its own; std::logic_error if the link
@@ -82,6 +86,12 @@ class alignas(64) Link {
       deliver(std::move(packet), arrival_ps);
   }
 
+  // Send again on the link what gets lost on it; `port` is the one that sends into it. Throws
+  // std::logic_error for a second retry, where packets arrive with their first bit, or where faults duplicate
+  // or delay packets; else as LinkRetry.
+  void enable_retry(TransmitPort& port, const LinkRetryConfig& config);
+  const LinkRetry* retry() const { return retry_.get(); }
+
   // The link fails: drops what is on it, and what has not left its sender whole, and counts it. The sending
   // port is taken down apart (TransmitPort::set_up). Where partitions are linked, between windows only
   // (std::logic_error). Result: what was lost.
@@ -91,7 +101,8 @@ class alignas(64) Link {
   const Engine& engine() const { return engine_; }
   // The far end takes packets from their first bit on (cut-through), and not only when they are whole: frames
   // of the MAC's own excepted.
-  void set_early(bool early) { early_ = early; }
+  // Throws std::logic_error where the link sends again what gets lost: only whole frames can be checked.
+  void set_early(bool early);
   bool is_early() const { return early_; }
   // Prefetches what a packet for the far end is going to change there, unless another worker serves that.
   void prefetch_far_end() const {
@@ -110,6 +121,15 @@ class alignas(64) Link {
   void reset_counters();
 
  private:
+  friend class LinkRetry;
+
+  // Of one sending of a packet, where the link sends again what gets lost.
+  enum class Fate : uint8_t { kArrives, kLost, kCorrupted };
+  Fate draw_fate(const Packet& packet);
+  // Whether a message of the MAC, which is no packet, gets lost.
+  bool loses_message(uint64_t bytes);
+  void drop_lost(const TrafficCounter& traffic);
+
   // Where packets may go, and how they get there.
   struct FarEnd {
     std::unique_ptr<DelayLine> delay_line;  // the receiver's, who may be served by another thread
@@ -117,12 +137,13 @@ class alignas(64) Link {
   };
 
   static void check(const FaultConfig& faults);
+  static void require_no_reordering(const FaultConfig& faults);
   FarEnd far_end_at(Node& node, int port);
   void require_between_windows(const char* what) const;
   void drop(LinkDrop reason, const TrafficCounter& traffic);
   // Throws as transmit().
   void transmit_with_faults(PacketPtr packet, TimePs arrival_ps);
-  double damage_probability(const Packet& packet) const;
+  double damage_probability(uint64_t bytes) const;
   [[gnu::always_inline]] void deliver(PacketPtr packet, TimePs arrival_ps) {
     counters_.delivered_packets += packet->packets();
     counters_.delivered_bytes += packet->wire_bytes();
@@ -146,6 +167,7 @@ class alignas(64) Link {
   double log_bit_intact_ = 0.0;  // ln(1 - bit_error_rate)
   Rng rng_;
   std::shared_ptr<PcapWriter> capture_;
+  std::unique_ptr<LinkRetry> retry_;  // null: what gets lost is lost
   // By number; what the present one has is above. Empty if there is one alone.
   std::vector<FarEnd> far_ends_;
   size_t present_ = 0;

@@ -10,7 +10,7 @@ namespace weft {
 PortMac::PortMac(Engine& engine, TransmitPort& transmit, Node& node, int port)
     : engine_(engine),
       transmit_(transmit),
-      node_(node),
+      node_(&node),
       port_(port),
       due_(engine.events(), member_action<&PortMac::on_due>(this)) {
   engine.conservation().add_holder(this, [](const void* mac, HeldPackets& held) {
@@ -22,6 +22,16 @@ void PortMac::enable_pfc(const PfcConfig& config) {
   if (pfc_ != nullptr) throw std::logic_error("the port has PFC already");
   if (credits_ != nullptr) throw std::logic_error("a port with credits cannot have PFC");
   pfc_ = std::make_unique<PriorityFlowControl>(engine_, transmit_, config);
+}
+
+void PortMac::enable_watchdog(const PfcWatchdogConfig& config) {
+  if (pfc_ == nullptr) throw std::logic_error("a PFC watchdog at a port without PFC");
+  pfc_->enable_watchdog(config, node_);
+}
+
+void PortMac::storm(uint32_t classes) {
+  if (pfc_ == nullptr) throw std::logic_error("a storm of pauses from a port without PFC");
+  pfc_->storm(classes);
 }
 
 void PortMac::enable_credits(const CreditConfig& config) {
@@ -89,12 +99,12 @@ void PortMac::receive(int /*port*/, PacketPtr packet) {
 
 void PortMac::hand_over(PacketPtr packet) {
   if (credits_ == nullptr) {
-    node_.receive(port_, std::move(packet));
+    node_->receive(port_, std::move(packet));
     return;
   }
   const int lane = packet->virtual_lane();
   const uint64_t size = packet->wire_bytes();
-  node_.receive(port_, std::move(packet));
+  node_->receive(port_, std::move(packet));
   credits_->on_handed_over(lane, size);
 }
 

@@ -49,6 +49,12 @@ class PortMac : public Node {
 
   // Obey pauses, and ask for them where memory of a switch says so (set_ingress_limits).
   void enable_pfc(const PfcConfig& config);
+  // Stop obeying pauses that do not end. Throws std::logic_error without PFC or with a watchdog, else as
+  // PfcWatchdog.
+  void enable_watchdog(const PfcWatchdogConfig& config);
+  // Ask for pauses of these classes without end (PriorityFlowControl::storm). Throws std::logic_error without
+  // PFC.
+  void storm(uint32_t classes);
   // Send within the far end's credits, and give it credits. Throws std::logic_error where there is PFC.
   void enable_credits(const CreditConfig& config);
   // How a class that comes in here is held back when the switch's memory fills: `number` is the port's in
@@ -96,7 +102,7 @@ class PortMac : public Node {
 
   Engine& engine_;
   TransmitPort& transmit_;
-  Node& node_;
+  Node* node_;  // the PFC watchdog while a class is stormed, in front of the port's node
   int port_;
   bool passes_at_once_ = true;
   SwitchingConfig switching_;

@@ -28,10 +28,25 @@ void PriorityFlowControl::on_pause_wanted(int priority_class, bool wanted) {
   const uint32_t bit = 1u << priority_class;
   wanted_classes_ = wanted ? wanted_classes_ | bit : wanted_classes_ & ~bit;
   send(bit);
-  if (wanted_classes_ == 0)
+  if (asked_classes() == 0)
     refresh_.cancel();
   else if (!refresh_.armed())
-    refresh_.arm(engine_.now() + std::max<TimePs>(1, duration_ps(config_.pause_quanta) / 2));
+    arm_refresh();
+}
+
+void PriorityFlowControl::storm(uint32_t classes) {
+  const uint32_t added = classes & ~asked_classes();
+  storm_classes_ = classes;
+  if (added != 0) send(added);
+  if (asked_classes() == 0)
+    refresh_.cancel();
+  else if (!refresh_.armed())
+    arm_refresh();
+}
+
+void PriorityFlowControl::arm_refresh() {
+  // Half the pause: one lost or late frame then does not let the sender go on.
+  refresh_.arm(engine_.now() + std::max<TimePs>(1, duration_ps(config_.pause_quanta) / 2));
 }
 
 void PriorityFlowControl::send(uint32_t classes) {
@@ -39,7 +54,7 @@ void PriorityFlowControl::send(uint32_t classes) {
   pause.enabled_classes = static_cast<uint8_t>(classes);
   for (size_t each = 0; each < mac_control::kClasses; ++each) {
     if ((classes >> each & 1u) == 0) continue;
-    const bool wanted = (wanted_classes_ >> each & 1u) != 0;
+    const bool wanted = (asked_classes() >> each & 1u) != 0;
     pause.quanta[each] = wanted ? config_.pause_quanta : uint16_t{0};
     ++(wanted ? counters_[each].pauses_sent : counters_[each].resumes_sent);
   }
@@ -48,9 +63,8 @@ void PriorityFlowControl::send(uint32_t classes) {
 }
 
 void PriorityFlowControl::on_refresh() {
-  send(wanted_classes_);
-  // Half the pause: one lost or late frame then does not let the sender go on.
-  refresh_.arm(engine_.now() + std::max<TimePs>(1, duration_ps(config_.pause_quanta) / 2));
+  send(asked_classes());
+  arm_refresh();
 }
 
 // --- obeying
@@ -71,6 +85,7 @@ void PriorityFlowControl::set_paused(int priority_class, bool paused) {
   const auto each = static_cast<size_t>(priority_class);
   if (((paused_classes_ & bit) != 0) == paused) return;
   paused_classes_ ^= bit;
+  if (watchdog_ != nullptr) watchdog_->on_pause_changed(priority_class, paused);
   if (paused) {
     paused_since_ps_[each] = engine_.now();
     return;
@@ -88,7 +103,13 @@ void PriorityFlowControl::apply() {
     expiry_.cancel();
   else
     expiry_.arm(first_ps);
-  port_.set_blocked_classes(paused_classes_);
+  port_.set_blocked_classes(watchdog_ == nullptr ? paused_classes_
+                                                 : paused_classes_ & ~watchdog_->ignored_classes());
+}
+
+void PriorityFlowControl::enable_watchdog(const PfcWatchdogConfig& config, Node*& receiver) {
+  if (watchdog_ != nullptr) throw std::logic_error("the port has a PFC watchdog already");
+  watchdog_ = std::make_unique<PfcWatchdog>(engine_, port_, *this, receiver, config);
 }
 
 void PriorityFlowControl::on_expiry() {
@@ -101,7 +122,7 @@ void PriorityFlowControl::restart() {
   for (int each = 0; each < mac_control::kClasses; ++each) set_paused(each, false);
   apply();
   // The link is new to the far end, which has forgotten that it was asked to pause.
-  if (wanted_classes_ != 0) send(wanted_classes_);
+  if (asked_classes() != 0) send(asked_classes());
 }
 
 // --- figures
@@ -116,6 +137,7 @@ PfcClassCounters PriorityFlowControl::counters(int priority_class) const {
 void PriorityFlowControl::reset_counters() {
   counters_.fill(PfcClassCounters());
   paused_since_ps_.fill(engine_.now());
+  if (watchdog_ != nullptr) watchdog_->reset_counters();
 }
 
 }  // namespace weft

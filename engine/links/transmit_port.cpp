@@ -125,34 +125,35 @@ TransmitPort::Waiting::Waiting(PacketPtr waiting, TimePs now, SharedBuffer::Arri
 // On a link faster than the one it comes by, its sending would overtake its end.
 void TransmitPort::push_when_whole(Waiting waiting, int priority_class, TimePs whole_ps) {
   engine_.schedule_at(whole_ps, [this, priority_class, waiting = std::move(waiting)]() mutable {
-    if (up_) {
+    if (!refuses(priority_class)) {
       classes_[static_cast<size_t>(priority_class)].packets.push(std::move(waiting));
       set_nonempty(priority_class);
       kick();
       return;
     }
     leave_queue(waiting, priority_class);
-    drop_down(waiting, priority_class);
+    drop_refused(waiting, priority_class);
   });
 }
 
-void TransmitPort::drop_down(const Waiting& waiting, int priority_class) {
+void TransmitPort::drop_refused(const Waiting& waiting, int priority_class) {
   leave(waiting);
-  drop(QueueDrop::kDown, priority_class, waiting.traffic());
+  drop(refusal(), priority_class, waiting.traffic());
 }
 
 void TransmitPort::drop(QueueDrop reason, int priority_class, const TrafficCounter& traffic) {
   (counters_.*kDropCounters[static_cast<size_t>(reason)]).add(traffic);
   engine_.conservation().drop(DropPlace::kQueue, static_cast<size_t>(reason), traffic);
   if (reason == QueueDrop::kDown && priority_class != kControl) last_down_drop_ps_ = engine_.now();
+  if (reason == QueueDrop::kStorm) discarding_->dropped[static_cast<size_t>(priority_class)].add(traffic);
   if (Probe* probe = engine_.probe())
     probe->dropped(this, DropPlace::kQueue, static_cast<size_t>(reason), traffic.bytes, priority_class);
 }
 
 TransmitPort::Admission TransmitPort::admit(int priority_class, SharedBuffer::Arrival& arrival,
                                             const TrafficCounter& traffic) {
-  if (!up_) {
-    drop(QueueDrop::kDown, priority_class, traffic);
+  if (refuses(priority_class)) {
+    drop(refusal(), priority_class, traffic);
     return Admission::kDropped;
   }
   const auto charge = buffer_->admit(arrival, buffer_port_, priority_class, traffic);
@@ -208,6 +209,10 @@ bool TransmitPort::enqueue_each(PacketPtr segment, int priority_class, SharedBuf
 bool TransmitPort::enqueue_trimmed(PacketPtr packet, SharedBuffer::Arrival arrival) {
   const int priority_class = trimming_->config.priority_class;
   const TrafficCounter traffic = packet->traffic();
+  if (refuses(priority_class)) {
+    drop(refusal(), priority_class, traffic);
+    return false;
+  }
   SharedBuffer::Arrival anew(arrival.port, arrival.lane);
   const bool fits =
       buffer_ != nullptr
@@ -293,6 +298,7 @@ void TransmitPort::set_up(bool up) {
   if (up == up_) return;
   up_ = up;
   plain_ = up_ && buffer_ == nullptr;
+  look_for_refused();
   if (!up)
     // As switches flush a port that has lost its link; what is on the link is Link::cut's.
     drop_all_waiting();
@@ -300,15 +306,37 @@ void TransmitPort::set_up(bool up) {
     kick();
 }
 
+void TransmitPort::set_discarded_classes(uint32_t classes) {
+  if (discarding_ == nullptr) discarding_ = std::make_unique<Discarding>();
+  const auto added = static_cast<uint8_t>(classes & ~discarding_->classes);
+  discarding_->classes = static_cast<uint8_t>(classes);
+  look_for_refused();
+  for (int each = 0; each <= last_class_; ++each)
+    if ((added >> each & 1) != 0) drop_waiting(each);
+}
+
+void TransmitPort::look_for_refused() {
+  const uint8_t discarded = discarding_ == nullptr ? uint8_t{0} : discarding_->classes;
+  refused_classes_ = up_ ? discarded : uint8_t{0xff};
+}
+
+void TransmitPort::drop_waiting(int priority_class) {
+  while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
+    drop_refused(take_first(priority_class), priority_class);
+}
+
 void TransmitPort::drop_all_waiting() {
-  for (int priority_class = 0; priority_class <= last_class_; ++priority_class) {
-    while (!classes_[static_cast<size_t>(priority_class)].packets.empty())
-      drop_down(take_first(priority_class), priority_class);
-  }
+  for (int priority_class = 0; priority_class <= last_class_; ++priority_class) drop_waiting(priority_class);
   while (!control_.empty()) drop(QueueDrop::kDown, kControl, control_.pop()->traffic());
   set_empty(kMaxClasses);
   serialiser_free_.cancel();
   serialiser_armed_ = false;
+}
+
+void TransmitPort::occupy_until(TimePs until_ps) {
+  if (until_ps <= busy_until_ps_) return;
+  busy_until_ps_ = until_ps;
+  if (serialiser_armed_ || may_send()) arm_serialiser();
 }
 
 void TransmitPort::set_rate_bps(uint64_t rate_bps) {
@@ -648,6 +676,17 @@ TrafficCounter TransmitPort::trimmed(int priority_class) const {
   return trimming_ == nullptr ? TrafficCounter() : trimming_->trimmed[static_cast<size_t>(priority_class)];
 }
 
+TrafficCounter TransmitPort::discarded(int priority_class) const {
+  class_queue(priority_class);  // in range
+  return discarding_ == nullptr ? TrafficCounter()
+                                : discarding_->dropped[static_cast<size_t>(priority_class)];
+}
+
+TimePs TransmitPort::waits_since_ps(int priority_class) const {
+  const RingBuffer<Waiting>& packets = class_queue(priority_class).packets;
+  return packets.empty() ? kNever : packets.front().packet->enqueued_ps;
+}
+
 void TransmitPort::count_held(const void* port, HeldPackets& held) {
   const auto& self = *static_cast<const TransmitPort*>(port);
   held.queued.add({self.queue_depth_packets_, self.queue_depth_bytes_});
@@ -659,6 +698,7 @@ void TransmitPort::reset_counters() {
   for (ClassQueue& queue : classes_) queue.transmitted = TrafficCounter();
   tail_dropped_ = {};
   if (trimming_ != nullptr) trimming_->trimmed = {};
+  if (discarding_ != nullptr) discarding_->dropped = {};
   max_queue_depth_bytes_ = queue_depth_bytes_;
   if (by_kind_ != nullptr) by_kind_->reset();
 }

@@ -74,7 +74,10 @@ struct WaitingFrom {
   STATISTIC(TrafficCounter, down_dropped, "queued at, or sent to, a port that was down")                     \
   STATISTIC(TrafficCounter, egress_dropped, "by the egress pipeline")                                        \
   STATISTIC(TrafficCounter, trimmed, "packets trimmed instead of tail-dropped, and the bytes cut off them")  \
-  STATISTIC(TrafficCounter, trim_dropped, "trimmed, and then found no memory for trimmed packets either")
+  STATISTIC(TrafficCounter, trim_dropped, "trimmed, and then found no memory for trimmed packets either")    \
+  STATISTIC(TrafficCounter, storm_dropped, "by the PFC watchdog, in a queue that it has found stormed")      \
+  STATISTIC(TrafficCounter, storm_arrival_dropped,                                                           \
+            "by the PFC watchdog, as they arrived by the port in a class that it has found stormed")
 
 struct PortCounters {
   WEFT_STATISTICS(PortCounters, WEFT_PORT_COUNTERS)
@@ -82,12 +85,14 @@ struct PortCounters {
 
 // Why a port did not send a packet that it was given: the queue, or its threshold in a shared buffer, was
 // full; more came than flow control allows for; the port was down; it was trimmed, and even then there was no
-// room for it.
+// room for it; the PFC watchdog has found the queue stormed; so it has, and the packet came by the port.
 #define WEFT_QUEUE_DROPS(DROP)                       \
   DROP(kFull, "full", tail_dropped)                  \
   DROP(kNoHeadroom, "no_headroom", headroom_dropped) \
   DROP(kDown, "down", down_dropped)                  \
-  DROP(kTrimmed, "trimmed", trim_dropped)
+  DROP(kTrimmed, "trimmed", trim_dropped)            \
+  DROP(kStorm, "storm", storm_dropped)               \
+  DROP(kStormArrival, "storm_arrival", storm_arrival_dropped)
 WEFT_COUNTED_DROPS(QueueDrop, kQueueDrops, PortCounters, WEFT_QUEUE_DROPS)
 
 // The egress pipeline, run when a packet leaves the queue and before it is serialised.
@@ -186,6 +191,21 @@ class TransmitPort : public Node {
   // what it takes out, because packets that waited for the link would hold memory that other ports need.
   void set_up(bool up);
   bool is_up() const { return up_; }
+  // Classes (a bit each) whose packets are dropped, those that wait at once, until the next call. For ports
+  // that take the memory of a buffer; others do not look at it.
+  void set_discarded_classes(uint32_t classes);
+  // Dropped because of that.
+  TrafficCounter discarded(int priority_class) const;
+  // Counts a packet as dropped that arrived by the port and is not handed on.
+  void drop_arrival(int priority_class, const TrafficCounter& traffic) {
+    drop(QueueDrop::kStormArrival, priority_class, traffic);
+  }
+  // When what waits first in a class came; kNever: nothing waits.
+  TimePs waits_since_ps(int priority_class) const;
+  // Until then the serialiser is busy with what the link sends again.
+  void occupy_until(TimePs until_ps);
+  // When the serialiser is free.
+  TimePs busy_until_ps() const { return busy_until_ps_; }
 
   Link& link() { return link_; }
   Engine& engine() override { return engine_; }
@@ -292,7 +312,12 @@ class TransmitPort : public Node {
     if (has_buffer()) [[unlikely]]
       buffer_->leave(waiting.arrival, waiting.size_bytes);
   }
-  void drop_down(const Waiting& waiting, int priority_class);
+  void drop_refused(const Waiting& waiting, int priority_class);
+  void drop_waiting(int priority_class);
+  // Of packets of a class that the port does not take now.
+  bool refuses(int priority_class) const { return (refused_classes_ >> priority_class & 1) != 0; }
+  QueueDrop refusal() const { return up_ ? QueueDrop::kStorm : QueueDrop::kDown; }
+  void look_for_refused();
   void drop(QueueDrop reason, int priority_class, const TrafficCounter& traffic);
   enum class Admission : uint8_t { kAdmitted, kFull, kDropped };
   Admission admit(int priority_class, SharedBuffer::Arrival& arrival, const TrafficCounter& traffic);
@@ -401,7 +426,8 @@ class TransmitPort : public Node {
   // What few ports have is looked at: a capture, an observer, an interval between packets and what it leaves,
   // or a segment that is being sent.
   bool extras_ = false;
-  Timer serialiser_free_;  // armed: serialiser_armed_
+  uint8_t refused_classes_ = 0;  // all while the port is down, else those that are discarded
+  Timer serialiser_free_;        // armed: serialiser_armed_
 
   TransmitObserver* observer_ = nullptr;
   SharedBuffer* buffer_ = nullptr;
@@ -425,6 +451,12 @@ class TransmitPort : public Node {
   TimePs last_down_drop_ps_ = -1;
   std::unique_ptr<TrafficByKind> by_kind_;  // the observer, if there is one
   std::unique_ptr<Trimming> trimming_;      // null: what has no room is dropped
+  // Null: no class ever was discarded.
+  struct Discarding {
+    uint8_t classes = 0;
+    std::array<TrafficCounter, kMaxClasses> dropped{};
+  };
+  std::unique_ptr<Discarding> discarding_;
 
   struct Layout;
 };

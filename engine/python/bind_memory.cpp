@@ -103,6 +103,24 @@ py::list pfc_stats(const PriorityFlowControl& pfc) {
   return classes;
 }
 
+py::object watchdog_stats(const PriorityFlowControl* pfc) {
+  if (pfc == nullptr || pfc->watchdog() == nullptr) return py::none();
+  const PfcWatchdog& watchdog = *pfc->watchdog();
+  py::list classes;
+  for (int each = 0; each < kClasses; ++each) {
+    if ((watchdog.config().classes >> each & 1u) == 0) continue;
+    py::dict stats("priority_class"_a = each);
+    stats.attr("update")(statistics_dict(watchdog.counters(each)));
+    stats["is_stormed"] = (watchdog.stormed_classes() >> each & 1u) != 0;
+    classes.append(stats);
+  }
+  py::list events;
+  for (const PfcStormEvent& event : watchdog.events())
+    events.append(py::dict("time_ps"_a = event.time_ps, "priority_class"_a = int{event.priority_class},
+                           "is_restored"_a = event.is_restored));
+  return py::dict("classes"_a = classes, "events"_a = events);
+}
+
 py::object credit_stats(const CreditFlowControl* credits) {
   if (credits == nullptr) return py::none();
   py::list lanes;
@@ -125,7 +143,31 @@ Record<"PortMacStats"> mac_stats(PortMac& mac) {
   stats["passing"] = counter_dict(mac.passing());
   stats["credits"] = credit_stats(mac.credits());
   stats["pfc"] = mac.pfc() == nullptr ? py::object(py::none()) : py::object(pfc_stats(*mac.pfc()));
+  stats["watchdog"] = watchdog_stats(mac.pfc());
   return stats;
+}
+
+uint32_t bits_of(const std::vector<int>& classes) {
+  uint32_t bits = 0;
+  for (const int each : classes) {
+    if (each < 0 || each >= kClasses)
+      throw std::invalid_argument("class " + std::to_string(each) + " (0 to 7)");
+    bits |= 1u << each;
+  }
+  return bits;
+}
+
+void enable_watchdog(PortMac& mac, const std::vector<int>& classes, TimePs detection_ps,
+                     TimePs restoration_ps, const std::string& action) {
+  PfcWatchdogConfig config{detection_ps, restoration_ps, PfcWatchdogConfig::Action::kDrop, bits_of(classes)};
+  if (action == "forward")
+    config.action = PfcWatchdogConfig::Action::kForward;
+  else if (action == "alert")
+    config.action = PfcWatchdogConfig::Action::kAlert;
+  else if (action != "drop")
+    throw std::invalid_argument("action '" + action + "' of a PFC watchdog (drop, forward, alert)");
+  PythonGuard guard(mac.engine());
+  mac.enable_watchdog(config);
 }
 
 void set_pause_limits(PortMac& mac, SharedBuffer& buffer, uint32_t number, int priority_class,
@@ -159,11 +201,7 @@ void enable_credits(PortMac& mac, const std::string& source_mac, const std::vect
                     uint64_t largest_frame_bytes, TimePs update_interval_ps) {
   CreditConfig config;
   config.source_mac = parse_mac(source_mac);
-  for (const int each : classes) {
-    if (each < 0 || each >= kClasses)
-      throw std::invalid_argument("credits for class " + std::to_string(each) + " (0 to 7)");
-    config.lanes |= 1u << each;
-  }
+  config.lanes = bits_of(classes);
   config.buffer_bytes = buffer_bytes;
   config.peer_buffer_bytes = peer_buffer_bytes.value_or(buffer_bytes);
   config.largest_frame_bytes = largest_frame_bytes;
@@ -188,6 +226,23 @@ void bind_mac(py::module_& m) {
           },
           py::kw_only(), "source_mac"_a, "pause_quanta"_a = PfcConfig().pause_quanta,
           "Obey PFC frames. Raises ValueError for an unpaced port or quanta of 0.")
+      .def("enable_watchdog", &enable_watchdog, py::kw_only(), "classes"_a, "detection_ps"_a,
+           "restoration_ps"_a, "action"_a = "drop",
+           R"doc(Stop obeying pauses of these classes that do not end, as SONiC's PFC watchdog.
+
+A class that has been paused for detection_ps while a packet waited is stormed, until it has not been paused for
+restoration_ps: its packets are dropped (action drop), sent nevertheless (forward), or left as they are (alert).
+Raises ValueError for a time below 1 ps, no class, or another action; RuntimeError without PFC.)doc")
+      .def(
+          "storm",
+          [](PortMac& mac, const std::vector<int>& classes) {
+            PythonGuard guard(mac.engine());
+            mac.storm(bits_of(classes));
+          },
+          "classes"_a,
+          R"doc(Ask for pauses of these classes without end, as a broken NIC does; none: stop, and let the last run out.
+
+Raises ValueError for a class that there is not, RuntimeError without PFC.)doc")
       .def(
           "set_pause_limits", &set_pause_limits, "buffer"_a, "number"_a, "priority_class"_a, py::kw_only(),
           "headroom_bytes"_a, "xoff_bytes"_a = 0, "alpha"_a = 0.0, "hysteresis_bytes"_a = 0,
@@ -262,6 +317,13 @@ void bind_memory(py::module_& m) {
                                  {"class_bytes", "list[int]", "by class"},
                                  {"ports", "dict[int, BufferPortStats]", "by number"}});
   declare_record<PfcClassCounters>("PfcClassStats", {{"is_paused", "bool", "held by the far end"}});
+  declare_record<PfcWatchdogCounters>("PfcWatchdogClassStats",
+                                      {{"priority_class", "int", ""}, {"is_stormed", "bool", "now"}});
+  declare_record("PfcStormEvent", {{"time_ps", "int", ""},
+                                   {"priority_class", "int", ""},
+                                   {"is_restored", "bool", "the storm was over; else it was detected"}});
+  declare_record("PfcWatchdogStats", {{"classes", "list[PfcWatchdogClassStats]", "watched ones"},
+                                      {"events", "list[PfcStormEvent]", "the first 4096, in order of time"}});
   declare_record<CreditLaneCounters>("CreditLaneStats",
                                      {{"priority_class", "int", ""},
                                       {"is_stalled", "bool", "waits for credit"},
@@ -271,7 +333,8 @@ void bind_memory(py::module_& m) {
   declare_record<PortMacCounters>("PortMacStats",
                                   {{"passing", "TrafficCounter", "received, and not yet at the node"},
                                    {"credits", "CreditStats | None", ""},
-                                   {"pfc", "list[PfcClassStats] | None", "by class"}});
+                                   {"pfc", "list[PfcClassStats] | None", "by class"},
+                                   {"watchdog", "PfcWatchdogStats | None", "of PFC"}});
   bind_buffer(m);
   bind_mac(m);
   m.attr("CREDIT_BLOCK_BYTES") = uint64_t{SharedBuffer::kCreditBlockBytes};

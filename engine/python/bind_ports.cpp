@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "links/link.hpp"
+#include "links/link_retry.hpp"
 #include "links/packet_socket.hpp"
 #include "links/pcap_writer.hpp"
 #include "links/transmit_port.hpp"
@@ -28,6 +29,7 @@ namespace {
 
 void bind_link(py::module_& m) {
   declare_record<LinkCounters>("LinkStats");
+  declare_record<LinkRetryCounters>("LinkRetryStats");
   py::class_<Link, std::shared_ptr<Link>>(
       m, "Link", R"doc(One direction of a link: delay, seeded faults, and the node at its far end.
 
@@ -104,6 +106,30 @@ Raises IndexError if there is none, RuntimeError within an event of a partition 
           "early"_a,
           "Let packets arrive with their first bit, for a far end that cuts through; by default with their "
           "last.")
+      .def(
+          "enable_retry",
+          [](Link& link, TransmitPort& port, uint64_t buffer_bytes, TimePs timeout_ps, uint32_t attempts,
+             TimePs response_ps, uint64_t largest_frame_bytes) {
+            PythonGuard guard(link.engine());
+            link.enable_retry(port, {buffer_bytes, timeout_ps, attempts, response_ps, largest_frame_bytes});
+          },
+          "port"_a, py::kw_only(), "buffer_bytes"_a, "timeout_ps"_a,
+          "attempts"_a = LinkRetryConfig().attempts, "response_ps"_a = 0, "largest_frame_bytes"_a,
+          R"doc(Have `port`, which sends into the link, send again what gets lost on it, from the lost frame on (LLR).
+
+The port waits while frames of more than buffer_bytes wait for an acknowledgement. A frame that has not arrived
+after `attempts` replays is lost, with all that wait behind it. Raises ValueError for a port without a rate, a
+buffer below the largest frame, or a timeout below the time of an answer; RuntimeError where packets arrive with
+their first bit, or where faults duplicate or delay them.)doc")
+      .def(
+          "retry_stats",
+          [](Link& link) {
+            PythonGuard guard(link.engine());
+            return Typed<"LinkRetryStats | None">(
+                link.retry() == nullptr ? py::object(py::none())
+                                        : py::object(statistics_dict(link.retry()->counters())));
+          },
+          "Counters of retry; None without it.")
       .def(
           "cut",
           [](Link& link) {

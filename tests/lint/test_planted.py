@@ -21,6 +21,9 @@ CLEAN: dict[str, Any] = {
 }
 DCQCN = {"transport.congestion_control": "dcqcn"}
 PFC = {"pfc.classes": [3]}
+WATCHDOG = PFC | {"pfc.xoff": "64KiB", "pfc.watchdog": {"detection_time": "200us", "restoration_time": "200us"}}
+STORM = {"host": "h1", "state": "storming", "at": "10us"}
+TRIMMING = {"transport.protocol": "mrc", "int": False, "trimming.classes": [3]}
 SPRAY = {"transport.path": "spray", "transport.retransmission": "selective-repeat"}
 INCAST = {"traffic": [{"incast": "h0", "bytes_per_sender": "256KiB", "data": "lengths"}]}
 
@@ -88,6 +91,19 @@ PLANTED = [
             ("full queue",)),
     Planted("timeout-round-trip", {"transport.retransmission_timeout": "1us"}, "transport.retransmission_timeout",
             ("idle path",)),
+    Planted("trim-queue", {"trimming.queue": 2}, "trimming.queue", ("class 3",), TRIMMING),
+    Planted("trim-queue", {"scheduling.quantum": {3: "8KiB", 6: "8KiB"}}, "trimming.queue", ("quantum",), TRIMMING),
+    Planted("trim-room", {"trimming.reserved": 0}, "trimming.reserved", ("0 B", "p0l0:1"), TRIMMING),
+    Planted("trim-room", {"buffer.alpha": {6: 0.0001}}, "buffer.reserved", ("p0l0:1",),
+            TRIMMING | {"buffer.capacity": "1MiB"}),
+    Planted("trim-size", {"trimming.size": "2KiB"}, "trimming.size", ("2048 B",), TRIMMING),
+    Planted("trim-size", {"trimming.size": "64B"}, "trimming.size", ("64 B", "78 B"), TRIMMING),
+    Planted("trim-unanswered", {"trimming.classes": [3]}, "trimming.classes", ("protocol: rc",)),
+    Planted("watchdog-fast", {"pfc.watchdog.detection_time": "2us"}, "pfc.watchdog.detection_time", ("2 µs",),
+            WATCHDOG),
+    Planted("watchdog-misses-storm", {"events": [STORM | {"until": "20us"}]}, "events[0].until", ("10 µs", "200 µs"),
+            WATCHDOG),
+    Planted("watchdog-slow", {"pfc.watchdog": {}}, "pfc.watchdog.detection_time", ("200 ms",), PFC),
     Planted("window-incast", {"transport.parameters": {"window": "1MiB"}}, "transport.parameters.window",
             ("15 senders",), INCAST | {"fabric.queue_capacity": "512KiB"}),
 ]  # fmt: skip
@@ -109,6 +125,9 @@ REFUSALS = {
     ),
     "spraying with go-back-N": ({"transport.path": "spray"}, "selective-repeat"),
     "data in the class of acknowledgements": ({"scheduling.classes": [6]}, "valid: 0 to 5"),
+    "trimming of a class that PFC keeps from losses": (PFC | {"trimming.classes": [3]}, "refuse nothing to trim"),
+    "a PFC watchdog without PFC": ({"pfc.watchdog": {}}, "which classes"),
+    "a storm of pauses without PFC": ({"events": [STORM]}, "links have no PFC"),
     "a queue below a frame": ({"mtu": 4096, "fabric.queue_capacity": "2000B"}, "never holds a frame"),
 }
 

@@ -53,6 +53,13 @@ SMALL = {
 STATUS = {"weft check 20-topology-design": 1}
 """Exit codes of commands that do not end with 0: the copied exercise is not solved yet."""
 
+LOSES = {
+    "weft run labs/03-switch-memory/pfc.yaml --set 'events=[{host: h0, state: storming, at: 100us, until: 2ms}]'": (
+        "queue storm"
+    )
+}
+"""Causes for which runs lose packets, because that is what the page shows."""
+
 
 @dataclass(frozen=True)
 class Block:

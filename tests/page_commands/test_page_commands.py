@@ -20,7 +20,7 @@ from tests.page_commands.page_commands import (
     runner_of,
     unknown_options,
 )
-from tests.page_commands.tables import BLOCKS, ELSEWHERE, NO_TEST, SMALL, STATUS, WHOLE_PAGES
+from tests.page_commands.tables import BLOCKS, ELSEWHERE, LOSES, NO_TEST, SMALL, STATUS, WHOLE_PAGES
 from weft.paths import ROOT
 
 
@@ -30,8 +30,8 @@ def test_every_command_is_run_or_it_is_said_why_not() -> None:
 
 @pytest.mark.parametrize(
     "table",
-    [BLOCKS, ELSEWHERE, NO_TEST, SMALL, STATUS],
-    ids=["BLOCKS", "ELSEWHERE", "NO_TEST", "SMALL", "STATUS"],
+    [BLOCKS, ELSEWHERE, LOSES, NO_TEST, SMALL, STATUS],
+    ids=["BLOCKS", "ELSEWHERE", "LOSES", "NO_TEST", "SMALL", "STATUS"],
 )
 def test_a_table_is_about_commands_that_pages_have(table: dict[str, object]) -> None:
     assert set(table) - {beginning_in(table, command.text) for command in all_commands()} == set()

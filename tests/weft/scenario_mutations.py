@@ -142,7 +142,9 @@ BESIDE: dict[str, dict[str, Any]] = {
 WITHIN: dict[str, dict[str, Any]] = {
     "trimming": {"trimming": {"classes": [3]}},
     "pfc": {"pfc": {"classes": [3]}},
+    "pfc.watchdog": {"pfc": {"classes": [3], "watchdog": {}}},
     "credits": {"credits": {"classes": [3]}},
+    "link_retry": {"link_retry": {"links": ["*<->*"]}},
     "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},
     "events[]": {"events": [{"link": "h0<->p0l0", "state": "down", "at": "1us"}]},
     "circuits.schedule[]": {

@@ -76,6 +76,8 @@ def test_drops_add_up_by_reason_and_count_once(counters):
         "headroom_dropped": {"packets": 5},
         "down_dropped": {"packets": 6},
         "trim_dropped": {"packets": 7},
+        "storm_dropped": {"packets": 8},
+        "storm_arrival_dropped": {"packets": 9},
     }
     one = {
         "transmit": own,
@@ -104,6 +106,8 @@ def test_drops_add_up_by_reason_and_count_once(counters):
         "queue down": 6,
         "queue full": 4,
         "queue no_headroom": 5,
+        "queue storm": 8,
+        "queue storm_arrival": 9,
         "queue trimmed": 7,
         "switch no_such_port": len(FABRIC.switches),
         "ttl_expired": 7,

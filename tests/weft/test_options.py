@@ -52,11 +52,16 @@ def test_a_results_header_says_every_option():
     names = FabricOptions.model_fields.keys() - {"int_telemetry", "workers", "grpc"} | {"int"}
     telemetry = {"mode": "int-md", "collector": "h0"}
     changed = FabricOptions.model_validate(
-        {"protocols": {"ll_latency": 1}, "telemetry": telemetry, "trimming": {"classes": [3]}}
+        {
+            "link_retry": {"links": ["*<->*"]},
+            "protocols": {"ll_latency": 1},
+            "telemetry": telemetry,
+            "trimming": {"classes": [3]},
+        }
     )
     assert set(changed.as_dict()) == names
     # Where nobody uses them results are as they were.
-    assert set(FabricOptions().as_dict()) == names - {"protocols", "telemetry", "trimming"}
+    assert set(FabricOptions().as_dict()) == names - {"link_retry", "protocols", "telemetry", "trimming"}
 
 
 def test_the_keywords_are_the_options() -> None:

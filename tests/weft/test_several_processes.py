@@ -64,6 +64,26 @@ controller: {link_watch: {loss: 0.002, least_packets: 200}, interval: 10us}
 transport: {path: spray, retransmission: selective-repeat}
 traffic: [{collective: allreduce, sizes: [256K], algorithms: [ring], repetitions: 2}]
 """,
+    # A NIC pauses its switch, and a watchdog of another process's partition ends that.
+    "storm": """
+fabric: {leaves: 2, spines: 1, hosts_per_leaf: 3, planes: 1, host_rate: 100Gb/s, delay: 1us}
+transport: {parameters: {window: 1MiB}}
+pfc: {classes: [3], xoff: 50KB, watchdog: {detection_time: 100us, restoration_time: 50us}}
+events: [{host: h5, state: storming, at: 10us, until: 800us}]
+traffic: [{permutation: 1M, data: lengths}]
+""",
+    # Frames wait to be sent again on links that then fail.
+    "retry": """
+fabric: {leaves: 2, spines: 2, hosts_per_leaf: 2, planes: 1, host_rate: 100Gb/s, delay: 1us}
+faults: {loss: 0.02}
+link_retry: {links: ['*<->*']}
+control: {latency: 5us, detection: 2us}
+events:
+  - {at: 20us, link: p0l0<->p0s1, state: down}
+  - {at: 20us, link: p0l1<->p0s1, state: down}
+  - {at: 90us, link: p0l0<->p0s1, state: up}
+traffic: [{permutation: 1M, data: lengths}]
+""",
     # Links of one far end or another.
     "circuits": """
 fabric: {leaves: 8, matchings: {spread: [0, 1, 2], other: [3, 4, 5]}, planes: 1, hosts_per_leaf: 1, host_rate: 100Gb/s}
@@ -141,6 +161,8 @@ def written(tmp_path: Path, text: str) -> Path:
         ("training", 3),
         ("events", 2),
         ("watched", 2),
+        ("storm", 2),
+        ("retry", 2),
         ("circuits", 3),
         ("lossless", 4),
         ("services", 2),

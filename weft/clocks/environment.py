@@ -178,6 +178,12 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             "Take store-and-forward, or use --clock virtual",
             place="switching.mode",
         )
+    if options.link_retry.links:
+        raise EnvironmentLacksError(
+            "link-level retry is the virtual clock's: real interfaces are the kernel's, which sends nothing again. "
+            "Leave it out, or use --clock virtual",
+            place="link_retry.links",
+        )
     if of_switches := options.observe.of_switches:
         raise EnvironmentLacksError(
             f"observe: {', '.join(of_switches)} are recorded under the virtual clock only, whose process has the "
@@ -197,7 +203,7 @@ def _require_nothing_that_bmv2_lacks(fabric: FabricSpec, options: FabricOptions)
         lacking.append("observe.captures")
     if options.links == "internal":
         lacking.append("links: internal")
-    of_engine = ("buffer", "scheduling", "trimming", "pfc", "credits")
+    of_engine = ("buffer", "scheduling", "trimming", "pfc", "credits", "link_retry")
     lacking += [name for name in of_engine if getattr(options, name) != getattr(_DEFAULTS, name)]
     if options.switching.takes_part:
         lacking.append("switching")

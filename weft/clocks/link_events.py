@@ -1,4 +1,4 @@
-"""Events of a running fabric: links fail and come back, operators drain and restore."""
+"""Events of a running fabric: links fail and come back, NICs pause for ever, operators drain and restore."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.link_events import LinkEventResult
+from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent, UnfinishedEvent, unfinished
 from weft.scenario.events import EventSection
 from weft.scenario.link_checks import changed_parts, checked_link, events_in_order, links_of_event
@@ -50,6 +51,7 @@ class LinkEvents(abc.ABC):
     ) -> None:
         self.fabric = fabric
         self.results: list[LinkEventResult] = []
+        self.storms: list[NicStormResult] = []
         self.operations = operations
         self._options = options
         self._controller = controller
@@ -89,6 +91,9 @@ class LinkEvents(abc.ABC):
             if event.is_operation:
                 for element in self._elements(event):
                     self._begin_operation(event, element)
+                continue
+            if event.is_storm:
+                self._begin_storm(event)
                 continue
             for link in links_of_event(self.fabric, self._options, event, "events"):
                 for name, directions in changed_parts(self.fabric, event, link):
@@ -150,6 +155,15 @@ class LinkEvents(abc.ABC):
         event = ScheduledEvent(f"{name} slow", at or 0)
         self._scheduled.append(event)
         self._schedule_rate(directions, rate_bps, event)
+
+    def _begin_storm(self, event: EventSection) -> None:
+        assert event.host is not None
+        classes = sorted(set(event.classes or self._options.pfc.classes))
+        storm = NicStormResult(event.host, classes, event.at, event.until)
+        self.storms.append(storm)
+        scheduled = ScheduledEvent(f"{event.host} {event.state}", event.at or 0)
+        self._scheduled.append(scheduled)
+        self._schedule_storm(storm, scheduled)
 
     def _begin_change(self, link: FabricLink, state: str, at: int | None) -> None:
         if at is None:
@@ -229,6 +243,10 @@ class LinkEvents(abc.ABC):
         )
         return unfinished((*of_links, *self._scheduled))
 
+    def endless_storms(self) -> dict[str, list[int]]:
+        """Return the classes that NICs pause without end, by host."""
+        return {each.host: each.classes for each in self.storms if each.began_ps is not None and each.until_ps is None}
+
     def parted(self) -> PartedHosts | None:
         """Return which hosts links keep apart; None while nothing does, or something is to happen that may end it."""
         fabric = self._controller.fabric  # in the present configuration of circuits
@@ -288,6 +306,10 @@ class LinkEvents(abc.ABC):
         self, directions: Sequence[tuple[Endpoint, Endpoint]], rate_bps: int, event: ScheduledEvent
     ) -> None:
         """Have the senders of a link's directions send at another rate, and note in the event that they do."""
+
+    @abc.abstractmethod
+    def _schedule_storm(self, storm: NicStormResult, event: ScheduledEvent) -> None:
+        """Have a host's NIC begin to pause, and stop if it does, and note when it has."""
 
     @abc.abstractmethod
     def _schedule_one_way(self, sender: Endpoint, receiver: Endpoint, result: LinkEventResult) -> None:

@@ -15,17 +15,20 @@ from weft.clocks.switch_memory import (
 )
 from weft.controller.features.ecn import scaled_profile
 from weft.controller.target import MOST_DEPTH_UNITS, TargetFacts, cell_bytes_for
+from weft.quantities.readable import format_rate, format_time
+from weft.quantities.units import PS_PER_S
 from weft.scenario import FabricOptions, KeyProblem, LinkFaults
 from weft.scenario.fidelity_checks import ecn_begins_bytes
 from weft.scenario.sections import FaultsSection
 from weft.switch.daemon.config import (
     UNSPLIT_BYTES,
     FaultsConfig,
+    LinkRetryConfig,
     PortConfig,
     SwitchConfig,
     SwitchingConfig,
 )
-from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
+from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec, serialisation_ps
 from weft.topologies.addressing import CPU_PORT
 
 
@@ -147,6 +150,40 @@ def _port_config(
         trimming=trimming_config(port, options),
         pfc=pfc_config(port, switch, options, frame_bytes),
         credits=credits_config(switch, options, frame_bytes) if credits.on(here, peer) else None,
+        retry=retry_config(port, options, frame_bytes) if options.link_retry.on(here, peer) else None,
+    )
+
+
+RETRY_MESSAGE_BYTES = 8
+"""An ACK or NACK of link-level retry (kMessageBytes in engine/links/link_retry.hpp)."""
+
+
+def retry_config(port: PortSpec, options: FabricOptions, frame_bytes: int) -> LinkRetryConfig:
+    """Return the retry of a port's link. Raises KeyProblem for a buffer below a frame, a timeout below an answer."""
+    retry, link = options.link_retry, port.link
+    if not link.rate_bps:
+        raise KeyProblem("link_retry.links", "a link without a rate sends again in no time", valid="links with a rate")
+    frame_ps = serialisation_ps(frame_bytes, link.rate_bps)
+    answer_ps = 2 * link.delay_ps + retry.response + serialisation_ps(RETRY_MESSAGE_BYTES, link.rate_bps)
+    buffer_bytes = retry.buffer or answer_ps * link.rate_bps // (8 * PS_PER_S) + 3 * frame_bytes
+    if buffer_bytes < frame_bytes:
+        raise KeyProblem(
+            "link_retry.buffer", f"{buffer_bytes} B hold no frame of {frame_bytes} B", valid=f"{frame_bytes} B or more"
+        )
+    timeout_ps = retry.timeout or 2 * answer_ps + 4 * frame_ps
+    if timeout_ps <= answer_ps:
+        raise KeyProblem(
+            "link_retry.timeout",
+            f"{format_time(timeout_ps)} are no longer than an answer takes on a link of {format_rate(link.rate_bps)} "
+            f"and {format_time(link.delay_ps)}",
+            valid=f"more than {format_time(answer_ps)}",
+        )
+    return LinkRetryConfig(
+        buffer_bytes=buffer_bytes,
+        timeout_ps=timeout_ps,
+        attempts=retry.attempts,
+        response_ps=retry.response,
+        largest_frame_bytes=frame_bytes,
     )
 
 

@@ -6,8 +6,15 @@ from weft.controller.features.virtual_lanes import class_of_dscp, lane_classes
 from weft.controller.routing import ROUTING_KINDS
 from weft.engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from weft.quantities.traffic_classes import CLASSES
-from weft.scenario import FabricOptions, KeyProblem
-from weft.switch.daemon.config import BufferConfig, CreditsConfig, PfcConfig, SwitchConfig, TrimmingConfig
+from weft.scenario import FabricOptions, KeyProblem, PfcWatchdogSection
+from weft.switch.daemon.config import (
+    BufferConfig,
+    CreditsConfig,
+    PfcConfig,
+    PfcWatchdogConfig,
+    SwitchConfig,
+    TrimmingConfig,
+)
 from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec, longest_path
 from weft.traffic.transport_settings import CreditSettings
 
@@ -62,6 +69,15 @@ def pfc_config(port: PortSpec, switch: SwitchSpec, options: FabricOptions, frame
         hysteresis_bytes=2 * frame_bytes if pfc.hysteresis is None else pfc.hysteresis,
         headroom_bytes=headroom,
         pause_quanta=pfc.pause_quanta,
+        watchdog=_watchdog_config(pfc.watchdog),
+    )
+
+
+def _watchdog_config(watchdog: PfcWatchdogSection | None) -> PfcWatchdogConfig | None:
+    if watchdog is None:
+        return None
+    return PfcWatchdogConfig(
+        detection_ps=watchdog.detection_time, restoration_ps=watchdog.restoration_time, action=watchdog.action
     )
 
 

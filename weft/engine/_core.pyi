@@ -290,6 +290,28 @@ class IpStats(typing.TypedDict):
     """Messages that nothing was learned from: another MAC of a static neighbour, or in the name of this host or a
     group."""
 
+class LinkRetryStats(typing.TypedDict):
+    lost_packets: int
+    """Did not arrive, or with a wrong bit, and were kept."""
+    lost_messages: int
+    """ACK or NACK of the far end that did not arrive whole."""
+    nacks: int
+    """Of the far end."""
+    timeouts: int
+    """The replay timer ran out."""
+    replays: int
+    """Times that the port began to send again."""
+    replayed: TrafficCounter
+    """Frames sent again, each time that they were."""
+    replaying_ps: int
+    """Time for which the port sent frames again."""
+    waiting_ps: int
+    """Time for which the port waited, as the buffer was full."""
+    largest_buffer_bytes: int
+    """Most that waited for an acknowledgement."""
+    given_up: TrafficCounter
+    """Frames that the link has given up, and counts as lost."""
+
 class LinkStats(typing.TypedDict):
     delivered_packets: int
     """Handed to the far end."""
@@ -410,6 +432,35 @@ class PfcClassStats(typing.TypedDict):
     is_paused: bool
     """Held by the far end."""
 
+class PfcStormEvent(typing.TypedDict):
+    time_ps: int
+    priority_class: int
+    is_restored: bool
+    """The storm was over; else it was detected."""
+
+class PfcWatchdogClassStats(typing.TypedDict):
+    storms_detected: int
+    """A class was paused for the detection time while packets waited."""
+    storms_restored: int
+    """A stormed class was not paused for the restoration time."""
+    tx_ok_packets: int
+    """Sent while their class was stormed."""
+    tx_dropped_packets: int
+    """Dropped from the queue, or for it, while their class was stormed."""
+    rx_ok_packets: int
+    """Arrived by the port while their class was stormed, and handed on."""
+    rx_dropped_packets: int
+    """Arrived by the port while their class was stormed, and dropped."""
+    priority_class: int
+    is_stormed: bool
+    """Now."""
+
+class PfcWatchdogStats(typing.TypedDict):
+    classes: list[PfcWatchdogClassStats]
+    """Watched ones."""
+    events: list[PfcStormEvent]
+    """The first 4096, in order of time."""
+
 class PortMacStats(typing.TypedDict):
     received: TrafficCounter
     """All frames."""
@@ -422,6 +473,8 @@ class PortMacStats(typing.TypedDict):
     credits: CreditStats | None
     pfc: list[PfcClassStats] | None
     """By class."""
+    watchdog: PfcWatchdogStats | None
+    """Of PFC."""
 
 class PortStats(typing.TypedDict):
     control_transmitted: TrafficCounter
@@ -438,6 +491,10 @@ class PortStats(typing.TypedDict):
     """Packets trimmed instead of tail-dropped, and the bytes cut off them."""
     trim_dropped: TrafficCounter
     """Trimmed, and then found no memory for trimmed packets either."""
+    storm_dropped: TrafficCounter
+    """By the PFC watchdog, in a queue that it has found stormed."""
+    storm_arrival_dropped: TrafficCounter
+    """By the PFC watchdog, as they arrived by the port in a class that it has found stormed."""
     queue_depth_bytes: int
     """Waiting in all classes."""
     queue_depth_packets: int
@@ -1041,6 +1098,15 @@ class PortMac(Node):
         """
     def enable_pfc(self, *, source_mac: str, pause_quanta: int = 65535) -> None:
         """Obey PFC frames. Raises ValueError for an unpaced port or quanta of 0."""
+    def enable_watchdog(
+        self, *, classes: collections.abc.Sequence[int], detection_ps: int, restoration_ps: int, action: str = "drop"
+    ) -> None:
+        """Stop obeying pauses of these classes that do not end, as SONiC's PFC watchdog.
+
+        A class that has been paused for detection_ps while a packet waited is stormed, until it has not been paused for
+        restoration_ps: its packets are dropped (action drop), sent nevertheless (forward), or left as they are (alert).
+        Raises ValueError for a time below 1 ps, no class, or another action; RuntimeError without PFC.
+        """
     def reset_stats(self) -> None: ...
     def restart(self) -> None:
         """Forget what the far end had asked for, and ask it anew: the link has come up again."""
@@ -1081,6 +1147,11 @@ class PortMac(Node):
         unpaced port or without a switch.
         """
     def stats(self) -> PortMacStats: ...
+    def storm(self, classes: collections.abc.Sequence[int]) -> None:
+        """Ask for pauses of these classes without end, as a broken NIC does; none: stop, and let the last run out.
+
+        Raises ValueError for a class that there is not, RuntimeError without PFC.
+        """
 
 class Link:
     """One direction of a link: delay, seeded faults, and the node at its far end.
@@ -1113,6 +1184,23 @@ class Link:
         """
     def draw_from(self, stream: Rng) -> None:
         """Draw faults from a stream from now on."""
+    def enable_retry(
+        self,
+        port: TransmitPort,
+        *,
+        buffer_bytes: int,
+        timeout_ps: int,
+        attempts: int = 16,
+        response_ps: int = 0,
+        largest_frame_bytes: int,
+    ) -> None:
+        """Have `port`, which sends into the link, send again what gets lost on it, from the lost frame on (LLR).
+
+        The port waits while frames of more than buffer_bytes wait for an acknowledgement. A frame that has not arrived
+        after `attempts` replays is lost, with all that wait behind it. Raises ValueError for a port without a rate, a
+        buffer below the largest frame, or a timeout below the time of an answer; RuntimeError where packets arrive with
+        their first bit, or where faults duplicate or delay them.
+        """
     def join(self, far_end: int) -> None:
         """Send to the far end of this number from now on; captures of what arrives end.
 
@@ -1120,6 +1208,8 @@ class Link:
         (`cut` takes them off).
         """
     def reset_stats(self) -> None: ...
+    def retry_stats(self) -> LinkRetryStats | None:
+        """Counters of retry; None without it."""
     def set_capture(self, capture: PcapWriter | None) -> None:
         """Record every packet as it arrives at the far end."""
     def set_early(self, early: bool) -> None:

@@ -97,6 +97,8 @@ class _Port(Families):
             ("down", transmit["down_dropped"]),
             ("egress", transmit["egress_dropped"]),
             ("trimmed", transmit["trim_dropped"]),
+            ("storm", transmit["storm_dropped"]),
+            ("storm_arrival", transmit["storm_arrival_dropped"]),
         ):
             self.dropped.add(dropped["packets"], **labels, reason=reason)
         for reason, packets in (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal, overload
 
 from rich.console import Console
 
@@ -16,7 +16,7 @@ from weft.switch.daemon.stats import SwitchesStats
 from weft.topologies import Endpoint, FabricSpec
 
 if TYPE_CHECKING:
-    from weft.engine._core import LinkStats
+    from weft.engine._core import LinkRetryStats, LinkStats
 
 _MOST_SHOWN = 16
 
@@ -54,13 +54,33 @@ def link_fault_results(fabric: FabricSpec, switch_stats: SwitchesStats | None) -
             duplicated_packets=stats["duplicated_packets"],
             delayed_packets=stats["delayed_packets"],
         )
-        for name, stats in _links(fabric, switch_stats)
+        for name, stats in counters_of_directions(fabric, switch_stats, "link", "uplink_link")
     )
     return [each for each in results if each.dropped_packets or each.duplicated_packets or each.delayed_packets]
 
 
-def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[str, LinkStats]]:
-    """Counters of both directions of every link; a host's link is counted by the switch alone."""
+@overload
+def counters_of_directions(
+    fabric: FabricSpec, switch_stats: SwitchesStats, own: Literal["link"], uplink: Literal["uplink_link"]
+) -> Iterator[tuple[str, LinkStats]]: ...
+
+
+@overload
+def counters_of_directions(
+    fabric: FabricSpec, switch_stats: SwitchesStats, own: Literal["retry"], uplink: Literal["uplink_retry"]
+) -> Iterator[tuple[str, LinkRetryStats]]: ...
+
+
+def counters_of_directions(
+    fabric: FabricSpec,
+    switch_stats: SwitchesStats,
+    own: Literal["link", "retry"],
+    uplink: Literal["uplink_link", "uplink_retry"],
+) -> Iterator[tuple[str, LinkStats | LinkRetryStats]]:
+    """Yield the name and counters of both directions of every link that has them.
+
+    A switch's port has those of what it sends as `own`, and those of what its host sends as `uplink`.
+    """
     for switch in fabric.switches:
         ports = switch_stats["switches"][switch.name]["ports"]
         for port in switch.ports:
@@ -68,9 +88,10 @@ def _links(fabric: FabricSpec, switch_stats: SwitchesStats) -> Iterator[tuple[st
                 continue  # dark, under the real clock
             stats = ports[str(port.number)]
             here = Endpoint(switch.name, port.number)
-            if "uplink_link" in stats:
-                yield fabric.direction_name(port.peer, here), stats["uplink_link"]
-            yield fabric.direction_name(here, port.peer), stats["link"]
+            if uplink in stats:
+                yield fabric.direction_name(port.peer, here), stats[uplink]
+            if own in stats:
+                yield fabric.direction_name(here, port.peer), stats[own]
 
 
 _TABLE = ResultTable[LinkFaultsResult](

@@ -24,8 +24,11 @@ from weft.results.kinds import R, ResultKind, kinds_of, result_kinds
 from weft.results.link_events import LINK_EVENTS, LinkEventResult
 from weft.results.link_faults import LINK_FAULTS, LinkFaultsResult
 from weft.results.link_loads import LINK_LOADS, LinkLoadResult
+from weft.results.link_retries import LINK_RETRIES, LinkRetryResult
 from weft.results.losses import LossResult
+from weft.results.nic_storms import NIC_STORMS, NicStormResult
 from weft.results.packet_conservation import PACKET_CONSERVATION, PacketConservation
+from weft.results.pfc_watchdog import PFC_STORMS, PFC_WATCHDOG, PfcStormResult, PfcWatchdogResult
 from weft.results.planes import PLANES, PlaneResult
 from weft.results.queue_depth_ages import QUEUE_DEPTH_AGES, QueueDepthAges
 from weft.results.switch_memory import MEMORY, MemoryResult
@@ -184,12 +187,21 @@ class Results:
     """Loads of links between each two tiers, by kind of traffic; only with `observe: {loads: true}`."""
     memory: list[MemoryResult] = field(default_factory=list)
     """Shared memory of switches, by plane; only where switches have it."""
+    nic_storms: list[NicStormResult] = field(default_factory=list)
+    """Only if there are any: NICs that asked for pauses without end, in the order of their times."""
+    pfc_watchdog: list[PfcWatchdogResult] = field(default_factory=list)
+    """Only if there are any: classes of ports in which PFC watchdogs found storms."""
+    pfc_storms: list[PfcStormResult] = field(default_factory=list)
+    """Only if there are any: when PFC watchdogs found storms, and when these were over; of each port the first 4,096.
+    """
     trimming: list[TrimmingResult] = field(default_factory=list)
     """Trimmed packets, by plane; only where there are some."""
     credits: list[CreditResult] = field(default_factory=list)
     """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
     """Ages of queue depths in adaptive choices, by plane; only with adaptive load balancing."""
+    link_retries: list[LinkRetryResult] = field(default_factory=list)
+    """Only if there are any: directions of links with retry on which frames were sent again or waited."""
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
     """Faults, by direction of each link on which they struck."""
     drops: dict[str, _COUNT] = field(default_factory=dict)
@@ -292,10 +304,14 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     PLANES,
     LINK_LOADS,
     MEMORY,
+    NIC_STORMS,
+    PFC_WATCHDOG,
+    PFC_STORMS,
     TRIMMING,
     CREDITS,
     QUEUE_DEPTH_AGES,
     LINK_FAULTS,
+    LINK_RETRIES,
     LINK_EVENTS,
     CONTROLLER_EVENTS,
     INT_PATHS,
@@ -316,6 +332,10 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "counters",
     "registers",
     "incomplete_captures",
+    "link_retries",
+    "nic_storms",
+    "pfc_watchdog",
+    "pfc_storms",
     "trimming",
     "queue_depth_ages",
     "unfinished_events",

@@ -71,8 +71,14 @@ class RunResult(Results):
         return path
 
     def _moments(self) -> Moments:
-        happened = [(each, each.happened_ps) for each in self.link_events]
+        happened = [(f"{each.link} {each.state}", each.happened_ps) for each in self.link_events]
+        happened += [(f"{each.host} storming", each.began_ps) for each in self.nic_storms]
+        happened += [(f"{each.host} no longer storming", each.ended_ps) for each in self.nic_storms]
+        happened += [
+            (f"storm of class {each.priority_class} {each.event} at {each.port}", each.time_ps)
+            for each in self.pfc_storms
+        ]
         return Moments(
             [(phase.name, phase.start_ps, phase.end_ps) for phase in self.phases],
-            [(f"{each.link} {each.state}", time_ps) for each, time_ps in happened if time_ps is not None],
+            [(name, time_ps) for name, time_ps in happened if time_ps is not None],
         )

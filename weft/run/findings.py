@@ -19,9 +19,12 @@ from weft.results.fidelity import fidelity_results
 from weft.results.kinds import R, ResultKind
 from weft.results.link_faults import link_fault_results
 from weft.results.link_loads import link_loads, loads_table
+from weft.results.link_retries import link_retry_results
 from weft.results.losses import loss_results
 from weft.results.model import time_of
+from weft.results.nic_storms import storm_warnings
 from weft.results.packet_conservation import PacketConservation, checked_conservation, unsent_by
+from weft.results.pfc_watchdog import pfc_storm_results, pfc_watchdog_results, watchdog_warnings
 from weft.results.planes import plane_results
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.run_result import RunResult
@@ -124,6 +127,7 @@ class Findings:
         totals = HostTotals.of(endpoints)
         path = self._exchanges.int_path
         observations = self.observations()
+        stormed = pfc_watchdog_results(fabric, switches)
         losses = loss_results(counters, switches, endpoints)
         observations.tables.update(telemetry.tables)
         observations.rows_lost += telemetry.rows_lost
@@ -145,6 +149,9 @@ class Findings:
             planes=plane_results(fabric, counters, switches),
             link_loads=link_loads(fabric, loads, time_of(self._exchanges.phases)),
             memory=memory_results(fabric, switches, endpoints),
+            nic_storms=list(events.storms),
+            pfc_watchdog=stormed,
+            pfc_storms=pfc_storm_results(fabric, switches),
             int_paths=[path] if path is not None else [],
             telemetry_reports=telemetry.reports,
             telemetry_hops=telemetry.hops,
@@ -152,10 +159,16 @@ class Findings:
             credits=credit_results(fabric, switches, endpoints),
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),
+            link_retries=link_retry_results(fabric, switches),
             counters=arrays.counters_in_results,
             registers=arrays.registers_in_results,
             rows_lost=observations.rows_lost,
-            warnings=[*self._warnings(), *telemetry.warnings],
+            warnings=[
+                *self._warnings(),
+                *storm_warnings(events.storms),
+                *watchdog_warnings(stormed),
+                *telemetry.warnings,
+            ],
             losses=losses,
             drops=drop_totals(losses, switches, endpoints),
             absorbed=absorbed_totals(counters),

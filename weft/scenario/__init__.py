@@ -8,8 +8,16 @@ from weft.scenario.aggregation import AggregationSection
 from weft.scenario.controller import ControllerSection, FlapDampingSection, LinkWatchSection
 from weft.scenario.events import EventSection
 from weft.scenario.keywords import fabric_options
+from weft.scenario.link_retry import LinkRetrySection
 from weft.scenario.links import FaultsOfLinks, LinkFaults
-from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection, TrimmingSection
+from weft.scenario.memory import (
+    BufferSection,
+    CreditsSection,
+    PfcSection,
+    PfcWatchdogSection,
+    SchedulingSection,
+    TrimmingSection,
+)
 from weft.scenario.model import Scenario
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -50,10 +58,12 @@ __all__ = [
     "KeyProblem",
     "LinkChoice",
     "LinkFaults",
+    "LinkRetrySection",
     "LinkWatchSection",
     "NicSection",
     "ObserveSection",
     "PfcSection",
+    "PfcWatchdogSection",
     "Places",
     "ProtocolsSection",
     "RoutingSection",

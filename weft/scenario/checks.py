@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.controller.features.identity import class_by_dscp
 from weft.engine import CongestionNeeds
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.scenario.link_retry import check_link_retry
 from weft.scenario.model import Scenario
 from weft.scenario.options import MAX_SLOTS, FabricOptions
 from weft.scenario.places import KeyProblem
@@ -63,6 +64,8 @@ def check_options(options: FabricOptions) -> None:
                 "go together",
             )
     _check_flow_control(options)
+    _check_storms(options)
+    check_link_retry(options)
     _check_trimming(options)
     check_tenants(options.tenants, MAX_SLOTS)
     watch = options.controller.link_watch
@@ -133,6 +136,24 @@ def _check_trimming(options: FabricOptions) -> None:
                 f"{getattr(trimming, key)} is the DSCP of packets in class {of_class}, and trimmed packets go to "
                 f"trimming.queue, {trimming.queue}",
             )
+
+
+def _check_storms(options: FabricOptions) -> None:
+    """Check that NICs pause only what PFC may pause, and no two storms of one at a time. Raises KeyProblem."""
+    ends: dict[str | None, int | None] = {}
+    for index, event in sorted(enumerate(options.events), key=lambda each: each[1].at or 0):
+        if not event.is_storm:
+            continue
+        pausable = sorted(set(options.pfc.classes))
+        if not pausable:
+            raise KeyProblem(
+                f"events[{index}].state", "storming: links have no PFC, so nobody obeys", valid="pfc.classes: [3]"
+            )
+        if unknown := sorted(set(event.classes or ()) - set(pausable)):
+            raise KeyProblem(f"events[{index}].classes", f"{unknown} are not in pfc.classes", valid=pausable)
+        if event.host in ends and (ends[event.host] is None or (ends[event.host] or 0) >= (event.at or 0)):
+            raise KeyProblem(f"events[{index}].at", f"{event.host} is storming already at that time")
+        ends[event.host] = event.until
 
 
 def _check_flow_control(options: FabricOptions) -> None:

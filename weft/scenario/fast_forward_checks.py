@@ -48,6 +48,7 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
             "a program of yours may keep state that each packet changes",
         ),
         (any(each.any for each in options.faults.variants), "faults", "they strike packets at random"),
+        (bool(options.link_retry.links), "link_retry", "its buffers hold packets of other operations"),
         (bool(options.events), "events", "what they change would not reach an operation that is being repeated"),
         (bool(options.circuits.schedule), "circuits.schedule", "links change under operations"),
         (bool(options.pfc.classes), "pfc", "pauses spread to the ports of other operations"),

@@ -50,6 +50,7 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
         (bool(options.pfc.classes), "pfc", "pauses strike between packets, and headroom is made for them"),
         (bool(options.credits.classes), "credits", "they count packets"),
         (any(each.any for each in options.faults.variants), "faults", "they strike packets one by one"),
+        (bool(options.link_retry.links), "link_retry", "it numbers and sends again packets one by one"),
         (options.switching.cut_through, "switching.mode: cut-through", "a segment has one header"),
         (
             options.switching.depth_unit == "packets",

@@ -25,6 +25,8 @@ def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
         require_link(fabric, some.link, f"faults.links[{number}].link")
     for number, name in enumerate(options.credits.links or ()):
         require_link(fabric, name, f"credits.links[{number}]")
+    for number, name in enumerate(options.link_retry.links):
+        require_link(fabric, name, f"link_retry.links[{number}]")
 
 
 def check_int_rates(fabric: FabricSpec, options: FabricOptions) -> None:
@@ -44,6 +46,7 @@ def check_events(fabric: FabricSpec, options: FabricOptions) -> None:
         BadInputError, EnvironmentLacksError: says which event, and what would be valid.
     """
     _check_operations(fabric, options)
+    _check_storms(fabric, options)
     is_up: dict[str, bool] = {}
     times: set[tuple[tuple[Endpoint, Endpoint], int | None]] = set()
     for key, at, state, name, directions in _changes_in_order(fabric, options):
@@ -62,7 +65,7 @@ def _changes_in_order(fabric: FabricSpec, options: FabricOptions) -> list[_Chang
     """Return all changes of links in order of time, first those from the start."""
     changes: list[_Change] = []
     for index, event in enumerate(options.events):
-        if event.is_operation:
+        if event.is_operation or event.is_storm:
             continue
         place = f"events[{index}]"
         if event.state == "slow" and options.clock == "real":
@@ -103,6 +106,19 @@ def _check_operations(fabric: FabricSpec, options: FabricOptions) -> None:
             continue
         with translated((TopologyError, SettingError), KeyProblem, f"events[{index}].{event.names}"):
             event.element(fabric)
+
+
+def _check_storms(fabric: FabricSpec, options: FabricOptions) -> None:
+    for index, event in enumerate(options.events):
+        if not event.is_storm:
+            continue
+        if options.clock == "real":
+            raise EnvironmentLacksError(
+                "under the real clock a host is a process, which takes no command to break its NIC; valid: clock: "
+                "virtual",
+                place=f"events[{index}].state",
+            )
+        _links_of_host(fabric, event.host or "", f"events[{index}].host")
 
 
 def events_in_order(events: Sequence[EventSection]) -> list[EventSection]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from weft.controller.features.identity import MoreClassSettings, TrafficClassSettings, class_by_dscp
 from weft.controller.lossless import LosslessSettings
 from weft.engine import MOST_CREDIT_BUFFER_BYTES
-from weft.quantities.definitions import SIZE, QueueSize, Size, SizeOrZero, number, whole
+from weft.quantities.definitions import SIZE, TIME, QueueSize, Size, SizeOrZero, number, whole
 from weft.quantities.example import Example
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS, DATA_CLASSES
+from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.scenario.links import LinkName
 from weft.scenario.values import CLASSES, DataClass, FeatureSection, PriorityClass, Section
 from weft.switch.daemon.config import DEFAULT_TRIM_RESERVED_BYTES, DEFAULT_TRIMMED_BYTES, SMALLEST_TRIMMED_BYTES
@@ -133,6 +134,23 @@ class TrimmingSection(FeatureSection):
         yield MoreClassSettings(tuple((dscp, classes[dscp]) for dscp in sorted(classes.keys() - known.keys())))
 
 
+_WatchdogTime = Annotated[int, TIME.between(PS_PER_US, 60 * PS_PER_S, example="200us")]
+
+
+class PfcWatchdogSection(Section):
+    """PFC watchdog of every switch, as SONiC's (`pfcwd`). A class that the far end of a port pauses for too long is
+    stormed: the port no longer obeys.
+    """
+
+    detection_time: _WatchdogTime = 200 * PS_PER_MS
+    """How long a class is paused without an end, while a packet waits, until it is stormed."""
+    restoration_time: _WatchdogTime = 200 * PS_PER_MS
+    """How long a stormed class is not paused until the port obeys again."""
+    action: Literal["drop", "forward", "alert"] = "drop"
+    """In a storm. `drop`: the port drops what waits and what comes for the class, and what its far end sends in it.
+    `forward`: it sends nevertheless. `alert`: it only notes the storm."""
+
+
 class PfcSection(FeatureSection):
     """Priority flow control (IEEE 802.1Qbb) on every link."""
 
@@ -151,6 +169,7 @@ class PfcSection(FeatureSection):
     """For how long a pause frame pauses, in units of 512 bit times."""
     allow_deadlock: Annotated[bool, Example("true", (".classes=[3]",))] = False
     """Run even where routes make a cycle of buffers that wait for each other; by default such routes are refused."""
+    watchdog: PfcWatchdogSection | None = None
 
     @model_validator(mode="after")
     def _one_threshold(self) -> PfcSection:

@@ -17,6 +17,7 @@ from weft.scenario.aggregation import AggregationSection
 from weft.scenario.circuits import CircuitsSection
 from weft.scenario.controller import ControllerOrClass, ControllerSection
 from weft.scenario.events import EventSection
+from weft.scenario.link_retry import LinkRetrySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection, TrimmingSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
@@ -49,7 +50,7 @@ _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
 # Costs that nothing pays unless a collective names a protocol, and sections that do nothing by default.
-_IN_RESULTS_IF_CHANGED = {"protocols", "telemetry", "trimming"}
+_IN_RESULTS_IF_CHANGED = {"link_retry", "protocols", "telemetry", "trimming"}
 
 
 class FabricOptions(Section):
@@ -128,6 +129,7 @@ class FabricOptions(Section):
     trimming: TrimmingSection = TrimmingSection()
     pfc: PfcSection = PfcSection()
     credits: CreditsSection = CreditsSection()
+    link_retry: LinkRetrySection = LinkRetrySection()
     switching: SwitchingSection = SwitchingSection()
     observe: ObserveSection = ObserveSection()
     telemetry: TelemetrySection = TelemetrySection()
@@ -247,6 +249,7 @@ class FabricKeywords(TypedDict, total=False):
     trimming: TrimmingSection | None
     pfc: PfcSection | None
     credits: CreditsSection | None
+    link_retry: LinkRetrySection | None
     switching: SwitchingSection | None
     observe: ObserveSection | None
     telemetry: TelemetrySection | None

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from bisect import bisect_right
 from collections.abc import Callable
-from itertools import accumulate
 from pathlib import Path
 from typing import Protocol
 
@@ -39,17 +37,15 @@ class StackCollector:
     """Collects at a host's own IP stack. Raises ValueError if the port is taken."""
 
     def __init__(self, stack: IpStack, port: int) -> None:
-        self._log = _core.DatagramLog(stack, port, most_datagrams=MAX_DATAGRAMS)
+        self._log = _core.DatagramLog(stack, port, most_datagrams=MAX_DATAGRAMS, most_bytes=MAX_BYTES)
 
     def entries(self) -> list[tuple[int, bytes]]:
         """See Collector."""
-        found = self._log.entries()
-        return found[: _count_within_bytes(found)]
+        return self._log.entries()
 
     def not_kept(self) -> int:
         """See Collector."""
-        found = self._log.entries()
-        return self._log.not_kept() + len(found) - _count_within_bytes(found)
+        return self._log.not_kept()
 
     def close(self) -> None:
         """Do nothing: the log ends with the host's engine."""
@@ -105,11 +101,6 @@ class KernelCollector:
                 self._entries.append((self._now_ps(), data))
             else:
                 self._not_kept += 1
-
-
-def _count_within_bytes(entries: list[tuple[int, bytes]]) -> int:
-    """Return how many of the first datagrams have MAX_BYTES together."""
-    return bisect_right(list(accumulate(len(data) for _, data in entries)), MAX_BYTES)
 
 
 def save(entries: list[tuple[int, bytes]], path: Path) -> None:

@@ -22,6 +22,7 @@ from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
 from weft.quantities.units import NS_PER_S, PS_PER_S
 from weft.results.link_events import LinkEventResult
+from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
 from weft.switch.daemon.port_monitor import has_carrier
@@ -154,6 +155,9 @@ class EmulatedLinkEvents(LinkEvents):
     def _schedule_rate(
         self, directions: Sequence[tuple[Endpoint, Endpoint]], rate_bps: int, event: ScheduledEvent
     ) -> None:
+        raise NotImplementedError("refused by check_events")
+
+    def _schedule_storm(self, storm: NicStormResult, event: ScheduledEvent) -> None:
         raise NotImplementedError("refused by check_events")
 
     def _schedule_one_way(self, sender: Endpoint, receiver: Endpoint, result: LinkEventResult) -> None:

@@ -2,12 +2,12 @@
 
 A queue is held if its port lacks credit or is paused, and the buffer at the far end, which holds it, can only be
 emptied through queues that are held themselves. A set of such queues never moves again, whatever else happens; in it
-there is a cycle, because each waits for another one.
+there is a cycle, because each waits for another one. A queue for a NIC that pauses without end waits for itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -89,10 +89,13 @@ class DeadlockWatch:
             Endpoint(switch.name, port.number): port.peer for switch in fabric.switches for port in switch.fabric_ports
         }
         self._far_ends: dict[Endpoint, Endpoint] = ends
+        self._fabric = fabric
+        self.endless_storms: Callable[[], Mapping[str, Collection[int]]] = dict
+        """Returns the classes that NICs pause without end, by host."""
         self._delivered = -1
         self._looks = 0
         self._stuck: WaitsFor = {}
-        self._found = ""
+        self._found: tuple[str, str] | None = None
 
     def look(self) -> None:
         """Raise DeadlockError if what is stuck now was so at the last look."""
@@ -104,25 +107,36 @@ class DeadlockWatch:
         if not stands_still and self._looks % _LOOKS_WITHOUT_A_STANDSTILL:
             return
         # What is on its way may still fill a buffer further, but cannot empty one.
-        before, self._stuck = self._stuck, stuck_queues(self._waits_for())
-        if cycle := cycle_of({queue: others for queue, others in self._stuck.items() if queue in before}):
-            self._found = " → ".join(str(each) for each in (*cycle, cycle[0]))
-            self.check()
+        # Where packets arrive, some wait for a broken NIC and others may not.
+        before, self._stuck = self._stuck, stuck_queues(self._waits_for(with_storms=stands_still))
+        cycle = cycle_of({queue: others for queue, others in self._stuck.items() if queue in before})
+        if not cycle:
+            return
+        names = " → ".join(str(each) for each in (*cycle, cycle[0]))
+        far_end = self._fabric.switch(cycle[0].switch).port(cycle[0].port).peer.node
+        problem = (
+            f"the fabric is deadlocked: full buffers wait for each other in a cycle, {names}"
+            if far_end in self._switches
+            else f"the fabric stands still: the NIC of {far_end} pauses {cycle[0]} without end, and all others wait "
+            "for that (pfc.watchdog finds such ports)"
+        )
+        self._found = (problem, names)
+        self.check()
 
     def check(self) -> None:
         """Raise DeadlockError if a deadlock has been found."""
-        if self._found:
-            raise DeadlockError(
-                f"the fabric is deadlocked: full buffers wait for each other in a cycle, {self._found}",
-                self._found,
-            )
+        if self._found is not None:
+            raise DeadlockError(*self._found)
 
-    def _waits_for(self) -> WaitsFor:
+    def _waits_for(self, *, with_storms: bool) -> WaitsFor:
         seen = {name: self._seen_at(wired) for name, wired in self._switches.items()}
-        return {
+        found = {
             queue: _waiting_at(seen, self._far_ends[Endpoint(queue.switch, queue.port)], queue.priority_class)
             for queue in self._held(seen)
         }
+        if with_storms:
+            found |= {queue: frozenset({queue}) for queue in self._held_by_nics(seen)}
+        return found
 
     def _seen_at(self, wired: WiredSwitch) -> _Seen:
         name = wired.config.name
@@ -139,6 +153,17 @@ class DeadlockWatch:
             for each in at_end.waiting[end.port]:
                 if _is_held(mac, seen[far_end.node].ingress, far_end.port, each["priority_class"], credits):
                     yield HeldQueue(end.node, end.port, each["priority_class"])
+
+    def _held_by_nics(self, seen: Mapping[str, _Seen]) -> Iterator[HeldQueue]:
+        """Queues with packets that a broken NIC pauses without end, and for which no watchdog does anything."""
+        for host, classes in self.endless_storms().items():
+            for nic in self._fabric.host(host).nics:
+                pfc = self._switches[nic.switch].ports[nic.switch_port].config.pfc
+                if pfc is None or (pfc.watchdog is not None and pfc.watchdog.action != "alert"):
+                    continue
+                for each in seen[nic.switch].waiting.get(nic.switch_port, ()):
+                    if each["priority_class"] in classes:
+                        yield HeldQueue(nic.switch, nic.switch_port, each["priority_class"])
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,7 @@ from weft.topologies import FabricSpec, HostSpec
 from weft.topologies.int_rates import IntRates
 from weft.traffic.attachment import Attachment, LinkAttachment
 from weft.traffic.control import EndpointGroup
+from weft.traffic.host import Host
 from weft.traffic.host_config import HostConfig
 from weft.traffic.jobs.fast_forward import FastForwardGroups
 from weft.traffic.transport_settings import PathTraits, TransportSettings
@@ -93,6 +94,7 @@ _WHILE_RUNNING = (
     "_loop",
     "_endpoints",
     "_probes",
+    "_deadlocks",
     "_link_events",
     "user_controller",
     "circuits",
@@ -132,6 +134,7 @@ class VirtualLab(Lab):
         self._endpoints: list[VirtualEndpoint] = []
         self._probes: FabricProbes | None = None
         self._link_events: VirtualLinkEvents
+        self._deadlocks: DeadlockWatch | None
         self._circuit_ports: VirtualCircuits
         self.specialised_code: SpecialisedCode
 
@@ -279,6 +282,8 @@ class VirtualLab(Lab):
                 self.fabric, self.options, ends, self._loop, self.controller, self.operations, self.circuits
             )
             group.follow_parted(self._link_events.parted)
+            if self._deadlocks is not None:
+                self._deadlocks.endless_storms = self._link_events.endless_storms
             switches = [each.switch for each in self.switches.switches.values()]
             self.specialised_code = SpecialisedCode(self.partitions, switches)
             self.specialised_code.begin()
@@ -312,7 +317,7 @@ class VirtualLab(Lab):
         )
         transport, rates = self.options.transport.settings(), self.int_rates
         scale_up = scale_up_links(self.fabric, self.engines)
-        deadlocks = self._deadlock_watch()
+        self._deadlocks = deadlocks = self._deadlock_watch()
         endpoints = []
         for host in self.fabric.hosts:
             config = self._host_config(host, round_trips, transport, paths, rates)
@@ -329,7 +334,16 @@ class VirtualLab(Lab):
             )
             stack.callback(endpoint.close)
             endpoints.append(endpoint)
+            self._enable_uplink_retry(host, endpoint.host)
         return endpoints
+
+    def _enable_uplink_retry(self, spec: HostSpec, host: Host) -> None:
+        """Have a host's ports send again what gets lost on their links, as the switches' ports at the far ends do."""
+        for nic, transmit in zip(spec.nics, host.transmit_ports(), strict=True):
+            port = self.switches.switches[self.fabric.switch(nic.switch).device_id].ports[nic.switch_port]
+            if port.config.retry is not None:
+                assert port.uplink_link is not None
+                port.uplink_link.enable_retry(transmit, **port.config.retry.model_dump())
 
     def _require_path(self, source: int, destination: int, nic: int) -> None:
         """See FabricSpec.require_path: by the present circuits."""

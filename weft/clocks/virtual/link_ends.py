@@ -124,6 +124,13 @@ class LinkEnds:
         found = of_all(self._processes, "what NICs have counted", own)
         return {end: counted for each in found for end, counted in each.items()}
 
+    def storm(self, host: str, classes: Sequence[int]) -> None:
+        """Have all ports of a host's NIC ask for pauses of these classes without end; none: they stop."""
+        for plane in range(len(self._fabric.host(host).nics)):
+            mac = self._hosts[host].plane(plane).mac
+            assert mac is not None
+            mac.storm(list(classes))
+
     def set_port_up(self, link: FabricLink, up: bool) -> None:
         """Notify the switches at the ends, for members and replicas that watch the port."""
         for end in (link.a, link.b):

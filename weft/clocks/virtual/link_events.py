@@ -20,6 +20,7 @@ from weft.controller.circuits import CircuitControl
 from weft.controller.fabric_watch import HostCounters
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
+from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
 from weft.topologies import Endpoint, FabricLink, FabricSpec
@@ -113,6 +114,25 @@ class VirtualLinkEvents(LinkEvents):
                 self._ends.direction(*each).transmit.rate_bps = rate_bps
 
         self._loop.call_after_ps(event.at_ps, change)
+
+    def _schedule_storm(self, storm: NicStormResult, event: ScheduledEvent) -> None:
+        def begin() -> None:
+            event.has_begun = True
+            event.has_ended = storm.until_ps is None
+            storm.began_ps = self._now_ps()
+            self._ends.storm(storm.host, storm.classes)
+
+        def end() -> None:
+            event.has_ended = True
+            storm.ended_ps = self._now_ps()
+            self._ends.storm(storm.host, ())
+
+        if storm.at_ps is None:
+            begin()
+        else:
+            self._loop.call_after_ps(storm.at_ps, begin)
+        if storm.until_ps is not None:
+            self._loop.call_after_ps(storm.until_ps, end)
 
     def _schedule_one_way(self, sender: Endpoint, receiver: Endpoint, result: LinkEventResult) -> None:
         def change() -> None:

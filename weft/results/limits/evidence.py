@@ -87,6 +87,7 @@ class Evidence:
             or results.cnps
             or any(plane.ecn_marked_packets for plane in results.planes)
             or any(each.paused_ps for each in results.of(MEMORY))
+            or results.link_retries
             or (steps is not None and steps.total_ps > steps.compute_ps)
         )
 

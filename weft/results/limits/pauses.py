@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.results.limits.evidence import Evidence
 from weft.results.limits.kind import Limit, LimitKind, percent
+from weft.results.nic_storms import NIC_STORMS
 from weft.results.switch_memory import MEMORY
 
 
@@ -18,6 +19,8 @@ class Pauses(LimitKind):
         held = max(evidence.results.of(MEMORY), key=lambda each: each.longest_pause_ps, default=None)
         if held is None or not held.longest_pause_ps:
             return None
+        if any(storm.began_ps is not None for storm in evidence.results.of(NIC_STORMS)):
+            return None  # pauses spread from the broken NIC, which is a limit of another kind
         share = min(1.0, held.longest_pause_ps / evidence.traffic_ps)
         port = held.longest_pause_port
         # Hosts are named without their ports, and are held by their switches.

@@ -16,8 +16,9 @@ from weft.clocks.endpoint_settings import (
 )
 from weft.clocks.frame_sizes import any_frame_bytes, int_md_bytes, write_frame_bytes
 from weft.clocks.switch_memory import lossless_memory_bytes
-from weft.engine import CongestionNeeds, congestion_parameters_in_force
+from weft.engine import CongestionNeeds, congestion_parameters_in_force, rc_defaults
 from weft.quantities.definitions import without_unit
+from weft.run.lint.queue_bounds import excess_bytes
 from weft.run.spec import RunSpec
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario import FabricOptions
@@ -26,6 +27,9 @@ from weft.switch.daemon.config import PortConfig, SwitchConfig
 from weft.topologies import FabricSpec, base_rtt_ps, nearest_path, serialisation_ps
 from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.transport_settings import CongestionSettings
+
+_OF_IP = ("ping", "script", "tcp", "traceroute", "udp")
+"""Kinds of traffic over IP stacks."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,11 @@ class Plan:
         ]
 
     @property
+    def has_ip_traffic(self) -> bool:
+        """Whether hosts have an IP stack, or programs of yours, which may follow marks and answer what is trimmed."""
+        return any(item.kind in _OF_IP for _, item in self.items)
+
+    @property
     def frame_bytes(self) -> int:
         """Largest frame of a WRITE."""
         return write_frame_bytes(self.options, self._int_md_bytes)
@@ -181,6 +190,31 @@ class Plan:
             lossless_memory_bytes(self._slowest, self.options, self.frame_bytes),
             self.options.buffer.capacity,
         )
+
+    @property
+    def timeout_ps(self) -> int:
+        """Retransmission timeout of a queue pair's first retry."""
+        return self.options.transport.retransmission_timeout or self.patient_timeout_ps
+
+    @property
+    def patience_ps(self) -> int:
+        """How long a queue pair that hears nothing sends again until it fails, at least."""
+        defaults = rc_defaults()
+        most_doublings = defaults["timeout_backoff_limit"]
+        return sum(self.timeout_ps << min(each, most_doublings) for each in range(defaults["retry_limit"] + 1))
+
+    @cached_property
+    def longest_pause_ps(self) -> int:
+        """How long PFC pauses a port in healthy congestion: all other ports of the far end send to one alike.
+
+        A pause ends when what is above the threshold has left by a share of that port: see `excess_bytes`.
+        """
+        pauses_ps = [
+            serialisation_ps(excess_bytes(each.switch, pfc) * max(1, len(each.switch.ports) - 1), each.port.rate_bps)
+            for each in self.ports
+            if (pfc := each.port.pfc) is not None
+        ]
+        return max(pauses_ps, default=0)
 
     @cached_property
     def host_rates_bps(self) -> list[int]:

@@ -50,6 +50,20 @@ def queue_bounds(config: SwitchConfig, port: PortConfig, data_classes: Iterable[
             yield QueueBound(most_bytes, "their queues are full", "buffer.capacity or buffer.alpha", loses=True)
 
 
+def excess_bytes(config: SwitchConfig, pfc: PfcConfig) -> int:
+    """Return what came in by a port that must leave until its far end may go on, at most.
+
+    That is what came after the pause, and the hysteresis; and, of a share of the free memory, what the port alone was
+    allowed to hold and is not when all others hold as much.
+    """
+    excess = pfc.headroom_bytes + pfc.hysteresis_bytes
+    if pfc.xoff_bytes:
+        return excess
+    ports = max(1, len(config.ports) - 1)
+    alone, together = (pfc.alpha / (1 + count * pfc.alpha) for count in (1, ports))
+    return excess + int(shared_bytes(config) * (alone - together))
+
+
 def _paused_bytes(pfc: PfcConfig, senders: int, free_bytes: int) -> int:
     """Return what a queue holds when PFC has paused all ports that feed it, all alike."""
     if pfc.xoff_bytes:

@@ -47,6 +47,14 @@ class BufferConfig(_Frozen):
     alpha: tuple[Annotated[float, Field(gt=0)], ...] = Field((1.0,) * CLASSES, min_length=CLASSES, max_length=CLASSES)
 
 
+class PfcWatchdogConfig(_Frozen):
+    """PFC watchdog of a port; see `PortMac.enable_watchdog`."""
+
+    detection_ps: int = Field(gt=0)
+    restoration_ps: int = Field(gt=0)
+    action: Literal["drop", "forward", "alert"] = "drop"
+
+
 class PfcConfig(_Frozen):
     """Priority flow control of a port: pause the far end above `xoff_bytes`, or `alpha` times the free memory."""
 
@@ -57,6 +65,7 @@ class PfcConfig(_Frozen):
     hysteresis_bytes: int = Field(default=0, ge=0)
     headroom_bytes: int = Field(ge=0)
     pause_quanta: int = Field(default=0xFFFF, ge=1, le=0xFFFF)
+    watchdog: PfcWatchdogConfig | None = None
 
 
 class CreditsConfig(_Frozen):
@@ -65,6 +74,16 @@ class CreditsConfig(_Frozen):
     classes: tuple[_PriorityClass, ...] = Field(min_length=1)
     source_mac: str
     buffer_bytes: int = Field(gt=0)
+    largest_frame_bytes: int = Field(gt=0)
+
+
+class LinkRetryConfig(_Frozen):
+    """Retry of the link that a port sends into; see `Link.enable_retry`."""
+
+    buffer_bytes: int = Field(gt=0)
+    timeout_ps: int = Field(gt=0)
+    attempts: int = Field(ge=1, le=255)
+    response_ps: int = Field(default=0, ge=0)
     largest_frame_bytes: int = Field(gt=0)
 
 
@@ -117,8 +136,8 @@ class PortConfig(_Frozen):
 
     While more than `split_depth_bytes` wait in a class, segments leave packet by packet.
 
-    Delay and `faults` apply to frames that the port sends. On a host uplink the delay also applies to the host's
-    frames, which have `uplink_faults`.
+    Delay, `faults` and `retry` apply to frames that the port sends. On a host uplink delay and `retry` also apply to
+    the host's frames, which have `uplink_faults`.
     """
 
     port: int = Field(ge=0, le=MAX_PORT)
@@ -136,6 +155,7 @@ class PortConfig(_Frozen):
     pfc: PfcConfig | None = None
     credits: CreditsConfig | None = None
     trimming: TrimmingConfig | None = None
+    retry: LinkRetryConfig | None = None
 
 
 class SwitchConfig(_Frozen):

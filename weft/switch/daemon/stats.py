@@ -7,19 +7,30 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 from weft.switch.drop_sites import Outcome
 
 if TYPE_CHECKING:
-    from weft.engine._core import BufferStats, Lateness, LinkStats, PacketSocketStats, PortMacStats, PortStats
+    from weft.engine._core import (
+        BufferStats,
+        Lateness,
+        LinkRetryStats,
+        LinkStats,
+        PacketSocketStats,
+        PortMacStats,
+        PortStats,
+    )
 
 
 class SwitchPortStats(TypedDict):
     """Counters of a port: its queue, its outgoing link, and parts that not every port has.
 
-    `uplink` and `uplink_link` lead from a host into the switch; links count the injected faults.
+    `uplink` and `uplink_link` lead from a host into the switch; links count the injected faults, `retry` and
+    `uplink_retry` what was sent again on `link` and `uplink_link`.
     """
 
     transmit: PortStats
     link: LinkStats
     uplink: NotRequired[PortStats]
     uplink_link: NotRequired[LinkStats]
+    retry: NotRequired[LinkRetryStats]
+    uplink_retry: NotRequired[LinkRetryStats]
     socket: NotRequired[PacketSocketStats]
     mac: NotRequired[PortMacStats]
 

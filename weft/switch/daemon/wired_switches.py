@@ -51,6 +51,10 @@ class WiredPort:
             stats["uplink"] = self.uplink.stats()
         if self.uplink_link is not None:
             stats["uplink_link"] = self.uplink_link.stats()
+            if (retry := self.uplink_link.retry_stats()) is not None:
+                stats["uplink_retry"] = retry
+        if (retry := self.link.retry_stats()) is not None:
+            stats["retry"] = retry
         if self.socket is not None:
             stats["socket"] = self.socket.stats()
         if self.mac is not None:
@@ -268,6 +272,8 @@ class WiredSwitches:
             port.transmit.set_buffer(wired.buffer, config.port)
         if config.trimming is not None:
             _trim(port.transmit, config.trimming)
+        if config.retry is not None:
+            link.enable_retry(port.transmit, **config.retry.model_dump())
         port.mac = _make_mac(wired, port)
         if config.host_uplink:
             host = self.placement.hosts[wired.config.device_id, config.port]
@@ -396,3 +402,5 @@ def _enable_pfc(mac: PortMac, number: int, pfc: PfcConfig, buffer: SharedBuffer)
             alpha=pfc.alpha,
             hysteresis_bytes=pfc.hysteresis_bytes,
         )
+    if pfc.watchdog is not None:
+        mac.enable_watchdog(classes=list(pfc.classes), **pfc.watchdog.model_dump())

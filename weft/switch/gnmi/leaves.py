@@ -239,6 +239,8 @@ LEAVES: tuple[Leaf, ...] = (
     _of_port("dropped-down-pkts", _dropped("down_dropped")),
     _of_port("dropped-egress-pkts", _dropped("egress_dropped")),
     _of_port("dropped-trimmed-pkts", _dropped("trim_dropped")),
+    _of_port("dropped-storm-pkts", _dropped("storm_dropped")),
+    _of_port("dropped-storm-arrival-pkts", _dropped("storm_arrival_dropped")),
     _of_port("link-lost-pkts", _lost),
     _of_class("id", lambda place: place[1], Kind.CONSTANT),
     _of_class("queue-depth-octets", lambda place: place[0].queue(place[1])["queue_depth_bytes"]),

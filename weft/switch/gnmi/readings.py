@@ -77,9 +77,13 @@ class PortReading:
 
     @property
     def receive_discards(self) -> int:
-        """Frames without an error that were lost on their way in: by the kernel's ring, or by the switch's pipeline."""
+        """Frames without an error that were lost on their way in: by the kernel's ring, the PFC watchdog, or the
+        switch's pipeline.
+        """
         socket = self.stats.get("socket")
-        return (0 if socket is None else socket["ring_dropped_packets"]) + self.switch.losses.get(self.number, 0)
+        of_watchdog = self.stats["transmit"]["storm_arrival_dropped"]["packets"]
+        of_socket = 0 if socket is None else socket["ring_dropped_packets"]
+        return of_socket + of_watchdog + self.switch.losses.get(self.number, 0)
 
     @property
     def send_discards(self) -> int:
@@ -91,6 +95,7 @@ class PortReading:
             + transmit["down_dropped"]["packets"]
             + transmit["egress_dropped"]["packets"]
             + transmit["trim_dropped"]["packets"]
+            + transmit["storm_dropped"]["packets"]
         )
 
     @property

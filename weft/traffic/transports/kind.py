@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.engine import PathChoice, _core
 
@@ -68,6 +68,8 @@ class TransportKind(ABC):
     """Its packets may travel in another class of data than the first."""
     code_points: ClassVar[tuple[tuple[int, int], ...]] = ()
     """DSCPs that only it uses, each with its traffic class."""
+    answers_trimmed: ClassVar[bool] = False
+    """Receivers answer packets that a switch has trimmed."""
     totals: ClassVar[tuple[str, ...]] = ()
     """Names of its own counters, which a host sums over its queue pairs in addition to those of RC."""
 
@@ -85,6 +87,10 @@ class TransportKind(ABC):
     @abstractmethod
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """Return the bytes of a data packet with a full payload, from Ethernet to iCRC."""
+
+    def answered_header_bytes(self, ip_version: Literal[4, 6]) -> int:  # noqa: ARG002
+        """Return the headers that a receiver needs to answer a trimmed packet; 0 if it answers none."""
+        return 0
 
     def options(self, settings: TransportSettings) -> Mapping[str, Any]:
         """Return the engine's options that only this protocol has, by the engine's names."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.engine import PathChoice, _core, mrc_defaults
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
+from weft.traffic import header_sizes
 from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.wire.headers.mrc import (
     DSCP_CONTROL,
@@ -14,6 +15,8 @@ from weft.wire.headers.mrc import (
     DSCP_TRIMMABLE_RETX,
     DSCP_TRIMMED,
     DSCP_TRIMMED_LASTHOP,
+    METH,
+    TSETH,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +44,7 @@ class MultipathReliableConnection(TransportKind):
         (DSCP_TRIMMED_LASTHOP, CONTROL_CLASS),
         (DSCP_CONTROL, CONTROL_CLASS),
     )
+    answers_trimmed = True
     totals = tuple(_core.record_types()["MrcCounters"])
 
     def make_queue_pair(
@@ -60,6 +64,11 @@ class MultipathReliableConnection(TransportKind):
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """See TransportKind."""
         return _core.mrc_full_frame_bytes(mtu_bytes, is_ipv6=shape.is_ipv6)
+
+    def answered_header_bytes(self, ip_version: Literal[4, 6]) -> int:
+        """See TransportKind."""
+        plain = header_sizes.overhead_bytes(ip_version, int_telemetry=False) - header_sizes.ICRC
+        return plain + METH.size_bytes + TSETH.size_bytes + header_sizes.RETH
 
     def options(self, settings: TransportSettings) -> MrcOptions:
         """See TransportKind."""

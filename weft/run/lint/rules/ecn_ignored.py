@@ -10,9 +10,6 @@ from weft.run.lint.rule import Finding, Rule
 from weft.scenario import FabricOptions
 from weft.traffic.class_reference import is_class_reference
 
-_OF_IP = ("ping", "script", "tcp", "traceroute", "udp")
-"""Kinds of traffic whose hosts have an IP stack, or programs of yours, which may follow marks."""
-
 
 class EcnIgnored(Rule):
     """Marks that nothing follows."""
@@ -28,7 +25,7 @@ class EcnIgnored(Rule):
         """See Rule."""
         if plan.options.ecn.kmin is None or not plan.items or not plan.is_followed_by_none:
             return
-        if any(item.kind in _OF_IP for _, item in plan.items) or _path_may_follow(plan.options):
+        if plan.has_ip_traffic or _path_may_follow(plan.options):
             return
         names = " and ".join(plan.options.transport.congestion_controls)
         yield self.finding(
