@@ -137,6 +137,7 @@ void ReadResponder::repeat(TimePs now, uint64_t psn, const roce::ParsedPacket& r
 void ReadResponder::go_back(TimePs now, uint64_t response) {
   gate_.congestion_control().on_loss(now, selective_repeat_);
   if (selective_repeat_) {
+    if (path_choice_ != nullptr) path_choice_->on_timeout(now);
     sent_.take_overdue_for_lost(now, response, next_, now - timeout_ps());
   } else {
     sent_.go_back(now, response, next_);

@@ -83,10 +83,10 @@ many bits.)doc")
       });
   py::class_<DatagramLog, std::shared_ptr<DatagramLog>>(
       m, "DatagramLog", "Keeps the datagrams that arrive at a UDP port of a stack, as long as it exists.")
-      .def(py::init([](IpStack& stack, uint16_t port, size_t most_datagrams) {
-             return make_component<DatagramLog>(stack.engine(), stack, port, most_datagrams);
+      .def(py::init([](IpStack& stack, uint16_t port, size_t most_datagrams, size_t most_bytes) {
+             return make_component<DatagramLog>(stack.engine(), stack, port, most_datagrams, most_bytes);
            }),
-           "stack"_a, "port"_a, py::kw_only(), "most_datagrams"_a, py::keep_alive<1, 2>(),
+           "stack"_a, "port"_a, py::kw_only(), "most_datagrams"_a, "most_bytes"_a, py::keep_alive<1, 2>(),
            "Raises ValueError if the port is taken or RoCEv2's.")
       .def(
           "entries",
@@ -108,7 +108,7 @@ many bits.)doc")
             PythonGuard guard(log.engine());
             return log.not_kept();
           },
-          "Return how many datagrams came beyond most_datagrams.");
+          "Return how many datagrams came from the first one on that exceeded most_datagrams or most_bytes.");
 }
 
 }  // namespace weft

@@ -11,9 +11,9 @@ namespace weft {
 
 class DatagramLog final : UdpReceiver {
  public:
-  // `stack` outlives it; of datagrams beyond so many, only their number is kept. Throws std::invalid_argument
-  // if the port is taken or RoCEv2's.
-  DatagramLog(IpStack& stack, uint16_t port, size_t most_datagrams);
+  // `stack` outlives it. Of the first datagram that exceeds a bound, and of all later ones, only the number
+  // is kept. Throws std::invalid_argument if the port is taken or RoCEv2's.
+  DatagramLog(IpStack& stack, uint16_t port, size_t most_datagrams, size_t most_bytes);
   ~DatagramLog() override { stack_.release_udp(port_); }
   DatagramLog(const DatagramLog&) = delete;
   DatagramLog& operator=(const DatagramLog&) = delete;
@@ -34,6 +34,7 @@ class DatagramLog final : UdpReceiver {
   IpStack& stack_;
   const uint16_t port_;
   const size_t most_datagrams_;
+  const size_t most_bytes_;
   std::vector<Entry> entries_;
   std::vector<uint8_t> bytes_;
   uint64_t not_kept_ = 0;

@@ -88,7 +88,7 @@ class TransportKind(ABC):
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """Return the bytes of a data packet with a full payload, from Ethernet to iCRC."""
 
-    def answered_header_bytes(self, ip_version: Literal[4, 6]) -> int:  # noqa: ARG002
+    def answered_header_bytes(self, ip_version: Literal[4, 6]) -> int:
         """Return the headers that a receiver needs to answer a trimmed packet; 0 if it answers none."""
         return 0
 
