@@ -49,7 +49,9 @@ Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters
       flags_(evs.size()) {
   roce::RoceHeaders headers = headers_.front();
   headers.bth.opcode = kWriteOnlyImmediate;
-  largest_frame_bytes_ = mrc::frame_bytes(headers, Headers(), common.path_mtu_bytes);
+  Headers mrc;
+  mrc.outer_destination = evs.outer_destination(0);
+  largest_frame_bytes_ = mrc::frame_bytes(headers, mrc, common.path_mtu_bytes);
 }
 
 void Requester::post(TimePs now, RcRequest request) {
@@ -144,11 +146,13 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   roce::RoceHeaders& headers = headers_[plane];
   Headers mrc;
   set_message_headers(headers, mrc, request, *sequence, offset);
+  mrc.outer_destination = evs_.outer_destination(0);  // all EVs have one, or none
   const size_t frame_bytes = mrc::frame_bytes(headers, mrc, payload_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
   const std::optional<size_t> ev = evs_.next(plane);
   if (!ev) return nullptr;
   set_entropy(headers, evs_.value(*ev));
+  mrc.outer_destination = evs_.outer_destination(*ev);
   headers.ecn = roce::kEct0;
   headers.dscp = mrc.retransmission ? config_.retransmission_dscp : config_.data_dscp;
   headers.bth.acknowledge_request = should_request_sack(request, *sequence, frame_bytes);
@@ -201,6 +205,7 @@ PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
   headers.bth.acknowledge_request = false;
   headers.bth.psn = 0;
   Headers mrc;
+  mrc.outer_destination = evs_.outer_destination(*ev);
   mrc.peth = {.probe_id = static_cast<uint16_t>(*ev),
               .spdcid = static_cast<uint16_t>(common_.queue_pair),
               .dpdcid = static_cast<uint16_t>(common_.remote_queue_pair),
