@@ -85,7 +85,10 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
     generator = _core.FlowGenerator(host.nic, host.executor)
     applied, transport = host.transport, host.config.transport
     native = engine_name(transport.congestion_control)
-    for plane in host.planes:
+    peers: dict[int, list[str]] = {}
+    for _, _, place, _, _, peer_ip, _, _ in (*command.sent, *command.received):
+        peers.setdefault(place, []).append(peer_ip)
+    for number, plane in enumerate(host.planes):
         generator.add_port(
             plane.port,
             destination_mac=plane.config.gateway_mac,
@@ -96,7 +99,7 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
             path_choice=None if transport.path == "flow" else partial(applied.path_choice, plane.config, plane.port),
             as_lengths=command.payload == AS_LENGTHS,
             options={**applied.options(plane.config), "telemetry": command.telemetry},
-            **transport.kind.flow_options(transport),
+            **transport.kind.flow_options(transport, host.config.ev_paths, peers.get(number, ())),
         )
     return generator
 

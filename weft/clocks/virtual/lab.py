@@ -56,6 +56,7 @@ from weft.controller.lossless import LosslessSettings
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.route_scope import ALL_ROUTES, RouteScope
+from weft.controller.routing.ev_paths import EvPaths, EvPathsOfHost
 from weft.engine import Engine, Partitions, TransmitPort, _core
 from weft.errors import EnvironmentLacksError, translated
 from weft.paths import FABRIC_P4
@@ -131,6 +132,9 @@ class VirtualLab(Lab):
         self._loop: VirtualTimeLoop
         self._endpoints: list[VirtualEndpoint] = []
         self._probes: FabricProbes | None = None
+        routes = self.options.routing.ev_routes
+        self.ev_paths = None if routes is None else EvPaths(fabric, routes)
+        """The paths that EVs name; None: switches hash them."""
         self._link_events: VirtualLinkEvents
         self._circuit_ports: VirtualCircuits
         self.specialised_code: SpecialisedCode
@@ -393,6 +397,7 @@ class VirtualLab(Lab):
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,
             ip=ip_settings(self.fabric, host, self.options.link_mtu_bytes),
+            ev_paths=None if self.ev_paths is None else EvPathsOfHost(self.ev_paths, host.name),
         )
 
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:

@@ -1,0 +1,100 @@
+"""Paths that entropy values (EVs) of a transport name, where switches do not hash them (docs/mrc.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+
+from weft.topologies import FabricSpec, HostSpec, NicSpec, Path, TopologyError
+from weft.topologies.paths import shortest_paths
+
+MOST_PATHS = 4096
+"""Paths between two hosts' NICs that EVs can name."""
+EvRoute = tuple[int, str]
+"""An EV, and the address in the outer header of its packets (empty: they have none)."""
+
+
+@dataclass(frozen=True)
+class EvRoutesKind:
+    """How a kind of routing has EVs name paths.
+
+    Attributes:
+        encapsulates: packets go in an outer IPv6 header.
+        route: returns the EV of a path, given its number among those of its two NICs over all planes.
+
+    """
+
+    encapsulates: bool
+    route: Callable[[FabricSpec, Path, int], EvRoute]
+
+
+class EvPaths:
+    """The paths between the hosts of a fabric, each with its EV. They do not depend on failures."""
+
+    def __init__(self, fabric: FabricSpec, kind: EvRoutesKind) -> None:
+        self._fabric = fabric
+        self.kind = kind
+        self._known: dict[tuple[str, str, int], tuple[Path, ...]] = {}
+
+    def paths(self, source: str, destination: str, nic: int) -> tuple[Path, ...]:
+        """Return the shortest paths between two hosts' NICs, in order of ports.
+
+        Raises:
+            TopologyError: a host is unknown, there is no path, or there are more than EVs can name.
+
+        """
+        key = source, destination, nic
+        found = self._known.get(key)
+        if found is None:
+            found = tuple(islice(shortest_paths(self._fabric, source, destination, nic), MOST_PATHS + 1))
+            if not 0 < len(found) * self._fabric.planes <= MOST_PATHS:
+                count = "more" if len(found) > MOST_PATHS else len(found)
+                raise TopologyError(
+                    f"{count} paths lead from {source} to {destination}",
+                    valid=f"1 to {MOST_PATHS // self._fabric.planes}, of which EVs name each",
+                )
+            self._known[key] = found
+        return found
+
+    def routes(self, source: str, destination: str, nic: int) -> list[EvRoute]:
+        """Return the EVs from a host's NIC to another host's, in the order of `paths`. Raises as `paths`."""
+        planes = self._fabric.planes
+        return [
+            self.kind.route(self._fabric, path, number * planes + path.plane)
+            for number, path in enumerate(self.paths(source, destination, nic))
+        ]
+
+    def routes_to(self, source: str, address: str) -> list[EvRoute]:
+        """Return the EVs from a host to another host's address. Raises TopologyError, also for an unknown address."""
+        if address not in self._nics:
+            raise TopologyError(f"no host has the address {address}")
+        host, nic = self._nics[address]
+        return self.routes(source, host.name, nic.number)
+
+    @cached_property
+    def _nics(self) -> dict[str, tuple[HostSpec, NicSpec]]:
+        return {
+            str(address.ip): (host, nic)
+            for host in self._fabric.hosts
+            for nic in host.nics
+            for address in (nic.ipv4, nic.ipv6)
+        }
+
+
+@dataclass(frozen=True)
+class EvPathsOfHost:
+    """The paths from one host."""
+
+    of_fabric: EvPaths
+    host: str
+
+    @property
+    def encapsulates(self) -> bool:
+        """Whether packets go in an outer IPv6 header."""
+        return self.of_fabric.kind.encapsulates
+
+    def routes_to(self, address: str) -> list[EvRoute]:
+        """Return the EVs to another host's address. Raises TopologyError for an unknown one."""
+        return self.of_fabric.routes_to(self.host, address)
