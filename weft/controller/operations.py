@@ -24,6 +24,7 @@ from weft.controller.job import Job
 from weft.controller.link_watch import WatchLimits
 from weft.controller.reachability import hosts_cut_off, parts_hosts
 from weft.controller.repair import Repair, Written
+from weft.controller.routing import ROUTING_KINDS
 from weft.quantities.units import PS_PER_MS, PS_PER_US
 from weft.topologies import Endpoint, FabricLink, LinkEnds
 
@@ -373,6 +374,9 @@ class Operations:
     async def _take_out(self, element: Element, kind: EventKind, hold: Iterable[str]) -> Written:
         if element.name in self._cordoned:
             raise OperationRefusedError(f"{element.name} is out of use already")
+        routing = self.controller.settings.routing
+        if element.ends and ROUTING_KINDS.named(routing).ev_routes is not None:
+            raise OperationRefusedError(f"routes by {routing} never change, so they cannot avoid {element.name}")
         lost = self._cut_off(element)
         if lost and element.host is not None:
             raise OperationRefusedError(f"no spare host is left that could take the place of {element.name}")

@@ -212,6 +212,10 @@ class EntropyValue(typing.TypedDict):
     """Good, skip, assumed_bad or denied."""
     active: bool
     """False: in reserve, or not to be used."""
+    turns: int
+    """Times that it was chosen for a packet."""
+    outer_destination: str
+    """Of the outer IPv6 header; empty: none."""
 
 class FastForwardCounts(typing.TypedDict):
     operations: int
@@ -1808,6 +1812,16 @@ class EvTable:
     def on_probe_answer(self, ev: int, marked: bool = False) -> None:
         """A probe came back."""
 
+class EvRoutes:
+    """The paths that entropy values (EVs) name, by peer; encapsulates: in an outer IPv6 header."""
+    def __init__(self, *, encapsulates: bool) -> None: ...
+    def add(self, peer: str, routes: collections.abc.Sequence[tuple[int, str]]) -> None:
+        """Set the routes to a peer's address: EVs, each with the outer destination (empty: none).
+
+        Raises ValueError for none, more than 16,384, two with one UDP source port, and encapsulated ones without an
+        outer IPv6 address.
+        """
+
 class QueuePair:
     """What a NIC sends and receives for."""
 
@@ -1956,7 +1970,7 @@ class MrcQueuePair(WritingQueuePair):
     """A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
 
     Each packet takes the path of another entropy value (EV). more_planes: port, destination MAC and destination
-    IP of each plane after the first. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
+    IP of each plane after the first. With routes, EVs name paths to the peer. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
     is "selective-repeat". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
     """
     def __init__(
@@ -1971,6 +1985,7 @@ class MrcQueuePair(WritingQueuePair):
         congestion_control: CongestionControl,
         mrc_options: MrcOptions = {},
         more_planes: collections.abc.Sequence[tuple[int, str, str]] = [],
+        routes: EvRoutes = None,
         queue_pair: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
@@ -2481,6 +2496,7 @@ class FlowGenerator:
         as_lengths: bool = False,
         options: RcOptions,
         mrc_options: MrcOptions | None = None,
+        mrc_routes: EvRoutes = None,
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
@@ -2488,7 +2504,8 @@ class FlowGenerator:
         congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
         makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
         queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
-        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC.
+        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC;
+        mrc_routes: the paths that their EVs name.
         """
     def add_received(
         self,
@@ -3144,8 +3161,8 @@ def make_path_choice(
 def mrc_defaults() -> MrcOptions:
     """Defaults of MRC's options."""
 
-def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False) -> int:
-    """The same of MRC."""
+def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, encapsulated: bool = False) -> int:
+    """The same of MRC; encapsulated: in an outer IPv6 header."""
 
 def packet_ends() -> dict[str, str]:
     """What packets that left are, by the keys of `left` in packet conservation."""

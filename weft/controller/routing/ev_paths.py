@@ -15,6 +15,8 @@ MOST_PATHS = 4096
 EvRoute = tuple[int, str]
 """An EV, and the address in the outer header of its packets (empty: they have none)."""
 
+EvOfPath = Callable[[Path, int], EvRoute]
+
 
 @dataclass(frozen=True)
 class EvRoutesKind:
@@ -22,12 +24,12 @@ class EvRoutesKind:
 
     Attributes:
         encapsulates: packets go in an outer IPv6 header.
-        route: returns the EV of a path, given its number among those of its two NICs over all planes.
+        routes: returns, for a fabric, what finds a path's EV, given the path's number among those of two hosts.
 
     """
 
     encapsulates: bool
-    route: Callable[[FabricSpec, Path, int], EvRoute]
+    routes: Callable[[FabricSpec], EvOfPath]
 
 
 class EvPaths:
@@ -36,6 +38,7 @@ class EvPaths:
     def __init__(self, fabric: FabricSpec, kind: EvRoutesKind) -> None:
         self._fabric = fabric
         self.kind = kind
+        self._route = kind.routes(fabric)
         self._known: dict[tuple[str, str, int], tuple[Path, ...]] = {}
 
     def paths(self, source: str, destination: str, nic: int) -> tuple[Path, ...]:
@@ -50,7 +53,7 @@ class EvPaths:
         if found is None:
             found = tuple(islice(shortest_paths(self._fabric, source, destination, nic), MOST_PATHS + 1))
             if not 0 < len(found) * self._fabric.planes <= MOST_PATHS:
-                count = "more" if len(found) > MOST_PATHS else len(found)
+                count = f"more than {MOST_PATHS}" if len(found) > MOST_PATHS else len(found)
                 raise TopologyError(
                     f"{count} paths lead from {source} to {destination}",
                     valid=f"1 to {MOST_PATHS // self._fabric.planes}, of which EVs name each",
@@ -62,7 +65,7 @@ class EvPaths:
         """Return the EVs from a host's NIC to another host's, in the order of `paths`. Raises as `paths`."""
         planes = self._fabric.planes
         return [
-            self.kind.route(self._fabric, path, number * planes + path.plane)
+            self._route(path, number * planes + path.plane)
             for number, path in enumerate(self.paths(source, destination, nic))
         ]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from ipaddress import IPv6Address, IPv6Network
 
 from weft.controller.entities import Entity, default_action, entry, mac_number
-from weft.controller.routing.ev_paths import EvRoute, EvRoutesKind
+from weft.controller.routing.ev_paths import EvOfPath, EvRoute, EvRoutesKind
 from weft.controller.routing.kind import RoutingKind
 from weft.controller.routing.shortest_paths import KIND as SHORTEST_PATHS
 from weft.controller.routing.static_paths import StaticPaths, most_switches
@@ -45,8 +45,11 @@ def address_of(listed: list[int]) -> IPv6Address:
     return IPv6Address(number)
 
 
-def _route(fabric: FabricSpec, path: Path, number: int) -> EvRoute:
-    return (FIRST_EV_PORT + number) << 16, str(address_of(usids(fabric, path)))
+def _routes(fabric: FabricSpec) -> EvOfPath:
+    def of_path(path: Path, number: int) -> EvRoute:
+        return (FIRST_EV_PORT + number) << 16, str(address_of(usids(fabric, path)))
+
+    return of_path
 
 
 class Srv6(StaticPaths):
@@ -99,5 +102,5 @@ KIND = RoutingKind(
     objection=_objection,
     is_deadlock_free=SHORTEST_PATHS.is_deadlock_free,
     macro="SRV6",
-    ev_routes=EvRoutesKind(encapsulates=True, route=_route),
+    ev_routes=EvRoutesKind(encapsulates=True, routes=_routes),
 )
