@@ -201,6 +201,18 @@ RcCounters FlowGenerator::counters() const {
   return sums;
 }
 
+void FlowGenerator::set_ev_denied(uint32_t place, const roce::IpAddress& peer, uint32_t value, bool denied) {
+  if (place >= ports_.size() || !ports_[place].mrc || ports_[place].mrc->routes == nullptr)
+    throw std::invalid_argument("port " + std::to_string(place) + " has no EVs that name paths");
+  ports_[place].mrc->routes->set_denied(peer, value, denied);
+  for (const Flows* flows : {&sent_, &received_}) {
+    for (const Flow& flow : flows->items) {
+      if (flow.end.place != place || !(flow.end.peer_ip == peer)) continue;
+      if (auto* mrc = dynamic_cast<MrcQueuePair*>(flow.queue_pair.get())) mrc->set_denied(value, denied);
+    }
+  }
+}
+
 MrcCounters FlowGenerator::mrc_counters() const {
   MrcCounters sums = mrc_closed_;
   for (const Flows* flows : {&sent_, &received_}) {

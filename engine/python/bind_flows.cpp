@@ -174,6 +174,16 @@ queue pair and that size; as_lengths: packets carry their payload as a length; o
 first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC;
 mrc_routes: the paths that their EVs name.)doc")
       .def(
+          "set_ev_denied",
+          [](Flows& flows, uint32_t place, const std::string& peer, uint32_t value, bool denied) {
+            PythonGuard guard(flows.engine);
+            flows.generator.set_ev_denied(place, parse_ip(peer), value, denied);
+          },
+          "place"_a, "peer"_a, "value"_a, "denied"_a,
+          R"doc(Exclude an entropy value of a port's queue pairs to a peer's address, or admit it again.
+
+Raises ValueError if it does not name a path there.)doc")
+      .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
              uint32_t queue_pair, uint32_t remote_queue_pair, uint64_t size_bytes, uint64_t remote_address,

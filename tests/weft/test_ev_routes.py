@@ -60,7 +60,7 @@ def inputs(ranks: int, words: int = 60_000) -> list[Any]:
 def uplink_bytes(fabric: Fabric, leaf: str) -> list[int]:
     ports = fabric.lab.switch_stats()["switches"][leaf]["ports"]
     numbers = [port.number for port in fabric.lab.fabric.switch(leaf).fabric_ports]
-    return [ports[number]["transmit"]["transmitted"]["bytes"] for number in numbers]
+    return [ports[str(number)]["transmit"]["transmitted"]["bytes"] for number in numbers]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -218,7 +218,7 @@ def test_an_administrator_cannot_drain_what_routes_cannot_avoid() -> None:
         lab = fabric.lab
         assert isinstance(lab, VirtualLab)
         with pytest.raises(OperationRefusedError, match="never change"):
-            lab.loop.run(lab.operations.drain(switch_element(LEAF_SPINE, "p0s0")))
+            lab.loop.run_here(lab.operations.drain(switch_element(LEAF_SPINE, "p0s0")))
 
 
 def test_more_paths_than_evs_can_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

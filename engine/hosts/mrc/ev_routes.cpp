@@ -1,6 +1,6 @@
 #include "hosts/mrc/ev_routes.hpp"
 
-#include <set>
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -20,13 +20,27 @@ void EvRoutes::add(const roce::IpAddress& peer, std::vector<EvRoute> routes) {
       throw std::invalid_argument("two EVs have the UDP source port " + std::to_string(route.value >> 16));
     }
   }
-  by_peer_.insert_or_assign(peer.bytes, std::move(routes));
+  by_peer_.insert_or_assign(peer.bytes, ToPeer{std::move(routes), {}});
 }
 
-const std::vector<EvRoute>& EvRoutes::to(const roce::IpAddress& peer) const {
+const EvRoutes::ToPeer& EvRoutes::entry_of(const roce::IpAddress& peer) const {
   const auto found = by_peer_.find(peer.bytes);
   if (found == by_peer_.end()) throw std::invalid_argument("no routes of EVs lead to the peer's address");
   return found->second;
+}
+
+const std::vector<EvRoute>& EvRoutes::to(const roce::IpAddress& peer) const { return entry_of(peer).routes; }
+
+const std::set<uint32_t>& EvRoutes::denied(const roce::IpAddress& peer) const {
+  return entry_of(peer).denied;
+}
+
+void EvRoutes::set_denied(const roce::IpAddress& peer, uint32_t value, bool denied) {
+  const std::vector<EvRoute>& routes = to(peer);
+  if (std::ranges::none_of(routes, [&](const EvRoute& route) { return route.value == value; }))
+    throw std::invalid_argument("no route of EV " + std::to_string(value) + " leads to the peer's address");
+  std::set<uint32_t>& values = by_peer_.at(peer.bytes).denied;
+  denied ? (void)values.insert(value) : (void)values.erase(value);
 }
 
 }  // namespace weft::mrc

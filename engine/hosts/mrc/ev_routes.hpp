@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <vector>
 
 #include "packets/roce_formats.hpp"
@@ -31,11 +32,23 @@ class EvRoutes {
   // Throws std::invalid_argument for a peer to which there are none.
   const std::vector<EvRoute>& to(const roce::IpAddress& peer) const;
 
+  // By the administrator: queue pairs that are made from now on begin with the EV excluded, or admitted
+  // again. Throws as to(), and for an EV that does not lead there.
+  void set_denied(const roce::IpAddress& peer, uint32_t value, bool denied);
+  const std::set<uint32_t>& denied(const roce::IpAddress& peer) const;
+
   static constexpr size_t kMaxRoutes = 1 << 14;
 
  private:
+  struct ToPeer {
+    std::vector<EvRoute> routes;
+    std::set<uint32_t> denied;  // values
+  };
+
+  const ToPeer& entry_of(const roce::IpAddress& peer) const;
+
   bool encapsulates_;
-  std::map<std::array<uint8_t, 16>, std::vector<EvRoute>> by_peer_;
+  std::map<std::array<uint8_t, 16>, ToPeer> by_peer_;
 };
 
 }  // namespace weft::mrc

@@ -64,10 +64,9 @@ EvTable::EvTable(const std::vector<const std::vector<EvRoute>*>& by_plane, bool 
     std::vector<uint32_t> chosen(routes.size());
     std::iota(chosen.begin(), chosen.end(), 0u);
     const size_t most = active / planes + backups / planes;
-    if (chosen.size() > most) {
-      shuffle(chosen);
-      chosen.resize(most);
-    }
+    // Otherwise the backups of all queue pairs would be the same paths.
+    shuffle(chosen);
+    chosen.resize(std::min(chosen.size(), most));
     Plane& own = planes_[plane];
     own.target = std::min(active / planes, static_cast<uint32_t>(chosen.size()));
     for (const uint32_t number : chosen) {

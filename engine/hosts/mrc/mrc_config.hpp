@@ -35,7 +35,7 @@ struct MrcConfig {
   std::vector<MrcPath> more_paths;  // of the planes after the first, which RcConfig has
   uint64_t ev_seed = 0;             // draws the entropy values
   // Of the first plane's port, where EVs name paths; null: EVs are drawn, and switches hash them.
-  std::shared_ptr<const mrc::EvRoutes> routes;
+  std::shared_ptr<mrc::EvRoutes> routes;
 
   bool encapsulates() const { return routes != nullptr && routes->encapsulates(); }
 

@@ -66,6 +66,8 @@ MrcQueuePair::MrcQueuePair(const RcConfig& common, const MrcConfig& config, Pack
       responder_(config_, mrc_config_, counters_, mrc_counters_, pool, memory, evs_, handler) {
   for (uint32_t plane = 1; plane < evs_.planes(); ++plane)
     legs_.push_back(std::make_unique<Leg>(*this, plane));
+  if (config.routes == nullptr) return;
+  for (const uint32_t value : config.routes->denied(common.destination_ip)) set_denied(value, true);
 }
 
 MrcQueuePair::~MrcQueuePair() = default;
@@ -181,6 +183,13 @@ void MrcQueuePair::require_ev(size_t ev) const {
   if (ev < evs_.size()) return;
   throw std::invalid_argument("no entropy value " + std::to_string(ev) + " (valid: 0 to " +
                               std::to_string(evs_.size() - 1) + ")");
+}
+
+void MrcQueuePair::set_denied(uint32_t value, bool denied) {
+  const std::optional<size_t> ev = evs_.find(value);
+  if (!ev) return;
+  denied ? evs_.deny(*ev) : evs_.allow(*ev);
+  wake_all();
 }
 
 void MrcQueuePair::deny_ev(size_t ev) {
