@@ -503,8 +503,9 @@ Completes as "fetch_add".)doc")
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
 
 Each packet takes the path of another entropy value (EV). more_planes: port, destination MAC and destination
-IP of each plane after the first. With routes, EVs name paths to the peer. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
-is "selective-repeat". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.)doc")
+IP of each plane after the first. routes: the paths to the peer that EVs name; None: switches hash EVs. Of
+RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission is "selective-repeat".
+Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.)doc")
       .def(py::init(&make_mrc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "mrc_options"_a = py::dict(), "more_planes"_a = std::vector<MrcPlane>(), "routes"_a = py::none(),

@@ -19,12 +19,11 @@ from weft.controller.elements import switch_element
 from weft.controller.fabric_switches import FabricSwitches
 from weft.controller.failures import Failures
 from weft.controller.features import Settings
-from weft.controller.operations import OperationRefusedError
 from weft.controller.plan import FabricState, Planner
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.ev_paths import EvPaths
 from weft.controller.routing.srv6 import USID_BITS, address_of, usids
-from weft.errors import WeftError
+from weft.errors import BadInputError, WeftError
 from weft.run.collectives import CollectiveRequest
 from weft.run.spec import run_spec
 from weft.scenario import RoutingSection, TransportSection, parse_scenario
@@ -197,7 +196,6 @@ def test_a_queue_pair_has_one_ev_for_each_path(kind: str) -> None:
         ({"trimming": {"classes": [3], "size": "128B"}}, "128 B cut into the headers"),
         ({"fabric": {"kind": "torus", "shape": [9, 3]}}, "a path goes over 6 switches"),
         ({"fabric": {"kind": "torus", "shape": [2, 2]}, "routing": {"kind": "structured_ev"}}, "has no tiers"),
-        ({"events": [{"switch": "p0s0", "state": "drained"}]}, "never change, so they avoid nothing"),
     ],
 )
 def test_what_does_not_go_with_named_paths_is_refused(tree: dict[str, Any], words: str) -> None:
@@ -213,12 +211,45 @@ def test_what_does_not_go_with_named_paths_is_refused(tree: dict[str, Any], word
         run_spec(parse_scenario(common | tree, "s.yaml"))
 
 
-def test_an_administrator_cannot_drain_what_routes_cannot_avoid() -> None:
-    with made(LEAF_SPINE, "srv6") as fabric:
+@pytest.mark.parametrize("kind", KINDS)
+def test_hosts_leave_what_an_operator_drains(kind: str) -> None:
+    """By denial of EVs, with connections and flows alike: nothing is lost, no table changes, and all come back."""
+    spine = switch_element(LEAF_SPINE, "p0s0")
+    with made(LEAF_SPINE, kind, transport=TransportSection(protocol="mrc", connections="kept")) as fabric:
         lab = fabric.lab
         assert isinstance(lab, VirtualLab)
-        with pytest.raises(OperationRefusedError, match="never change"):
-            lab.loop.run_here(lab.operations.drain(switch_element(LEAF_SPINE, "p0s0")))
+        request = CollectiveRequest("allreduce", inputs(4), "ring")
+        fabric.run(request)
+        drained = lab.controller.call(lab.operations.drain(spine))
+        assert drained.is_quiet
+        before = uplink_bytes(fabric, "p0l0")
+        fabric.run(request)
+        result = fabric.permutation(200_000)
+        used = [now > then for now, then in zip(uplink_bytes(fabric, "p0l0"), before, strict=True)]
+        assert used == [False, True, True, True]
+        assert result.retransmissions == totals(fabric)["retransmitted_packets"] == 0
+        evs = fabric.evs("h0")
+        assert {each["state"] for each in evs if "p0s0" in each["nodes"]} == {"denied"}
+        assert {each["state"] for each in evs if "p0s0" not in each["nodes"]} == {"good"}
+        lab.controller.call(lab.operations.restore(spine))
+        fabric.run(request)
+        assert all(now > then for now, then in zip(uplink_bytes(fabric, "p0l0"), before, strict=True))
+        assert all(each["state"] != "denied" for each in fabric.evs("h0"))
+
+
+def test_a_queue_pair_keeps_its_last_paths() -> None:
+    with made(LEAF_SPINE, "srv6", transport=TransportSection(protocol="mrc", ev_count=1, ev_backups=0)) as fabric:
+        lab = fabric.lab
+        assert isinstance(lab, VirtualLab)
+        for spine in ("p0s0", "p0s1", "p0s2"):
+            lab.controller.call(lab.operations.cordon(switch_element(LEAF_SPINE, spine)))
+        assert fabric.permutation(200_000).retransmissions == 0
+        assert fabric.run(CollectiveRequest("allreduce", inputs(4), "ring")).result.ok
+
+
+def test_only_named_paths_have_evs_to_list() -> None:
+    with made(LEAF_SPINE, "shortest_paths") as fabric, pytest.raises(BadInputError, match="hash"):
+        fabric.evs("h0")
 
 
 def test_more_paths_than_evs_can_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

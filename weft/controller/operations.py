@@ -24,7 +24,6 @@ from weft.controller.job import Job
 from weft.controller.link_watch import WatchLimits
 from weft.controller.reachability import hosts_cut_off, parts_hosts
 from weft.controller.repair import Repair, Written
-from weft.controller.routing import ROUTING_KINDS
 from weft.quantities.units import PS_PER_MS, PS_PER_US
 from weft.topologies import Endpoint, FabricLink, LinkEnds
 
@@ -115,6 +114,8 @@ class Operations:
         self._host_names = frozenset(host.name for host in controller.fabric.hosts)
         self._replans = 0
         self.on_losses: Callable[[], None] = lambda: None
+        self.on_avoided: Callable[[Failures], None] = lambda _: None
+        """Called with the links and switches that routes avoid, before they are planned."""
         self._tasks: set[asyncio.Task[None]] = set()
         noting = weakref.WeakMethod(self._note_evicted)  # a strong reference would make a cycle
 
@@ -269,7 +270,7 @@ class Operations:
             self.note("kept in use", name, f"{penalty}, but without it {_listed(lost)} would be cut off")
             return
         self._damped[link.ends] = link
-        self.controller.avoided = self._avoided()
+        self._avoid()
         self.note("damped", name, penalty)
         self.run(self._reuse(link))
 
@@ -374,9 +375,6 @@ class Operations:
     async def _take_out(self, element: Element, kind: EventKind, hold: Iterable[str]) -> Written:
         if element.name in self._cordoned:
             raise OperationRefusedError(f"{element.name} is out of use already")
-        routing = self.controller.settings.routing
-        if element.ends and ROUTING_KINDS.named(routing).ev_routes is not None:
-            raise OperationRefusedError(f"routes by {routing} never change, so they cannot avoid {element.name}")
         lost = self._cut_off(element)
         if lost and element.host is not None:
             raise OperationRefusedError(f"no spare host is left that could take the place of {element.name}")
@@ -417,7 +415,7 @@ class Operations:
     def forget_circuits(self) -> None:
         """Stop avoiding circuits, because they have been removed."""
         self._circuits = Failures()
-        self.controller.avoided = self._avoided()
+        self._avoid()
 
     def _avoided(self) -> Failures:
         avoided = self._circuits
@@ -427,8 +425,12 @@ class Operations:
             avoided = avoided.with_link(link)
         return avoided
 
-    async def _write_avoided(self, order: Iterable[set[str]] = (), hold: Iterable[str] = ()) -> Written:
+    def _avoid(self) -> None:
         self.controller.avoided = self._avoided()
+        self.on_avoided(self.controller.avoided)
+
+    async def _write_avoided(self, order: Iterable[set[str]] = (), hold: Iterable[str] = ()) -> Written:
+        self._avoid()
         return await self.controller.apply(order, hold)
 
     async def _packets_until_quiet(self, element: Element, until_ps: int) -> int:

@@ -1985,7 +1985,7 @@ class MrcQueuePair(WritingQueuePair):
         congestion_control: CongestionControl,
         mrc_options: MrcOptions = {},
         more_planes: collections.abc.Sequence[tuple[int, str, str]] = [],
-        routes: EvRoutes = None,
+        routes: EvRoutes | None = None,
         queue_pair: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
@@ -2496,7 +2496,7 @@ class FlowGenerator:
         as_lengths: bool = False,
         options: RcOptions,
         mrc_options: MrcOptions | None = None,
-        mrc_routes: EvRoutes = None,
+        mrc_routes: EvRoutes | None = None,
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
@@ -2540,6 +2540,11 @@ class FlowGenerator:
     def records(self) -> FlowRecords:
         """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
     def reset_counters(self) -> None: ...
+    def set_ev_denied(self, place: int, peer: str, value: int, denied: bool) -> None:
+        """Exclude an entropy value of a port's queue pairs to a peer's address, or admit it again.
+
+        Raises ValueError if it does not name a path there.
+        """
     def start(self, start_ps: int = 0, *, run: int = 0) -> None:
         """Start at start_ps (now, if that is past). Raises RuntimeError the second time.
 

@@ -96,12 +96,6 @@ def _check_operations(fabric: FabricSpec, options: FabricOptions) -> None:
     for index, event in enumerate(options.events):
         if not event.is_operation:
             continue
-        if options.routing.ev_routes is not None and (event.link is not None or event.switch is not None):
-            raise KeyProblem(
-                f"events[{index}].state",
-                f"{event.state}: routes of routing.kind: {options.routing.kind} never change, so they avoid nothing",
-                valid="down and up, or a plane or host in place of a link or switch",
-            )
         if event.link is not None:
             require_link(fabric, event.link, f"events[{index}].link")
             for link in LinkChoice.parse(event.link).links_of(fabric):

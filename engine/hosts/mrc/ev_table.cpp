@@ -175,6 +175,13 @@ void EvTable::allow(size_t ev) {
   if (entries_[ev].state == EvState::kDenied) enter(ev, false);
 }
 
+bool EvTable::has_other_than(size_t ev) const {
+  for (size_t other = 0; other < entries_.size(); ++other) {
+    if (other != ev && entries_[other].state != EvState::kDenied) return true;
+  }
+  return false;
+}
+
 // Out of use, a backup of the same plane in its place. That takes its turn where the other had it, so that
 // the plane sends as much as before.
 void EvTable::leave(size_t ev) {

@@ -68,6 +68,8 @@ class EvTable {
   // By the administrator; allow() makes good what deny() has excluded.
   void deny(size_t ev);
   void allow(size_t ev);
+  // Whether another EV is not denied.
+  bool has_other_than(size_t ev) const;
 
  private:
   struct Entry {

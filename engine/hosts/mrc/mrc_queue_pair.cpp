@@ -187,7 +187,7 @@ void MrcQueuePair::require_ev(size_t ev) const {
 
 void MrcQueuePair::set_denied(uint32_t value, bool denied) {
   const std::optional<size_t> ev = evs_.find(value);
-  if (!ev) return;
+  if (!ev || (denied && !evs_.has_other_than(*ev))) return;
   denied ? evs_.deny(*ev) : evs_.allow(*ev);
   wake_all();
 }

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 
+from weft.controller.failures import NO_FAILURES
 from weft.topologies import FabricSpec, HostSpec, NicSpec, Path, TopologyError
 from weft.topologies.paths import shortest_paths
 
@@ -38,6 +39,8 @@ class EvPaths:
     def __init__(self, fabric: FabricSpec, kind: EvRoutesKind) -> None:
         self._fabric = fabric
         self.kind = kind
+        self.avoided = NO_FAILURES
+        """Links and switches that an operator has hosts leave: EVs of paths over them are denied."""
         self._route = kind.routes(fabric)
         self._known: dict[tuple[str, str, int], tuple[Path, ...]] = {}
 
@@ -69,12 +72,22 @@ class EvPaths:
             for number, path in enumerate(self.paths(source, destination, nic))
         ]
 
-    def routes_to(self, source: str, address: str) -> list[EvRoute]:
-        """Return the EVs from a host to another host's address. Raises TopologyError, also for an unknown address."""
+    def to(self, source: str, address: str) -> list[tuple[Path, EvRoute]]:
+        """Return the paths from a host to another host's address, each with its EV.
+
+        Raises TopologyError, also for an unknown address.
+        """
         if address not in self._nics:
             raise TopologyError(f"no host has the address {address}")
         host, nic = self._nics[address]
-        return self.routes(source, host.name, nic.number)
+        paths = self.paths(source, host.name, nic.number)
+        return list(zip(paths, self.routes(source, host.name, nic.number), strict=True))
+
+    def is_avoided(self, path: Path) -> bool:
+        """Return whether a path passes a link or a switch that is avoided."""
+        return any(
+            not self.avoided.is_up(hop.node, self._fabric.switch(hop.node).port(hop.port)) for hop in path.hops[1:]
+        )
 
     @cached_property
     def _nics(self) -> dict[str, tuple[HostSpec, NicSpec]]:
@@ -100,4 +113,16 @@ class EvPathsOfHost:
 
     def routes_to(self, address: str) -> list[EvRoute]:
         """Return the EVs to another host's address. Raises TopologyError for an unknown one."""
-        return self.of_fabric.routes_to(self.host, address)
+        return [route for _, route in self.of_fabric.to(self.host, address)]
+
+    def denied_to(self, address: str) -> frozenset[int]:
+        """Return the EVs to another host's address that pass what an operator has hosts leave."""
+        if self.of_fabric.avoided == NO_FAILURES:
+            return frozenset()
+        return frozenset(
+            value for path, (value, _) in self.of_fabric.to(self.host, address) if self.of_fabric.is_avoided(path)
+        )
+
+    def nodes_to(self, address: str) -> dict[int, tuple[str, ...]]:
+        """Return the nodes on the path of each EV to another host's address."""
+        return {value: path.nodes for path, (value, _) in self.of_fabric.to(self.host, address)}

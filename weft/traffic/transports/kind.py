@@ -27,6 +27,12 @@ class EvPaths(Protocol):
     def routes_to(self, address: str) -> list[tuple[int, str]]:
         """Return the EVs to a peer's address, each with the address in the outer header (empty: there is none)."""
 
+    def denied_to(self, address: str) -> frozenset[int]:
+        """Return the EVs to a peer's address that an operator has excluded."""
+
+    def nodes_to(self, address: str) -> dict[int, tuple[str, ...]]:
+        """Return the nodes on the path of each EV to a peer's address, both hosts included."""
+
 
 @dataclass(frozen=True)
 class QueuePairPlace:
