@@ -1970,8 +1970,9 @@ class MrcQueuePair(WritingQueuePair):
     """A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
 
     Each packet takes the path of another entropy value (EV). more_planes: port, destination MAC and destination
-    IP of each plane after the first. With routes, EVs name paths to the peer. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
-    is "selective-repeat". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
+    IP of each plane after the first. routes: the paths to the peer that EVs name; None: switches hash EVs. Of
+    RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission is "selective-repeat".
+    Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
     """
     def __init__(
         self,
