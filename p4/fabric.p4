@@ -2,7 +2,8 @@
 //
 // IPv4 and IPv6 with ECMP and load balancing, ARP and neighbour discovery, ICMP's time exceeded, RoCEv2 classes, ECN
 // marking, HPCC's INT and in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION
-// includes barriers and counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store. -D INT_MD includes P4.org's INT.
+// includes barriers and counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store. -D INT_MD includes P4.org's INT,
+// -D SRV6 source routes.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -17,6 +18,9 @@
 #include "include/forwarding.p4"
 #include "include/valiant.p4"
 #include "include/virtual_lanes.p4"
+#ifdef SRV6
+#include "include/ev_routes/srv6.p4"
+#endif
 #include "include/aggregation.p4"
 #ifdef SERVICE_SYNCHRONISATION
 #include "include/services/synchronisation.p4"
@@ -40,6 +44,9 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     Forwarding() forwarding;
     ValiantDeparture() departure;
     VirtualLanes() virtual_lanes;
+#ifdef SRV6
+    Srv6() srv6;
+#endif
     Aggregation() aggregation;
 #ifdef SERVICE_SYNCHRONISATION
     Synchronisation() synchronisation;
@@ -106,6 +113,13 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 #endif
         } else {
             acl.apply();
+#ifdef SRV6
+            if (hdr.outer_ipv6.isValid()) {
+                // Of the two headers only the outer one is known to be what the way has made of it.
+                hdr.ipv6.dscp = hdr.outer_ipv6.dscp;
+                hdr.ipv6.ecn = hdr.outer_ipv6.ecn;
+            }
+#endif
             classes.apply(hdr, standard_metadata);
             bool has_ip = hdr.ipv4.isValid() || hdr.ipv6.isValid();
             bool is_resolution = hdr.arp.isValid() || hdr.neighbour.isValid();
@@ -119,6 +133,10 @@ control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard
                 // The access list has decided.
             } else if (!has_ip && !is_resolution) {
                 drop_reason = DropReason.UNKNOWN_ETHERTYPE;
+#ifdef SRV6
+            } else if (hdr.outer_ipv6.isValid()) {
+                srv6.apply(hdr, meta, standard_metadata, is_to_this_mac, drop_reason);
+#endif
             } else if (hdr.aggregation.isValid() && ((is_to_this_mac && is_to_this_address) ||
                                                      meta.flow.destination[127:16] == RESULT_GROUP(meta))) {
                 aggregation.apply(hdr, meta, standard_metadata, drop_reason);
@@ -198,6 +216,11 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             hdr.packet_in.reserved = 0;
         } else {
             ecn.apply(hdr, meta, standard_metadata);
+#ifdef SRV6
+            if (hdr.outer_ipv6.isValid()) {
+                hdr.outer_ipv6.ecn = hdr.ipv6.ecn;
+            }
+#endif
 #ifdef INT_MD
             int_md.apply(hdr, meta, standard_metadata);
 #endif

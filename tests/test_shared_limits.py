@@ -11,6 +11,7 @@ import pytest
 from weft.clocks import switch_configs
 from weft.controller import services
 from weft.controller.features import int_md, parameter_cache
+from weft.controller.routing import srv6
 from weft.controller.switch_cli import management, mirroring, replication
 from weft.jobs.inference import transfer_job
 from weft.jobs.traces import assembling
@@ -48,6 +49,7 @@ SHARED = [
     ("p4/include/headers.p4", "ETHERTYPE_VALIANT", valiant_shim.VALIANT_ETHERTYPE),
     ("p4/include/headers.p4", "UDP_PORT_ROCE", roce.ROCE_UDP_PORT),
     ("p4/include/int_md/headers.p4", "INT_MD_REPORT_SESSION", int_md.REPORT_SESSION),
+    ("p4/include/ev_routes/srv6_parser.p4", "SRV6_BLOCK", int(srv6.BLOCK.network_address) >> 96),
     ("p4/include/headers.p4", "QP_AGGREGATION", aggregation.CONTRIBUTION_QP),
     ("p4/include/headers.p4", "QP_MULTICAST", aggregation.RESULT_QP),
     ("p4/include/headers.p4", "QP_MULTICAST", service.ANSWER_QP),

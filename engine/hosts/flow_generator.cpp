@@ -60,6 +60,7 @@ void FlowGenerator::add(Flows& flows, const FlowEnd& end) {
                                 " ps (valid: 0 or later)");
   }
   nic_.own_address(ports_[end.place].port, end.peer_ip);
+  if (const auto& mrc = ports_[end.place].mrc; mrc && mrc->routes) mrc->routes->to(end.peer_ip);
   flows.items.push_back({end, nullptr});
 }
 
@@ -172,7 +173,7 @@ std::unique_ptr<WritingQueuePair> FlowGenerator::make_queue_pair(const FlowPort&
   if (port.mrc) {
     MrcConfig mrc = *port.mrc;
     mrc.ev_seed = mrc_seed(nic_.entropy_seed(), config.queue_pair, config.remote_queue_pair);
-    const auto frame_bytes = static_cast<uint32_t>(mrc::full_frame_bytes(config));
+    const auto frame_bytes = static_cast<uint32_t>(mrc::full_frame_bytes(config, mrc.encapsulates()));
     return std::make_unique<MrcQueuePair>(config, mrc, engine_.packets(), nic_.memory(),
                                           port.make_congestion_control(frame_bytes), this);
   }
@@ -198,6 +199,18 @@ RcCounters FlowGenerator::counters() const {
     }
   }
   return sums;
+}
+
+void FlowGenerator::set_ev_denied(uint32_t place, const roce::IpAddress& peer, uint32_t value, bool denied) {
+  if (place >= ports_.size() || !ports_[place].mrc || ports_[place].mrc->routes == nullptr)
+    throw std::invalid_argument("port " + std::to_string(place) + " has no EVs that name paths");
+  ports_[place].mrc->routes->set_denied(peer, value, denied);
+  for (const Flows* flows : {&sent_, &received_}) {
+    for (const Flow& flow : flows->items) {
+      if (flow.end.place != place || !(flow.end.peer_ip == peer)) continue;
+      if (auto* mrc = dynamic_cast<MrcQueuePair*>(flow.queue_pair.get())) mrc->set_denied(value, denied);
+    }
+  }
 }
 
 MrcCounters FlowGenerator::mrc_counters() const {

@@ -95,6 +95,9 @@ class FlowGenerator final : public CompletionHandler {
   // Of all its queue pairs, those that are gone included.
   RcCounters counters() const;
   MrcCounters mrc_counters() const;
+  // By the administrator: excludes an EV of a port's queue pairs to a peer, those to come included, or admits
+  // it again. Throws std::invalid_argument if none leads there.
+  void set_ev_denied(uint32_t place, const roce::IpAddress& peer, uint32_t value, bool denied);
   void reset_counters();
 
   void on_completion(const Completion& completion) override;

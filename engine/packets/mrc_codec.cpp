@@ -8,6 +8,8 @@
 namespace weft::mrc {
 namespace {
 
+constexpr uint8_t kIpProtocolIpv6 = 41;
+
 using roce::RoceHeaders;
 using roce::writing::Layout;
 
@@ -28,6 +30,7 @@ Layout layout_of(const RoceHeaders& headers, const Headers& mrc, size_t payload_
                            extension_bytes(headers.bth.opcode, mrc.has_timestamp) + payload_bytes +
                            roce::writing::pad_bytes(payload_bytes) + roce::kIcrcBytes;
   const size_t before_udp_bytes = roce::kEthernetBytes + (headers.telemetry ? roce::kIntShimBytes : 0) +
+                                  (mrc.outer_destination ? roce::kIpv6Bytes : 0) +
                                   (headers.source_ip.is_ipv6 ? roce::kIpv6Bytes : roce::kIpv4Bytes);
   return {*extensions, udp_bytes, before_udp_bytes + udp_bytes};
 }
@@ -74,6 +77,9 @@ void check_values(const RoceHeaders& headers, const Headers& mrc) {
   check_widths("peth", mrc.peth);
   check_widths("erth", mrc.erth);
   check_widths("eeth", mrc.eeth);
+  if (mrc.outer_destination &&
+      (headers.telemetry || !headers.source_ip.is_ipv6 || !mrc.outer_destination->is_ipv6))
+    throw std::invalid_argument("an outer IPv6 header goes around IPv6 alone, without INT");
   require_at_most("seth.m", mrc.seth.m, kMarkAlwaysSkip, "0 none, 1 skip once, 2 always skip");
   require_at_most("erth.op", mrc.erth.op, kEvProbe, "0 port status update, 1 EV probe");
   require_at_most("eeth.op", mrc.eeth.op, kEvProbe, "0 port status update, 1 EV probe");
@@ -100,6 +106,16 @@ uint8_t* store_extensions(const RoceHeaders& headers, const Headers& mrc, uint16
   }
 }
 
+// Around the inner header, with the same class, flow label and hop limit.
+uint8_t* write_outer_ipv6(const RoceHeaders& headers, const roce::IpAddress& destination, size_t udp_bytes,
+                          uint8_t* at) {
+  RoceHeaders outer = headers;
+  outer.destination_ip = destination;
+  uint8_t* const end = roce::writing::write_ip(outer, roce::kIpv6Bytes + udp_bytes, at);
+  at[6] = kIpProtocolIpv6;
+  return end;
+}
+
 struct Written {
   const uint8_t* ip;
   uint8_t* end;  // where the payload begins
@@ -109,7 +125,9 @@ Written write_headers(const RoceHeaders& headers, const Headers& mrc, const Layo
                       size_t payload_bytes, uint8_t* out) {
   roce::writing::check_values(headers, layout.extensions, payload_bytes, layout.udp_bytes);
   check_values(headers, mrc);
-  uint8_t* const ip = roce::writing::write_ethernet(headers, out);
+  uint8_t* ip = roce::writing::write_ethernet(headers, out);
+  if (mrc.outer_destination) [[unlikely]]
+    ip = write_outer_ipv6(headers, *mrc.outer_destination, layout.udp_bytes, ip);
   uint8_t* const udp = roce::writing::write_ip(headers, layout.udp_bytes, ip);
   roce::writing::write_udp(headers, layout.udp_bytes, udp);
   uint8_t* const at = udp + roce::kUdpBytes;

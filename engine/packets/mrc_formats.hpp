@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <tuple>
 
 #include "packets/header_fields.hpp"
@@ -302,6 +303,9 @@ struct Headers {
   Peth peth;
   Erth erth;
   Eeth eeth;
+  // The packet goes in an outer IPv6 header to this address (RFC 2473, RFC 8986). Parsers of hosts leave it
+  // out: the last switch has taken it off.
+  std::optional<roce::IpAddress> outer_destination;
   bool operator==(const Headers&) const = default;
 };
 

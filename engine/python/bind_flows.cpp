@@ -90,6 +90,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
                   const CongestionParameters& parameters, const std::string& preset,
                   std::optional<MakesPathChoice> path_choice, bool as_lengths,
                   const Record<"RcOptions">& options, std::optional<Record<"MrcOptions">> mrc_options,
+                  std::shared_ptr<mrc::EvRoutes> mrc_routes,
                   const py::KWArgs<Typed<"typing.Unpack[PathOptions]">>& path_given) {
   FlowPort added;
   added.port = port;
@@ -98,6 +99,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
   if (mrc_options) {
     if (path_choice) throw std::invalid_argument("path_choice does not go with MRC, which chooses itself");
     added.mrc = options_of<MrcConfig>(*mrc_options, "FlowGenerator");
+    added.mrc->routes = std::move(mrc_routes);
     if (!options.contains("retransmission")) added.config.retransmission = Retransmission::kSelectiveRepeat;
   }
   added.as_lengths = as_lengths;
@@ -163,13 +165,24 @@ to 2 GiB, starts count from the run's. The executor's listener is notified of th
            "nic"_a, "executor"_a, py::keep_alive<1, 2>())
       .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
-           "as_lengths"_a = false, "options"_a, "mrc_options"_a = py::none(),
+           "as_lengths"_a = false, "options"_a, "mrc_options"_a = py::none(), "mrc_routes"_a = py::none(),
            R"doc(Say how queue pairs of a port are made; returns the place by which flows name it.
 
 congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
 makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
 queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
-first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC.)doc")
+first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC;
+mrc_routes: the paths that their EVs name.)doc")
+      .def(
+          "set_ev_denied",
+          [](Flows& flows, uint32_t place, const std::string& peer, uint32_t value, bool denied) {
+            PythonGuard guard(flows.engine);
+            flows.generator.set_ev_denied(place, parse_ip(peer), value, denied);
+          },
+          "place"_a, "peer"_a, "value"_a, "denied"_a,
+          R"doc(Exclude an entropy value of a port's queue pairs to a peer's address, or admit it again.
+
+Raises ValueError if it does not name a path there.)doc")
       .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,

@@ -126,11 +126,12 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, const Record<"MrcOptions">& mrc_options,
-    const std::vector<MrcPlane>& more_planes, std::optional<uint32_t> queue_pair,
-    const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
+    const std::vector<MrcPlane>& more_planes, std::shared_ptr<mrc::EvRoutes> routes,
+    std::optional<uint32_t> queue_pair, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
   auto config = options_of<RcConfig>(options, "MrcQueuePair");
   if (!options.contains("retransmission")) config.retransmission = Retransmission::kSelectiveRepeat;
   auto mrc = options_of<MrcConfig>(mrc_options, "MrcQueuePair");
+  mrc.routes = std::move(routes);
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
@@ -273,12 +274,18 @@ struct StandaloneEvTable {
   mrc::EvTable table;
 };
 
+std::string outer_destination(const mrc::EvTable& table, size_t ev) {
+  const std::optional<roce::IpAddress> outer = table.outer_destination(ev);
+  return outer ? format_ip(*outer) : "";
+}
+
 std::vector<Record<"EntropyValue">> entropy_values(const mrc::EvTable& table) {
   std::vector<Record<"EntropyValue">> evs;
   for (size_t ev = 0; ev < table.size(); ++ev)
     evs.emplace_back(py::dict("value"_a = table.value(ev), "plane"_a = table.plane_of(ev),
                               "state"_a = mrc::ev_state_name(table.state(ev)),
-                              "active"_a = table.is_active(ev)));
+                              "active"_a = table.is_active(ev), "turns"_a = table.turns(ev),
+                              "outer_destination"_a = outer_destination(table, ev)));
   return evs;
 }
 
@@ -318,6 +325,28 @@ Raises ValueError if a plane would have none, and for indices and planes that th
           "Changes of state.");
 }
 
+void bind_ev_routes(py::module_& m) {
+  using mrc::EvRoutes;
+  py::class_<EvRoutes, std::shared_ptr<EvRoutes>>(
+      m, "EvRoutes",
+      R"doc(The paths that entropy values (EVs) name, by peer; encapsulates: in an outer IPv6 header.)doc")
+      .def(py::init<bool>(), py::kw_only(), "encapsulates"_a)
+      .def(
+          "add",
+          [](EvRoutes& own, const std::string& peer,
+             const std::vector<std::tuple<uint32_t, std::string>>& routes) {
+            std::vector<mrc::EvRoute> added;
+            for (const auto& [value, outer] : routes)
+              added.push_back({value, outer.empty() ? roce::IpAddress() : parse_ip(outer)});
+            own.add(parse_ip(peer), std::move(added));
+          },
+          "peer"_a, "routes"_a,
+          R"doc(Set the routes to a peer's address: EVs, each with the outer destination (empty: none).
+
+Raises ValueError for none, more than 16,384, two with one UDP source port, and encapsulated ones without an
+outer IPv6 address.)doc");
+}
+
 }  // namespace
 
 void bind_queue_pair(py::module_& m) {
@@ -328,13 +357,16 @@ void bind_queue_pair(py::module_& m) {
   declare_record("EntropyValue", {{"value", "int", "UDP source port, and flow label in the low half"},
                                   {"plane", "int", "that its packets take"},
                                   {"state", "str", "good, skip, assumed_bad or denied"},
-                                  {"active", "bool", "false: in reserve, or not to be used"}});
+                                  {"active", "bool", "false: in reserve, or not to be used"},
+                                  {"turns", "int", "times that it was chosen for a packet"},
+                                  {"outer_destination", "str", "of the outer IPv6 header; empty: none"}});
   declare_record<RcCounters>("RcStats",
                              {{"in_flight_bytes", "int", "sent and not acknowledged"},
                               {"outstanding_requests", "int", "posted and not completed"},
                               {"error", "str", "why requests fail; \"success\" as long as they do not"},
                               {"responder_error", "str", "why what the peer sends is refused"}});
   bind_ev_table(m);
+  bind_ev_routes(m);
   m.def(
       "rc_defaults",
       [] {
@@ -471,11 +503,12 @@ Completes as "fetch_add".)doc")
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
 
 Each packet takes the path of another entropy value (EV). more_planes: port, destination MAC and destination
-IP of each plane after the first. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
-is "selective-repeat". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.)doc")
+IP of each plane after the first. routes: the paths to the peer that EVs name; None: switches hash EVs. Of
+RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission is "selective-repeat".
+Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.)doc")
       .def(py::init(&make_mrc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
-           "mrc_options"_a = py::dict(), "more_planes"_a = std::vector<MrcPlane>(),
+           "mrc_options"_a = py::dict(), "more_planes"_a = std::vector<MrcPlane>(), "routes"_a = py::none(),
            "queue_pair"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def(
           "mrc_stats",
@@ -526,13 +559,14 @@ Under a real clock a host's process may run late, so the floor must lie above it
       "Frame of a data packet with a full payload, from Ethernet to iCRC (go-back-N: within a message).");
   m.def(
       "mrc_full_frame_bytes",
-      [](uint32_t path_mtu_bytes, bool is_ipv6) {
+      [](uint32_t path_mtu_bytes, bool is_ipv6, bool encapsulated) {
         RcConfig config;
         config.path_mtu_bytes = path_mtu_bytes;
         config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
-        return mrc::full_frame_bytes(config);
+        return mrc::full_frame_bytes(config, encapsulated);
       },
-      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "The same of MRC.");
+      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "encapsulated"_a = false,
+      "The same of MRC; encapsulated: in an outer IPv6 header.");
   m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a,
         "Bytes on the way in a round trip, rounded up.");
 }

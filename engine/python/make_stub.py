@@ -34,7 +34,9 @@ import numpy.typing
 import typing_extensions
 
 '''
-_MAY_BE_NONE = ("capture", "received", "sent", "memory", "path_choice", "parsed_by", "fast_forward")
+_MAY_BE_NONE = (
+    *("capture", "received", "sent", "memory", "path_choice", "parsed_by", "fast_forward", "routes", "mrc_routes"),
+)
 _PLAIN = (
     (r"typing\.SupportsInt \| typing\.SupportsIndex", "int"),
     (r"typing\.SupportsFloat \| typing\.SupportsIndex", "float"),

@@ -3,8 +3,8 @@
 #ifndef WEFT_DROPS_P4
 #define WEFT_DROPS_P4
 
+#include "ev_routes/drop_reasons.p4"
 #include "services/drop_reasons.p4"
-
 #ifdef INT_MD
 #define FOR_EACH_INT_MD_REASON(do) do(INT_MD_FROM_HOST, int_md_from_host, 11)
 #else
@@ -46,7 +46,7 @@ enum bit<8> DropReason {
     AGGREGATION_FROM_AFAR         = 30,
     AGGREGATION_WRONG_DESTINATION = 31
     FOR_EACH_SERVICE_REASON(REASON_MEMBER)
-    FOR_EACH_INT_MD_REASON(REASON_MEMBER)
+    FOR_EACH_INT_MD_REASON(REASON_MEMBER) FOR_EACH_SRV6_REASON(REASON_MEMBER)
 }
 
 control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_reason) {
@@ -80,7 +80,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
     action aggregation_from_afar() { drop_counter.count(); }
     action aggregation_wrong_destination() { drop_counter.count(); }
     FOR_EACH_SERVICE_REASON(REASON_ACTION)
-    FOR_EACH_INT_MD_REASON(REASON_ACTION)
+    FOR_EACH_INT_MD_REASON(REASON_ACTION) FOR_EACH_SRV6_REASON(REASON_ACTION)
 
     table drops {
         key = { drop_reason: exact @name("reason"); }
@@ -92,7 +92,8 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             aggregation_old_round; aggregation_duplicate; aggregation_unexpected_result;
             aggregation_wrong_operation; aggregation_wrong_ip_version; aggregation_not_forwarded;
             aggregation_from_afar; aggregation_wrong_destination; aggregation_over_rate;
-            FOR_EACH_SERVICE_REASON(REASON_CHOICE) FOR_EACH_INT_MD_REASON(REASON_CHOICE) @defaultonly NoAction;
+            FOR_EACH_SERVICE_REASON(REASON_CHOICE) FOR_EACH_INT_MD_REASON(REASON_CHOICE)
+            FOR_EACH_SRV6_REASON(REASON_CHOICE) @defaultonly NoAction;
         }
         const default_action = NoAction();
         const entries = {
@@ -124,7 +125,7 @@ control Drops(inout standard_metadata_t standard_metadata, in DropReason drop_re
             DropReason.AGGREGATION_FROM_AFAR: aggregation_from_afar();
             DropReason.AGGREGATION_WRONG_DESTINATION: aggregation_wrong_destination();
             FOR_EACH_SERVICE_REASON(REASON_ENTRY)
-            FOR_EACH_INT_MD_REASON(REASON_ENTRY)
+            FOR_EACH_INT_MD_REASON(REASON_ENTRY) FOR_EACH_SRV6_REASON(REASON_ENTRY)
         }
         counters = drop_counter;
     }

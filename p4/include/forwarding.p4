@@ -16,6 +16,9 @@
 #include "headers.p4"
 #include "load_balancing.p4"
 #include "queue_depths.p4"
+#ifdef STRUCTURED_EV
+#include "ev_routes/structured_ev.p4"
+#endif
 
 control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
                    inout DropReason drop_reason) {
@@ -77,10 +80,14 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
         size = 1024; \
     }
 
+#ifdef STRUCTURED_EV
+    STRUCTURED_EV_TABLES
+#else
     ECMP_TABLE(ecmp)
     ECMP_TABLE(ecmp_kept)
     ECMP_TABLE(ecmp_first)
     ECMP_TABLE(ecmp_second)
+#endif
 
     apply {
         if (hdr.ipv4.isValid()) {
@@ -105,6 +112,12 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 }
             }
         }
+#ifdef STRUCTURED_EV
+        if (drop_reason == DropReason.NONE && meta.ecmp_group != 0) {
+            ev_field_of_switch.apply();
+            ev_ports.apply();
+        }
+#else
         if (drop_reason == DropReason.NONE && meta.ecmp_group != 0) {
             hash_flow();
             if (meta.identity.balances_load == 1) {
@@ -147,6 +160,7 @@ control Forwarding(inout headers_t hdr, inout metadata_t meta, inout standard_me
             }
             ecmp.apply();
         }
+#endif
     }
 }
 

@@ -284,6 +284,9 @@ struct headers_t {
     int_hop_t[5]  int_hops;
     arp_t         arp;
     ipv4_t        ipv4;
+#ifdef SRV6
+    ipv6_t        outer_ipv6;
+#endif
     ipv6_t        ipv6;
     icmp_t        icmp;
     neighbour_t   neighbour;

@@ -3,6 +3,9 @@
 #define WEFT_PARSER_P4
 
 #include "headers.p4"
+#ifdef SRV6
+#include "ev_routes/srv6_parser.p4"
+#endif
 
 parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                     inout standard_metadata_t standard_metadata) {
@@ -23,7 +26,11 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_INT_SHIM: parse_int_shim;
             ETHERTYPE_IPV4: parse_ipv4;
+#ifdef SRV6
+            ETHERTYPE_IPV6: parse_first_ipv6;
+#else
             ETHERTYPE_IPV6: parse_ipv6;
+#endif
             ETHERTYPE_ARP: parse_arp;
             ETHERTYPE_VALIANT: parse_valiant_shim;
             OWN_ETHERTYPES
@@ -33,6 +40,10 @@ parser FabricParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     OWN_PARSER_STATES
 
+#ifdef SRV6
+    SRV6_PARSER_STATES
+
+#endif
 #ifdef INT_MD
     INT_MD_PARSER_STATES
 
@@ -308,6 +319,9 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         INT_MD_REPORT_EMITS
 #endif
         packet.emit(hdr.ipv4);
+#ifdef SRV6
+        packet.emit(hdr.outer_ipv6);
+#endif
         packet.emit(hdr.ipv6);
         packet.emit(hdr.icmp);
         packet.emit(hdr.neighbour);

@@ -104,7 +104,7 @@ def test_an_unknown_routing_is_reported_with_the_valid_ones() -> None:
         valid=(
             "dimension_order, dimension_order_one_lane, dimension_order_ugal, "
             "dimension_order_valiant, dragonfly_minimal, dragonfly_ugal, dragonfly_valiant, "
-            "layered, shortest_paths, up_down"
+            "layered, shortest_paths, srv6, structured_ev, up_down"
         ),
         problem="unknown routing 'one_path'",
     ):

@@ -20,9 +20,12 @@ def example(name: str) -> Path:
 
 
 def routings_of(path: Path) -> list[str]:
-    """Return the kinds of routing that can route an example's fabric, the default first."""
+    """Return the kinds of routing that can route an example's fabric, the default first.
+
+    Not those in which hosts name paths: they need another transport (tests/weft/test_ev_routes.py).
+    """
     fabric = load_scenario(path).fabric.build()
-    valid = [name for name, kind in ROUTING_KINDS.items() if not kind.objection(fabric)]
+    valid = [name for name, kind in ROUTING_KINDS.items() if not (kind.ev_routes or kind.objection(fabric))]
     return sorted(valid, key=lambda name: (name != DEFAULT_ROUTING, name))
 
 

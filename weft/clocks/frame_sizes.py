@@ -15,10 +15,20 @@ def int_md_bytes(fabric: FabricSpec, options: FabricOptions) -> int:
     return options.telemetry.largest_growth_bytes(switches - 1)
 
 
+def outer_header_bytes(options: FabricOptions) -> int:
+    """Return the bytes of the outer header around packets of the hosts' transport."""
+    routes = options.routing.ev_routes
+    return header_sizes.IP[6] if routes is not None and routes.encapsulates else 0
+
+
 def write_frame_bytes(options: FabricOptions, added_bytes: int) -> int:
     """Return the largest frame of an RDMA WRITE, on any link; `added_bytes` by INT-MD."""
-    shim_bytes = header_sizes.VALIANT_SHIM if options.routing.has_intermediates else 0
-    return shim_bytes + added_bytes + header_sizes.largest_frame_bytes(options.ip_version, options.mtu_bytes)
+    routing = options.routing
+    shim_bytes = header_sizes.VALIANT_SHIM if routing.has_intermediates else 0
+    outer_bytes = outer_header_bytes(options)
+    return (
+        shim_bytes + outer_bytes + added_bytes + header_sizes.largest_frame_bytes(options.ip_version, options.mtu_bytes)
+    )
 
 
 def any_frame_bytes(options: FabricOptions, added_bytes: int) -> int:

@@ -44,6 +44,7 @@ from weft.topologies.kinds import network
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import ClassSpec
 from weft.traffic.host_metrics import HostMetrics
+from weft.traffic.named_paths import NamedEv
 
 if TYPE_CHECKING:
     from weft.clocks.user_controller.running import RunningController
@@ -239,6 +240,10 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def packet_conservation(self) -> ConservationCounts | None:
         """Return the packet conservation of the run so far; None under the real clock, which cannot know it."""
+
+    def evs(self, _host: str) -> list[NamedEv] | None:
+        """Return the EVs that name paths, of a host's connections; None if its EVs name none."""
+        return None
 
     @abc.abstractmethod
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:

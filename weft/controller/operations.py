@@ -114,6 +114,8 @@ class Operations:
         self._host_names = frozenset(host.name for host in controller.fabric.hosts)
         self._replans = 0
         self.on_losses: Callable[[], None] = lambda: None
+        self.on_avoided: Callable[[Failures], None] = lambda _: None
+        """Called with the links and switches that routes avoid, before they are planned."""
         self._tasks: set[asyncio.Task[None]] = set()
         noting = weakref.WeakMethod(self._note_evicted)  # a strong reference would make a cycle
 
@@ -268,7 +270,7 @@ class Operations:
             self.note("kept in use", name, f"{penalty}, but without it {_listed(lost)} would be cut off")
             return
         self._damped[link.ends] = link
-        self.controller.avoided = self._avoided()
+        self._avoid()
         self.note("damped", name, penalty)
         self.run(self._reuse(link))
 
@@ -413,7 +415,7 @@ class Operations:
     def forget_circuits(self) -> None:
         """Stop avoiding circuits, because they have been removed."""
         self._circuits = Failures()
-        self.controller.avoided = self._avoided()
+        self._avoid()
 
     def _avoided(self) -> Failures:
         avoided = self._circuits
@@ -423,8 +425,12 @@ class Operations:
             avoided = avoided.with_link(link)
         return avoided
 
-    async def _write_avoided(self, order: Iterable[set[str]] = (), hold: Iterable[str] = ()) -> Written:
+    def _avoid(self) -> None:
         self.controller.avoided = self._avoided()
+        self.on_avoided(self.controller.avoided)
+
+    async def _write_avoided(self, order: Iterable[set[str]] = (), hold: Iterable[str] = ()) -> Written:
+        self._avoid()
         return await self.controller.apply(order, hold)
 
     async def _packets_until_quiet(self, element: Element, until_ps: int) -> int:

@@ -212,6 +212,10 @@ class EntropyValue(typing.TypedDict):
     """Good, skip, assumed_bad or denied."""
     active: bool
     """False: in reserve, or not to be used."""
+    turns: int
+    """Times that it was chosen for a packet."""
+    outer_destination: str
+    """Of the outer IPv6 header; empty: none."""
 
 class FastForwardCounts(typing.TypedDict):
     operations: int
@@ -1898,6 +1902,16 @@ class EvTable:
     def on_probe_answer(self, ev: int, marked: bool = False) -> None:
         """A probe came back."""
 
+class EvRoutes:
+    """The paths that entropy values (EVs) name, by peer; encapsulates: in an outer IPv6 header."""
+    def __init__(self, *, encapsulates: bool) -> None: ...
+    def add(self, peer: str, routes: collections.abc.Sequence[tuple[int, str]]) -> None:
+        """Set the routes to a peer's address: EVs, each with the outer destination (empty: none).
+
+        Raises ValueError for none, more than 16,384, two with one UDP source port, and encapsulated ones without an
+        outer IPv6 address.
+        """
+
 class QueuePair:
     """What a NIC sends and receives for."""
 
@@ -2046,8 +2060,9 @@ class MrcQueuePair(WritingQueuePair):
     """A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
 
     Each packet takes the path of another entropy value (EV). more_planes: port, destination MAC and destination
-    IP of each plane after the first. Of RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission
-    is "selective-repeat". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
+    IP of each plane after the first. routes: the paths to the peer that EVs name; None: switches hash EVs. Of
+    RcOptions those of READs, SENDs, CNPs and INT do not apply, and retransmission is "selective-repeat".
+    Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
     """
     def __init__(
         self,
@@ -2061,6 +2076,7 @@ class MrcQueuePair(WritingQueuePair):
         congestion_control: CongestionControl,
         mrc_options: MrcOptions = {},
         more_planes: collections.abc.Sequence[tuple[int, str, str]] = [],
+        routes: EvRoutes | None = None,
         queue_pair: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
@@ -2571,6 +2587,7 @@ class FlowGenerator:
         as_lengths: bool = False,
         options: RcOptions,
         mrc_options: MrcOptions | None = None,
+        mrc_routes: EvRoutes | None = None,
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
@@ -2578,7 +2595,8 @@ class FlowGenerator:
         congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
         makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
         queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
-        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC.
+        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC;
+        mrc_routes: the paths that their EVs name.
         """
     def add_received(
         self,
@@ -2613,6 +2631,11 @@ class FlowGenerator:
     def records(self) -> FlowRecords:
         """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
     def reset_counters(self) -> None: ...
+    def set_ev_denied(self, place: int, peer: str, value: int, denied: bool) -> None:
+        """Exclude an entropy value of a port's queue pairs to a peer's address, or admit it again.
+
+        Raises ValueError if it does not name a path there.
+        """
     def start(self, start_ps: int = 0, *, run: int = 0) -> None:
         """Start at start_ps (now, if that is past). Raises RuntimeError the second time.
 
@@ -3234,8 +3257,8 @@ def make_path_choice(
 def mrc_defaults() -> MrcOptions:
     """Defaults of MRC's options."""
 
-def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False) -> int:
-    """The same of MRC."""
+def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, encapsulated: bool = False) -> int:
+    """The same of MRC; encapsulated: in an outer IPv6 header."""
 
 def packet_ends() -> dict[str, str]:
     """What packets that left are, by the keys of `left` in packet conservation."""

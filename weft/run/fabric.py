@@ -19,8 +19,9 @@ from weft.clocks.watching import Watcher
 from weft.controller.arrays import DirectCount
 from weft.controller.circuits import CircuitChange
 from weft.controller.counters import Count
+from weft.controller.routing import ROUTING_KINDS
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, translated
 from weft.quantities.definitions import TIME
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_S, shown
@@ -50,11 +51,12 @@ from weft.scenario import FabricKeywords, FabricOptions
 from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.keywords import with_fabric_keywords
 from weft.system.signals import interruptions_first
-from weft.topologies import FabricSpec
+from weft.topologies import FabricSpec, TopologyError
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import TrafficPattern
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.jobs import Job
+from weft.traffic.named_paths import NamedEv
 from weft.traffic.patterns import Flow
 from weft.traffic.training import TrainingStep
 from weft.visibility import internal
@@ -475,6 +477,27 @@ class Fabric:
             BadInputError: no such link or state, or the real clock cannot bring it down (`links: internal`).
         """
         return self.lab.link_events.schedule(a, b, state, after_ps, self._since_up_ps() + after_ps)
+
+    @raised_as_weft_errors()
+    def evs(self, host: str) -> list[NamedEv]:
+        """Return the entropy values (EVs) of a host's connections over MRC, where `routing.kind` has them name paths.
+
+        Each is a dictionary: `queue_pair`, `peer` (an address), `value`, `nodes` of the path, `outer_destination`,
+        `state` (good, skip, assumed_bad, denied), `active` (False: in reserve or out of use) and `turns`, how often a
+        packet took it. Connections end with an item of the traffic unless `transport.connections` is `kept`.
+
+        Raises:
+            BadInputError: no such host, or switches hash EVs.
+        """
+        with translated(TopologyError, BadInputError):
+            self.topology.host(host)
+        found = self.lab.evs(host)
+        if found is None:
+            kinds = (each.name for each in ROUTING_KINDS.values() if each.ev_routes is not None)
+            raise BadInputError(
+                f"routing.kind: {self.options.routing.kind} names no paths: switches hash EVs", valid=", ".join(kinds)
+            )
+        return found
 
     @raised_as_weft_errors()
     def packet_conservation(self) -> ConservationCounts:

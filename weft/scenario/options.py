@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.controller.features.telemetry_int import IntSettings
+from weft.controller.routing import ROUTING_KINDS
 from weft.paths import FABRIC_P4
 from weft.quantities.definitions import number, whole
 from weft.quantities.example import Example
@@ -145,6 +146,8 @@ class FabricOptions(Section):
         macros = {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
         if self.telemetry.is_on:
             macros["INT_MD"] = "1"
+        if macro := ROUTING_KINDS.named(self.routing.kind).macro:
+            macros[macro] = "1"
         lanes = self.aggregation.lane_count
         return macros if lanes == LANE_COUNT else macros | {"AGGREGATION_LANES": str(lanes)}
 

@@ -17,6 +17,7 @@ from weft.controller.features.load_balancing import (
     LoadBalancingSettings,
 )
 from weft.controller.routing import DEFAULT_ROUTING, ROUTING_KINDS
+from weft.controller.routing.ev_paths import EvRoutesKind
 from weft.hints import did_you_mean
 from weft.quantities.definitions import PositiveTime, SizeOrZero
 from weft.quantities.example import Example
@@ -84,6 +85,11 @@ class RoutingSection(FeatureSection):
                 valid = " or ".join(modes)
                 raise SectionKeyError(name, f"load_balancing: {self.load_balancing} has none", valid=valid)
         return self
+
+    @property
+    def ev_routes(self) -> EvRoutesKind | None:
+        """How EVs of the hosts' transport name paths; None: switches hash them."""
+        return ROUTING_KINDS.named(self.kind).ev_routes
 
     @property
     def has_intermediates(self) -> bool:

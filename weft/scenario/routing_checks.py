@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from weft.controller.features.load_balancing import DEFAULT_LOAD_BALANCING
 from weft.controller.routing import ROUTING_KINDS
+from weft.controller.routing.ev_paths import EvRoutesKind
 from weft.engine import CongestionNeeds
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import short_reference
+from weft.traffic.header_sizes import BTH, ETHERNET, IMMEDIATE, IP, RETH, UDP
+from weft.traffic.transports.registry import TRANSPORT_KINDS
+from weft.wire.headers.mrc import METH
+
+ENCAPSULATED_HEADERS_BYTES = ETHERNET + 2 * IP[6] + UDP + BTH + METH.size_bytes + RETH + IMMEDIATE
 
 
 def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
@@ -16,6 +23,45 @@ def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
     kind = ROUTING_KINDS.named(name)
     if objection := kind.objection(fabric):
         raise KeyProblem("routing.kind", f"{name} cannot route the fabric: {objection}")
+    if kind.ev_routes is not None:
+        _check_ev_routes(options, kind.ev_routes)
+
+
+def _check_ev_routes(options: FabricOptions, routes: EvRoutesKind) -> None:
+    """Check that the hosts' EVs can name paths. Raises KeyProblem."""
+    name = options.routing.kind
+    carriers = [each.name for each in TRANSPORT_KINDS.values() if each.has_evs]
+    if not options.transport.kind.has_evs:
+        raise KeyProblem(
+            "routing.kind",
+            f"{name} has hosts name paths by EVs, which packets of transport.protocol: {options.transport.protocol} do "
+            "not have",
+            valid=(f"{name} with transport.protocol: {each}" for each in carriers),
+        )
+    if options.clock == "real":
+        raise KeyProblem(
+            "routing.kind", f"{name}: hosts of the real clock know no paths", valid=f"{name} with clock: virtual"
+        )
+    if routes.encapsulates and options.ip_version != 6:
+        raise KeyProblem(
+            "routing.kind", f"{name} puts IPv6 packets into IPv6 packets", valid=f"{name} with ip_version: 6"
+        )
+    if options.routing.load_balancing != DEFAULT_LOAD_BALANCING:
+        raise KeyProblem(
+            "routing.load_balancing",
+            f"switches that route by {name} do not choose, so {options.routing.load_balancing} has no meaning",
+            valid=[DEFAULT_LOAD_BALANCING],
+        )
+    if options.telemetry.is_on:
+        raise KeyProblem(
+            "telemetry.mode", f"does not go with routing.kind: {name}, whose packets switches do not watch"
+        )
+    if routes.encapsulates and options.trimming.classes and options.trimming.size < ENCAPSULATED_HEADERS_BYTES:
+        raise KeyProblem(
+            "trimming.size",
+            f"{options.trimming.size} B cut into the headers of packets in an outer IPv6 header",
+            valid=f"at least {ENCAPSULATED_HEADERS_BYTES}B with routing.kind: {name}",
+        )
 
 
 def check_order(options: FabricOptions, congestion_control: str, needs: CongestionNeeds) -> None:

@@ -32,6 +32,7 @@ from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
+from weft.traffic.named_paths import NamedPaths
 from weft.traffic.protocols import LINE_FORMATS
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
@@ -64,6 +65,8 @@ class Host:
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self.transport = HostTransport(config)
+        self.named_paths = None if config.ev_paths is None else NamedPaths(config.ev_paths)
+        """EVs that name paths; None where switches hash EVs."""
         self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
         self._scale_up = ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
@@ -148,6 +151,7 @@ class Host:
             retry_limit=connection.retry_limit,
             line_format=LINE_FORMATS[channel.protocol],
         )
+        self._follow(queue_pair, connection)
         self._observe(queue_pair, channel)
         if suspended is None:
             self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair, step_latency_ps))
@@ -166,6 +170,7 @@ class Host:
         queue_pair = self.transport.make_queue_pair(
             self.nic, plane.port, plane.config, completions, connection, **options
         )
+        self._follow(queue_pair, connection)
         self._observe(queue_pair, Channel(connection.plane, connection.peer, connection.label))
         self._opened.append(queue_pair)
         return queue_pair
@@ -221,6 +226,10 @@ class Host:
     def count_hops(self) -> None:
         """Have queue pairs that are made from now on count what INT tells of hops."""
         self.hop_latencies = _core.HopLatencies(self.engine)
+
+    def _follow(self, queue_pair: QueuePair, connection: Connection) -> None:
+        if self.named_paths is not None:
+            self.named_paths.follow(queue_pair, destination_of(connection))
 
     def _observe(self, queue_pair: QueuePair, channel: Channel) -> None:
         if self.hop_latencies is not None:

@@ -13,6 +13,7 @@ from weft.traffic import transport_settings
 from weft.traffic.host_ip import IpNicConfig
 from weft.traffic.messages import IN_PROCESS
 from weft.traffic.protocols import DEFAULT_PROTOCOLS, ProtocolSettings
+from weft.traffic.transports.kind import EvPaths
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,8 @@ class HostConfig:
     Times of the wall clock are real nanoseconds, all others emulated. `wall_clock_floor_ns`: least retransmission
     timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none. `scale_up`: of a
     rank of a host of several. `metrics_socket`: where the process says what it has counted, a path. `ip`: how its NICs
-    take part in IP, of a host that has no kernel.
+    take part in IP, of a host that has no kernel. `ev_paths`: the paths that EVs of its transport name; None: switches
+    hash EVs.
     """
 
     name: str
@@ -133,3 +135,4 @@ class HostConfig:
     scale_up: ScaleUpConfig | None = None
     metrics_socket: str | None = None
     ip: tuple[IpNicConfig, ...] | None = field(default=None, metadata=IN_PROCESS)
+    ev_paths: EvPaths | None = field(default=None, metadata=IN_PROCESS)

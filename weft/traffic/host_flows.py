@@ -52,6 +52,8 @@ class HostFlows:
             )
         for flow, start_ps, plane, size_bytes, _, peer_ip, queue_pair, remote in self._command.received:
             generator.add_received(flow, start_ps, plane, peer_ip, queue_pair, remote, size_bytes)
+        if self._host.named_paths is not None:
+            self._host.named_paths.follow_flows(generator, _peers(self._command))
         generator.start(command.start_ps, run=self._command.run)
         self._host.add_generator(generator)
         self._generator = generator
@@ -85,7 +87,8 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
     generator = _core.FlowGenerator(host.nic, host.executor)
     applied, transport = host.transport, host.config.transport
     native = engine_name(transport.congestion_control)
-    for plane in host.planes:
+    peers = _peers(command)
+    for number, plane in enumerate(host.planes):
         generator.add_port(
             plane.port,
             destination_mac=plane.config.gateway_mac,
@@ -96,9 +99,17 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
             path_choice=None if transport.path == "flow" else partial(applied.path_choice, plane.config, plane.port),
             as_lengths=command.payload == AS_LENGTHS,
             options={**applied.options(plane.config), "telemetry": command.telemetry},
-            **transport.kind.flow_options(transport),
+            **transport.kind.flow_options(transport, host.config.ev_paths, peers.get(number, ())),
         )
     return generator
+
+
+def _peers(command: PrepareFlows) -> dict[int, list[str]]:
+    """Return the addresses of the flows' other ends, by plane."""
+    peers: dict[int, list[str]] = {}
+    for _, _, plane, _, _, peer_ip, _, _ in (*command.sent, *command.received):
+        peers.setdefault(plane, []).append(peer_ip)
+    return peers
 
 
 def _sink_of(command: Start, peer: int) -> RemoteBuffer:

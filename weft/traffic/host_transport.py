@@ -119,6 +119,7 @@ class HostTransport:
             self._congestion_control(nic, frame_bytes, transport),
             self.path_choice(nic, port, number, frame_bytes),
             chosen,
+            self._config.ev_paths,
         )
 
     def congestion_control(self, nic: NicConfig, frame_bytes: int) -> CongestionControl:
@@ -216,5 +217,7 @@ class HostTransport:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
-        shape = FrameShape(is_ipv6, telemetry, self._settings.retransmission)
+        ev_paths = self._config.ev_paths
+        encapsulated = ev_paths is not None and ev_paths.encapsulates
+        shape = FrameShape(is_ipv6, telemetry, self._settings.retransmission, encapsulated)
         return self._settings.kind.full_frame_bytes(self._config.mtu_bytes, shape)

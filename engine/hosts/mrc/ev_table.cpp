@@ -1,6 +1,7 @@
 #include "hosts/mrc/ev_table.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -13,6 +14,14 @@ namespace {
 
 constexpr uint16_t kFirstEvPort = 0xC000;
 constexpr uint32_t kEntropies = kEntropyMask + 1u;
+
+void require_counts(uint32_t planes, uint32_t active, uint32_t backups) {
+  if (planes == 0 || active < planes || active + backups > kEntropies / 2) {
+    throw std::invalid_argument(std::to_string(active) + " EVs and " + std::to_string(backups) +
+                                " backups for " + std::to_string(planes) +
+                                " planes (valid: an EV for each plane, 8192 together)");
+  }
+}
 
 }  // namespace
 
@@ -32,36 +41,66 @@ const char* ev_state_name(EvState state) {
 
 EvTable::EvTable(uint32_t planes, uint32_t active, uint32_t backups, uint64_t seed, MrcCounters& counters)
     : planes_(planes), rng_(seed, "mrc entropy values"), counters_(counters) {
-  if (planes == 0 || active < planes || active + backups > kEntropies / 2) {
-    throw std::invalid_argument(std::to_string(active) + " EVs and " + std::to_string(backups) +
-                                " backups for " + std::to_string(planes) +
-                                " planes (valid: an EV for each plane, 8192 together)");
-  }
+  require_counts(planes, active, backups);
   for (uint32_t plane = 0; plane < planes; ++plane) {
     Plane& own = planes_[plane];
     own.target = active / planes;
     const uint32_t count = own.target + backups / planes;
     for (uint32_t number = 0; number < count; ++number) {
       const uint16_t port = unused_port();
-      const auto ev = static_cast<uint32_t>(entries_.size());
-      const bool is_active = number < own.target;
-      entries_.push_back(
-          {.value = uint32_t{port} << 16 | entropy_flow_label(port), .plane = plane, .active = is_active});
-      (is_active ? own.active : own.backups).push_back(ev);
+      add(plane, uint32_t{port} << 16 | entropy_flow_label(port));
     }
     shuffle(own.active);
   }
 }
 
-// Of the EV that is added next.
+EvTable::EvTable(const std::vector<const std::vector<EvRoute>*>& by_plane, bool encapsulates, uint32_t active,
+                 uint32_t backups, uint64_t seed, MrcCounters& counters)
+    : planes_(by_plane.size()), rng_(seed, "mrc entropy values"), counters_(counters) {
+  const auto planes = static_cast<uint32_t>(by_plane.size());
+  require_counts(planes, active, backups);
+  for (uint32_t plane = 0; plane < planes; ++plane) {
+    const std::vector<EvRoute>& routes = *by_plane[plane];
+    std::vector<uint32_t> chosen(routes.size());
+    std::iota(chosen.begin(), chosen.end(), 0u);
+    const size_t most = active / planes + backups / planes;
+    // Otherwise the backups of all queue pairs would be the same paths.
+    shuffle(chosen);
+    chosen.resize(std::min(chosen.size(), most));
+    Plane& own = planes_[plane];
+    own.target = std::min(active / planes, static_cast<uint32_t>(chosen.size()));
+    for (const uint32_t number : chosen) {
+      const EvRoute& route = routes[number];
+      if (!claim_port(static_cast<uint16_t>(route.value >> 16)))
+        throw std::invalid_argument("two EVs have the same UDP source port");
+      add(plane, route.value);
+      if (encapsulates) outers_.push_back(route.outer_destination);
+    }
+    shuffle(own.active);
+  }
+}
+
+// As an active EV until the plane has enough.
+void EvTable::add(uint32_t plane, uint32_t value) {
+  Plane& own = planes_[plane];
+  const auto ev = static_cast<uint32_t>(entries_.size());
+  const bool is_active = own.active.size() < own.target;
+  entries_.push_back({.value = value, .plane = plane, .active = is_active});
+  (is_active ? own.active : own.backups).push_back(ev);
+}
+
+// For the EV that is added next. Returns whether no other has it.
+bool EvTable::claim_port(uint16_t port) {
+  const auto place = std::ranges::lower_bound(ev_of_port_, std::pair<uint16_t, uint16_t>(port, 0));
+  if (place != ev_of_port_.end() && place->first == port) return false;
+  ev_of_port_.insert(place, {port, static_cast<uint16_t>(entries_.size())});
+  return true;
+}
+
 uint16_t EvTable::unused_port() {
   while (true) {
     const auto port = static_cast<uint16_t>(kFirstEvPort | rng_.below(kEntropies));
-    const std::pair<uint16_t, uint16_t> added(port, static_cast<uint16_t>(entries_.size()));
-    const auto place = std::ranges::lower_bound(ev_of_port_, std::pair<uint16_t, uint16_t>(port, 0));
-    if (place != ev_of_port_.end() && place->first == port) continue;
-    ev_of_port_.insert(place, added);
-    return port;
+    if (claim_port(port)) return port;
   }
 }
 
@@ -85,12 +124,16 @@ std::optional<size_t> EvTable::next(uint32_t plane) {
       shuffle(own.active);
     }
     const uint32_t ev = own.active[own.turn++];
-    if (entries_[ev].state == EvState::kGood) return ev;
+    if (entries_[ev].state == EvState::kGood) {
+      ++entries_[ev].turns;
+      return ev;
+    }
     entries_[ev].state = EvState::kGood;
     ++counters_.evs_to_good;
   }
   if (own.bad.empty()) return std::nullopt;
   own.bad_turn = (own.bad_turn + 1) % own.bad.size();
+  ++entries_[own.bad[own.bad_turn]].turns;
   return own.bad[own.bad_turn];
 }
 
@@ -130,6 +173,13 @@ void EvTable::deny(size_t ev) {
 
 void EvTable::allow(size_t ev) {
   if (entries_[ev].state == EvState::kDenied) enter(ev, false);
+}
+
+bool EvTable::has_other_than(size_t ev) const {
+  for (size_t other = 0; other < entries_.size(); ++other) {
+    if (other != ev && entries_[other].state != EvState::kDenied) return true;
+  }
+  return false;
 }
 
 // Out of use, a backup of the same plane in its place. That takes its turn where the other had it, so that

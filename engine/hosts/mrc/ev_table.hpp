@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "hosts/mrc/ev_routes.hpp"
 #include "hosts/mrc/mrc_counters.hpp"
 #include "time/random.hpp"
 
@@ -28,14 +29,26 @@ class EvTable {
   // one active. Throws std::invalid_argument if a plane would have none, or all together are more than there
   // are values.
   EvTable(uint32_t planes, uint32_t active, uint32_t backups, uint64_t seed, MrcCounters& counters);
+  // The same with EVs that name paths: `by_plane` has those of each plane, of which a plane takes as many as
+  // there are at most, drawn at random. With fewer than active / planes, all are active. Throws
+  // std::invalid_argument also if two EVs have the same UDP source port.
+  EvTable(const std::vector<const std::vector<EvRoute>*>& by_plane, bool encapsulates, uint32_t active,
+          uint32_t backups, uint64_t seed, MrcCounters& counters);
 
   size_t size() const { return entries_.size(); }
   uint32_t planes() const { return static_cast<uint32_t>(planes_.size()); }
   EvState state(size_t ev) const { return entries_[ev].state; }
   bool is_active(size_t ev) const { return entries_[ev].active; }
+  // How many times next() chose it.
+  uint64_t turns(size_t ev) const { return entries_[ev].turns; }
   uint32_t plane_of(size_t ev) const { return entries_[ev].plane; }
   // UDP source port in the upper half, what goes into IPv6's flow label in the lower.
   uint32_t value(size_t ev) const { return entries_[ev].value; }
+  // Of the outer header of its packets; nothing if they have none.
+  std::optional<roce::IpAddress> outer_destination(size_t ev) const {
+    return outers_.empty() ? std::nullopt : std::optional(outers_[ev]);
+  }
+  bool encapsulates() const { return !outers_.empty(); }
   // By the upper half alone: over IPv4 there is no more.
   std::optional<size_t> find(uint32_t value) const;
 
@@ -55,11 +68,14 @@ class EvTable {
   // By the administrator; allow() makes good what deny() has excluded.
   void deny(size_t ev);
   void allow(size_t ev);
+  // Whether another EV is not denied.
+  bool has_other_than(size_t ev) const;
 
  private:
   struct Entry {
     uint32_t value = 0;
     uint32_t plane = 0;
+    uint64_t turns = 0;
     EvState state = EvState::kGood;
     bool active = false;
   };
@@ -72,12 +88,15 @@ class EvTable {
     uint32_t target = 0;  // how many are to be active
   };
 
+  void add(uint32_t plane, uint32_t value);
+  bool claim_port(uint16_t port);
   uint16_t unused_port();
   void shuffle(std::vector<uint32_t>& evs);
   void leave(size_t ev);
   void enter(size_t ev, bool marked);
 
   std::vector<Entry> entries_;
+  std::vector<roce::IpAddress> outers_;  // by EV; empty without outer headers
   std::vector<Plane> planes_;
   std::vector<std::pair<uint16_t, uint16_t>> ev_of_port_;  // UDP source port, index; sorted
   Rng rng_;

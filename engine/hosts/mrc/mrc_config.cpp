@@ -35,6 +35,10 @@ void check(const MrcConfig& config, const RcConfig& common) {
   require_dscp("data_dscp", config.data_dscp);
   require_dscp("retransmission_dscp", config.retransmission_dscp);
   require_dscp("control_dscp", config.control_dscp);
+  if (config.routes != nullptr && !config.more_paths.empty())
+    throw std::invalid_argument("EVs that name paths do not go with several planes");
+  if (config.encapsulates() && !common.source_ip.is_ipv6)
+    throw std::invalid_argument("EVs with an outer IPv6 header do not go with IPv4 addresses");
   for (const MrcPath& path : config.more_paths) {
     if (path.source_ip.is_ipv6 != common.source_ip.is_ipv6 ||
         path.destination_ip.is_ipv6 != common.source_ip.is_ipv6)
@@ -61,10 +65,12 @@ std::vector<roce::RoceHeaders> headers_by_plane(const RcConfig& common, const Mr
   return planes;
 }
 
-size_t full_frame_bytes(const RcConfig& common) {
+size_t full_frame_bytes(const RcConfig& common, bool encapsulated) {
   roce::RoceHeaders headers = headers_to_peer(common);
   headers.bth.opcode = kWriteMiddle;
-  return frame_bytes(headers, Headers(), common.path_mtu_bytes);
+  Headers mrc;
+  if (encapsulated) mrc.outer_destination = headers.destination_ip;
+  return frame_bytes(headers, mrc, common.path_mtu_bytes);
 }
 
 }  // namespace mrc

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
+#include "hosts/mrc/ev_routes.hpp"
 #include "hosts/options.hpp"
 #include "hosts/rc_config.hpp"
 #include "packets/mrc_formats.hpp"
@@ -32,6 +34,10 @@ struct MrcPath {
 struct MrcConfig {
   std::vector<MrcPath> more_paths;  // of the planes after the first, which RcConfig has
   uint64_t ev_seed = 0;             // draws the entropy values
+  // Of the first plane's port, where EVs name paths; null: EVs are drawn, and switches hash them.
+  std::shared_ptr<mrc::EvRoutes> routes;
+
+  bool encapsulates() const { return routes != nullptr && routes->encapsulates(); }
 
   WEFT_OPTIONS(MrcConfig, WEFT_MRC_OPTIONS)
 };
@@ -52,7 +58,7 @@ static_assert(kMaxOutstanding / kMprUnitPsns <= 0xFF);
 // Addresses of what goes to the peer over each plane, with the peer's queue pair number.
 std::vector<roce::RoceHeaders> headers_by_plane(const RcConfig& common, const MrcConfig& config);
 // Frame of a data packet with a full payload, from Ethernet to iCRC.
-size_t full_frame_bytes(const RcConfig& common);
+size_t full_frame_bytes(const RcConfig& common, bool encapsulated);
 
 }  // namespace mrc
 }  // namespace weft

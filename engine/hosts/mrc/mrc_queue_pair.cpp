@@ -15,6 +15,19 @@ const RcConfig& checked_with_mrc(const RcConfig& common, const MrcConfig& config
   return common;
 }
 
+mrc::EvTable made_evs(const RcConfig& common, const MrcConfig& config, MrcCounters& counters) {
+  if (config.routes == nullptr) {
+    return {static_cast<uint32_t>(config.more_paths.size() + 1), config.ev_count, config.ev_backups,
+            config.ev_seed, counters};
+  }
+  return {{&config.routes->to(common.destination_ip)},
+          config.encapsulates(),
+          config.ev_count,
+          config.ev_backups,
+          config.ev_seed,
+          counters};
+}
+
 }  // namespace
 
 // What the NIC's other ports send and receive for.
@@ -48,12 +61,13 @@ MrcQueuePair::MrcQueuePair(const RcConfig& common, const MrcConfig& config, Pack
                            std::shared_ptr<CongestionControl> congestion_control, CompletionHandler* handler)
     : WritingQueuePair(checked_with_mrc(common, config), std::move(congestion_control)),
       mrc_config_(config),
-      evs_(static_cast<uint32_t>(config.more_paths.size() + 1), config.ev_count, config.ev_backups,
-           config.ev_seed, mrc_counters_),
+      evs_(made_evs(common, config, mrc_counters_)),
       requester_(config_, mrc_config_, counters_, mrc_counters_, pool, gate_, evs_, handler),
       responder_(config_, mrc_config_, counters_, mrc_counters_, pool, memory, evs_, handler) {
   for (uint32_t plane = 1; plane < evs_.planes(); ++plane)
     legs_.push_back(std::make_unique<Leg>(*this, plane));
+  if (config.routes == nullptr) return;
+  for (const uint32_t value : config.routes->denied(common.destination_ip)) set_denied(value, true);
 }
 
 MrcQueuePair::~MrcQueuePair() = default;
@@ -116,8 +130,10 @@ std::vector<uint8_t> MrcQueuePair::data_frame() const {
   headers.dscp = mrc_config_.data_dscp;
   headers.bth.opcode = mrc::kWriteMiddle;
   mrc::set_entropy(headers, evs_.value(0));
-  std::vector<uint8_t> frame(mrc::frame_bytes(headers, mrc::Headers(), 0));
-  mrc::write_frame(headers, mrc::Headers(), nullptr, 0, frame.data());
+  mrc::Headers mrc;
+  mrc.outer_destination = evs_.outer_destination(0);
+  std::vector<uint8_t> frame(mrc::frame_bytes(headers, mrc, 0));
+  mrc::write_frame(headers, mrc, nullptr, 0, frame.data());
   return frame;
 }
 
@@ -167,6 +183,13 @@ void MrcQueuePair::require_ev(size_t ev) const {
   if (ev < evs_.size()) return;
   throw std::invalid_argument("no entropy value " + std::to_string(ev) + " (valid: 0 to " +
                               std::to_string(evs_.size() - 1) + ")");
+}
+
+void MrcQueuePair::set_denied(uint32_t value, bool denied) {
+  const std::optional<size_t> ev = evs_.find(value);
+  if (!ev || (denied && !evs_.has_other_than(*ev))) return;
+  denied ? evs_.deny(*ev) : evs_.allow(*ev);
+  wake_all();
 }
 
 void MrcQueuePair::deny_ev(size_t ev) {

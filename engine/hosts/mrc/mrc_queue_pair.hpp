@@ -64,6 +64,8 @@ class MrcQueuePair : public WritingQueuePair {
   // By the administrator. Throws std::invalid_argument for an EV that there is not.
   void deny_ev(size_t ev);
   void allow_ev(size_t ev);
+  // The same by value; nothing happens if none has it, or if it is the last one that is not excluded.
+  void set_denied(uint32_t value, bool denied);
 
  private:
   class Leg;

@@ -49,7 +49,9 @@ Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters
       flags_(evs.size()) {
   roce::RoceHeaders headers = headers_.front();
   headers.bth.opcode = kWriteOnlyImmediate;
-  largest_frame_bytes_ = mrc::frame_bytes(headers, Headers(), common.path_mtu_bytes);
+  Headers mrc;
+  mrc.outer_destination = evs.outer_destination(0);
+  largest_frame_bytes_ = mrc::frame_bytes(headers, mrc, common.path_mtu_bytes);
 }
 
 void Requester::post(TimePs now, RcRequest request) {
@@ -144,11 +146,13 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   roce::RoceHeaders& headers = headers_[plane];
   Headers mrc;
   set_message_headers(headers, mrc, request, *sequence, offset);
+  mrc.outer_destination = evs_.outer_destination(0);  // all EVs have one, or none
   const size_t frame_bytes = mrc::frame_bytes(headers, mrc, payload_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
   const std::optional<size_t> ev = evs_.next(plane);
   if (!ev) return nullptr;
   set_entropy(headers, evs_.value(*ev));
+  mrc.outer_destination = evs_.outer_destination(*ev);
   headers.ecn = roce::kEct0;
   headers.dscp = mrc.retransmission ? config_.retransmission_dscp : config_.data_dscp;
   headers.bth.acknowledge_request = should_request_sack(request, *sequence, frame_bytes);
@@ -181,6 +185,7 @@ PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
   if (silence_probe_wanted_ && may_use(plane) && (ev = evs_.next(plane))) {
     silence_probe_wanted_ = false;
     silence_probe_ = SentProbe{now, static_cast<uint32_t>(*ev)};
+    silence_probed_ps_ = now;
   } else {
     for (size_t left = probes_.size(); left > 0 && !ev; --left) {
       const uint32_t next = probes_.pop();
@@ -201,6 +206,7 @@ PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
   headers.bth.acknowledge_request = false;
   headers.bth.psn = 0;
   Headers mrc;
+  mrc.outer_destination = evs_.outer_destination(*ev);
   mrc.peth = {.probe_id = static_cast<uint16_t>(*ev),
               .spdcid = static_cast<uint16_t>(common_.queue_pair),
               .dpdcid = static_cast<uint16_t>(common_.remote_queue_pair),
@@ -275,7 +281,6 @@ void Requester::note_progress(TimePs now) {
   next_sequence_ = std::max(next_sequence_, sent_.accepted());
   retries_ = 0;
   progress_ps_ = now;
-  silence_probed_ = false;
   silence_probe_wanted_ = false;
 }
 
@@ -383,12 +388,13 @@ TimePs Requester::timeout_deadline() const {
          retransmission_timeout_ps();
 }
 
-// Nothing has been heard for two round trips since the newest packet: its SACK is lost, or it is.
+// Nothing has been heard for two round trips since the newest packet: its SACK is lost, or it is. The next
+// probe goes two round trips later, by another path: the first one's may be dead, or that of its answer.
 TimePs Requester::silence_deadline() const {
   const TimePs round_trip_ps = sent_.round_trips().smoothed_ps();
-  if (!is_waiting() || silence_probed_ || error_ != CompletionStatus::kSuccess || round_trip_ps == 0)
+  if (!is_waiting() || silence_probe_wanted_ || error_ != CompletionStatus::kSuccess || round_trip_ps == 0)
     return kNever;
-  return std::max(progress_ps_, newest_sent_ps_) + 2 * round_trip_ps;
+  return std::max({progress_ps_, newest_sent_ps_, silence_probed_ps_}) + 2 * round_trip_ps;
 }
 
 TimePs Requester::next_deadline() const {
@@ -405,7 +411,7 @@ void Requester::on_deadline(TimePs now) {
   if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
   if (is_waiting()) make_due_probes(now);
-  if (now >= silence_deadline()) silence_probed_ = silence_probe_wanted_ = true;
+  if (now >= silence_deadline()) silence_probe_wanted_ = true;
   if (now >= timeout_deadline()) on_timeout(now);
   gate_.follow_rate();
   deliver_completions(now);

@@ -132,7 +132,7 @@ class Requester {
   RingBuffer<SentProbe> on_trial_;  // probes of EVs that are not assumed bad, in order of time
   TimePs next_trial_ps_ = 0;
   std::optional<SentProbe> silence_probe_;  // on its way, to ask what has arrived
-  bool silence_probed_ = false;             // since the newest progress
+  TimePs silence_probed_ps_ = 0;            // when the newest left
   bool silence_probe_wanted_ = false;
 
   TimePs progress_ps_ = 0;  // when the timeout started to count

@@ -230,6 +230,7 @@ PacketPtr Responder::pull_control(uint32_t plane) {
   roce::RoceHeaders& headers = headers_[plane];
   set_entropy(headers, evs_.value(*ev));
   Headers mrc;
+  mrc.outer_destination = evs_.outer_destination(*ev);
   switch (answer.kind) {
     case Kind::kSack:
     case Kind::kProbeSack:

@@ -51,11 +51,13 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.errors import CommandError
 from weft.controller.fabric import FabricController
+from weft.controller.failures import Failures
 from weft.controller.grpc_targets import embedded_targets
 from weft.controller.lossless import LosslessSettings
 from weft.controller.operations import Operations
 from weft.controller.queue_keys import repeatable_queue_keys
 from weft.controller.route_scope import ALL_ROUTES, RouteScope
+from weft.controller.routing.ev_paths import EvPaths, EvPathsOfHost
 from weft.engine import Engine, Partitions, TransmitPort, _core
 from weft.errors import EnvironmentLacksError, translated
 from weft.paths import FABRIC_P4
@@ -77,6 +79,7 @@ from weft.traffic.control import EndpointGroup
 from weft.traffic.host import Host
 from weft.traffic.host_config import HostConfig
 from weft.traffic.jobs.fast_forward import FastForwardGroups
+from weft.traffic.named_paths import NamedEv
 from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 if TYPE_CHECKING:
@@ -133,6 +136,9 @@ class VirtualLab(Lab):
         self._loop: VirtualTimeLoop
         self._endpoints: list[VirtualEndpoint] = []
         self._probes: FabricProbes | None = None
+        routes = self.options.routing.ev_routes
+        self.ev_paths = None if routes is None else EvPaths(fabric, routes)
+        """The paths that EVs name; None: switches hash them."""
         self._link_events: VirtualLinkEvents
         self._deadlocks: DeadlockWatch | None
         self._circuit_ports: VirtualCircuits
@@ -267,6 +273,8 @@ class VirtualLab(Lab):
                 repeated=self._fast_forward(endpoints),
             )
             self.operations.on_losses = self._interrupt_waits
+            if self.ev_paths is not None:
+                self.operations.on_avoided = self._leave_paths
             self._endpoints = endpoints
             ends = LinkEnds(
                 self.fabric,
@@ -354,6 +362,14 @@ class VirtualLab(Lab):
         for endpoint in self._endpoints:
             endpoint.interrupt()
 
+    def _leave_paths(self, avoided: Failures) -> None:
+        """Have hosts leave the paths over what is avoided, where EVs name paths."""
+        assert self.ev_paths is not None
+        self.ev_paths.avoided = avoided
+        for endpoint in self._endpoints:
+            assert endpoint.host.named_paths is not None
+            endpoint.host.named_paths.apply()
+
     def _deadlock_watch(self) -> DeadlockWatch | None:
         """Return what looks for deadlocks; None where nothing is lossless."""
         if not self.settings().of(LosslessSettings).classes:
@@ -407,7 +423,15 @@ class VirtualLab(Lab):
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,
             ip=ip_settings(self.fabric, host, self.options.link_mtu_bytes),
+            ev_paths=None if self.ev_paths is None else EvPathsOfHost(self.ev_paths, host.name),
         )
+
+    def evs(self, host: str) -> list[NamedEv] | None:
+        """See Lab; None also if another process has the host."""
+        endpoint = next((each for each in self._endpoints if each.name == host), None)
+        if endpoint is None or endpoint.host.named_paths is None:
+            return None
+        return list(endpoint.host.named_paths.evs())
 
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
         """See Lab."""

@@ -10,6 +10,7 @@ from weft.controller.entities import Entity
 from weft.controller.failures import Failures
 from weft.controller.route_scope import RouteScope
 from weft.controller.routing.channels import PortDestinations
+from weft.controller.routing.ev_paths import EvRoutesKind
 from weft.controller.routing.intermediates import Intermediates
 from weft.controller.routing.lanes import ONE_LANE, Layers, VirtualLanes
 from weft.topologies import FabricSpec
@@ -52,6 +53,8 @@ class RoutingKind:
             fails. Otherwise, the routes are searched for a cycle of buffers.
         lanes: returns the virtual lanes that keep a plane's routes free of such cycles.
         intermediates: returns the switches or groups of a plane that packets may visit first; None if there are none.
+        macro: module of Weft's program that has its tables; empty if every program has them.
+        ev_routes: how EVs of the hosts' transport name paths; None: they name none, and switches hash them.
 
     """
 
@@ -63,6 +66,8 @@ class RoutingKind:
     is_deadlock_free: Callable[[FabricSpec], bool]
     lanes: Callable[[FabricSpec, int], VirtualLanes] = lambda _fabric, _plane: ONE_LANE
     intermediates: Callable[[FabricSpec, int], Intermediates] | None = None
+    macro: str = ""
+    ev_routes: EvRoutesKind | None = None
 
     def lanes_of_planes(self, fabric: FabricSpec) -> list[VirtualLanes]:
         """Return the virtual lanes of each plane of a fabric."""

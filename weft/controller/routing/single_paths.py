@@ -11,6 +11,8 @@ from weft.controller.entities import Entity, entry
 from weft.controller.program_names import ProgramNames
 
 ECMP = "ecmp"
+EV_PORTS = "ev_ports"
+"""In place of `ecmp` where fields of EVs choose (structured_ev.py)."""
 _LPM_TABLES = ("ipv4_lpm", "ipv6_lpm")
 
 
@@ -21,7 +23,8 @@ def takes_single_paths(program: ProgramNames) -> bool:
         for name in _LPM_TABLES
         if name in program.tables and "destination" in program.tables[name].fields
     ]
-    has_groups = ECMP in program.tables and all("set_ecmp_group" in each.actions for each in prefixes)
+    chooses = any(table in program.tables for table in (ECMP, EV_PORTS))
+    has_groups = chooses and all("set_ecmp_group" in each.actions for each in prefixes)
     return not has_groups and any("set_next_hop" in each.actions for each in prefixes)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from weft.engine import PathChoice, _core
 
@@ -15,6 +15,23 @@ if TYPE_CHECKING:
 
 QueuePair = _core.RcQueuePair | _core.MrcQueuePair
 """A queue pair of a connection or a program, of any transport."""
+
+
+class EvPaths(Protocol):
+    """The paths from a host that entropy values (EVs) name."""
+
+    @property
+    def encapsulates(self) -> bool:
+        """Whether packets go in an outer IPv6 header."""
+
+    def routes_to(self, address: str) -> list[tuple[int, str]]:
+        """Return the EVs to a peer's address, each with the address in the outer header (empty: there is none)."""
+
+    def denied_to(self, address: str) -> frozenset[int]:
+        """Return the EVs to a peer's address that an operator has excluded."""
+
+    def nodes_to(self, address: str) -> dict[int, tuple[str, ...]]:
+        """Return the nodes on the path of each EV to a peer's address, both hosts included."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +55,7 @@ class FrameShape:
     is_ipv6: bool
     telemetry: bool
     retransmission: str
+    encapsulated: bool = False
 
 
 class TransportKind(ABC):
@@ -55,6 +73,8 @@ class TransportKind(ABC):
     """Valid values of `retransmission`."""
     sprays: ClassVar[bool]
     """Its packets take several paths, whatever `path` is."""
+    has_evs: ClassVar[bool] = False
+    """Its packets carry entropy values, which may name paths."""
     has_cnps: ClassVar[bool] = False
     """Receivers tell of marks by CNPs."""
     operations: ClassVar[frozenset[str]]
@@ -81,8 +101,12 @@ class TransportKind(ABC):
         congestion_control: CongestionControl,
         path_choice: PathChoice | None,
         options: RcOptions,
+        ev_paths: EvPaths | None = None,
     ) -> QueuePair:
-        """Return a queue pair. Raises ValueError for what is out of range."""
+        """Return a queue pair. Raises ValueError for what is out of range.
+
+        `ev_paths`: the paths that EVs name, None where switches hash them.
+        """
 
     @abstractmethod
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
@@ -96,8 +120,13 @@ class TransportKind(ABC):
         """Return the engine's options that only this protocol has, by the engine's names."""
         return {}
 
-    def flow_options(self, settings: TransportSettings) -> Mapping[str, Any]:
-        """Return the keyword arguments of the engine's FlowGenerator.add_port that have it make these queue pairs."""
+    def flow_options(
+        self, settings: TransportSettings, ev_paths: EvPaths | None = None, peers: Iterable[str] = ()
+    ) -> Mapping[str, Any]:
+        """Return the keyword arguments of the engine's FlowGenerator.add_port that have it make these queue pairs.
+
+        `peers`: addresses of the flows' other ends.
+        """
         return {}
 
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:

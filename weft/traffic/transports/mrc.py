@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.engine import PathChoice, _core, mrc_defaults
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.traffic import header_sizes
-from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace, TransportKind
+from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.wire.headers.mrc import (
     DSCP_CONTROL,
     DSCP_TRIMMABLE,
@@ -36,6 +36,7 @@ class MultipathReliableConnection(TransportKind):
     defaults: ClassVar = {"congestion_control": "nscc", "retransmission": "selective-repeat"}
     retransmissions = ("selective-repeat",)
     sprays = True
+    has_evs = True
     operations = frozenset({"WRITE"})
     code_points = (
         (DSCP_TRIMMABLE, DATA_CLASS),
@@ -54,16 +55,21 @@ class MultipathReliableConnection(TransportKind):
         congestion_control: CongestionControl,
         path_choice: PathChoice | None,
         options: RcOptions,
+        ev_paths: EvPaths | None = None,
     ) -> QueuePair:
         """See TransportKind."""
         arguments = {name: value for name, value in vars(place).items() if name != "source_udp_port"}
         return _core.MrcQueuePair(
-            **arguments, congestion_control=congestion_control, mrc_options=self.options(settings), **options
+            **arguments,
+            congestion_control=congestion_control,
+            mrc_options=self.options(settings),
+            routes=_routes(ev_paths, [place.destination_ip]),
+            **options,
         )
 
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """See TransportKind."""
-        return _core.mrc_full_frame_bytes(mtu_bytes, is_ipv6=shape.is_ipv6)
+        return _core.mrc_full_frame_bytes(mtu_bytes, is_ipv6=shape.is_ipv6, encapsulated=shape.encapsulated)
 
     def answered_header_bytes(self, ip_version: Literal[4, 6]) -> int:
         """See TransportKind."""
@@ -78,9 +84,11 @@ class MultipathReliableConnection(TransportKind):
             "probe_interval_ps": settings.probe_interval or MRC_DEFAULTS["probe_interval_ps"],
         }
 
-    def flow_options(self, settings: TransportSettings) -> Mapping[str, Any]:
+    def flow_options(
+        self, settings: TransportSettings, ev_paths: EvPaths | None = None, peers: Iterable[str] = ()
+    ) -> Mapping[str, Any]:
         """See TransportKind."""
-        return {"mrc_options": self.options(settings)}
+        return {"mrc_options": self.options(settings), "mrc_routes": _routes(ev_paths, peers)}
 
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
         """See TransportKind."""
@@ -90,6 +98,16 @@ class MultipathReliableConnection(TransportKind):
     def counters_of(self, generator: _core.FlowGenerator) -> Mapping[str, Any]:
         """See TransportKind."""
         return {**generator.counters(), **generator.mrc_counters()}
+
+
+def _routes(ev_paths: EvPaths | None, peers: Iterable[str]) -> _core.EvRoutes | None:
+    """Return the engine's table of the EVs to some peers."""
+    if ev_paths is None:
+        return None
+    routes = _core.EvRoutes(encapsulates=ev_paths.encapsulates)
+    for peer in dict.fromkeys(peers):
+        routes.add(peer, ev_paths.routes_to(peer))
+    return routes
 
 
 KIND = MultipathReliableConnection()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.engine import PathChoice, _core
-from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace, TransportKind
+from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions
@@ -33,6 +33,7 @@ class ReliableConnection(TransportKind):
         congestion_control: CongestionControl,
         path_choice: PathChoice | None,
         options: RcOptions,
+        ev_paths: EvPaths | None = None,
     ) -> QueuePair:
         """See TransportKind."""
         return _core.RcQueuePair(
@@ -41,7 +42,9 @@ class ReliableConnection(TransportKind):
 
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """See TransportKind."""
-        return _core.full_frame_bytes(mtu_bytes, **vars(shape))
+        return _core.full_frame_bytes(
+            mtu_bytes, is_ipv6=shape.is_ipv6, telemetry=shape.telemetry, retransmission=shape.retransmission
+        )
 
 
 KIND = ReliableConnection()
