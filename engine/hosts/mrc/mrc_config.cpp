@@ -48,6 +48,15 @@ uint64_t mrc_seed(uint64_t entropy_seed, uint32_t queue_pair, uint32_t remote_qu
 
 namespace mrc {
 
+roce::RoceHeaders headers_of(const MrcPath& path) {
+  roce::RoceHeaders headers;
+  headers.source_mac = path.source_mac;
+  headers.destination_mac = path.destination_mac;
+  headers.source_ip = path.source_ip;
+  headers.destination_ip = path.destination_ip;
+  return headers;
+}
+
 std::vector<roce::RoceHeaders> headers_by_plane(const RcConfig& common, const MrcConfig& config) {
   std::vector<roce::RoceHeaders> planes{headers_to_peer(common)};
   for (const MrcPath& path : config.more_paths) {
