@@ -17,6 +17,12 @@ from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell
 from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.credits import CREDITS, CreditResult
 from weft.results.drops import DROPS
+from weft.results.entropy_values import (
+    ENTROPY_VALUES,
+    PATH_SIGNALS,
+    EntropyValuesResult,
+    PathSignalsResult,
+)
 from weft.results.fast_forward import FastForwardResult
 from weft.results.fidelity import FidelityResult
 from weft.results.int_paths import INT_PATHS, IntPath
@@ -186,6 +192,10 @@ class Results:
     """Shared memory of switches, by plane; only where switches have it."""
     trimming: list[TrimmingResult] = field(default_factory=list)
     """Trimmed packets, by plane; only where there are some."""
+    entropy_values: list[EntropyValuesResult] = field(default_factory=list)
+    """Only with a transport that has them: states of entropy values at the end, by plane."""
+    path_signals: list[PathSignalsResult] = field(default_factory=list)
+    """Only with a transport that has entropy values: what hosts heard of their paths."""
     credits: list[CreditResult] = field(default_factory=list)
     """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
@@ -293,6 +303,8 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     LINK_LOADS,
     MEMORY,
     TRIMMING,
+    ENTROPY_VALUES,
+    PATH_SIGNALS,
     CREDITS,
     QUEUE_DEPTH_AGES,
     LINK_FAULTS,
@@ -317,6 +329,8 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "registers",
     "incomplete_captures",
     "trimming",
+    "entropy_values",
+    "path_signals",
     "queue_depth_ages",
     "unfinished_events",
     "losses",

@@ -86,18 +86,25 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
     applied, transport = host.transport, host.config.transport
     native = engine_name(transport.congestion_control)
     for plane in host.planes:
+        others = [each for each in host.planes if each is not plane] if transport.kind.spans_planes else []
+        nic = applied.whole(plane.config, [each.port for each in others])
+        more_planes = [(each.port, each.config.gateway_mac) for each in others]
         generator.add_port(
             plane.port,
             destination_mac=plane.config.gateway_mac,
-            congestion_control=native or partial(applied.congestion_control, plane.config),
-            **applied.path_of_any_frame(plane.config),
+            congestion_control=native or partial(applied.congestion_control, nic),
+            **applied.path_of_any_frame(nic),
             parameters=transport.parameters if native else {},
             preset=transport.preset or "",
             path_choice=None if transport.path == "flow" else partial(applied.path_choice, plane.config, plane.port),
             as_lengths=command.payload == AS_LENGTHS,
-            options={**applied.options(plane.config), "telemetry": command.telemetry},
-            **transport.kind.flow_options(transport),
+            options={**applied.options(nic), "telemetry": command.telemetry},
+            **transport.kind.flow_options(transport, more_planes),
         )
+    first_ip = {flow.peer: flow.peer_ip for flow in (*command.sent, *command.received)}
+    for peer in command.more_planes:
+        if peer.peer in first_ip:
+            generator.add_peer(first_ip[peer.peer], [each.destination_ip for each in peer.planes])
     return generator
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,8 +18,17 @@ QueuePair = _core.RcQueuePair | _core.MrcQueuePair
 
 
 @dataclass(frozen=True)
+class PlaneEnds:
+    """A NIC's port in a plane, and where what leaves by it goes."""
+
+    port: int
+    destination_mac: str
+    destination_ip: str
+
+
+@dataclass(frozen=True)
 class QueuePairPlace:
-    """Where a queue pair is, and whom it talks to."""
+    """Where a queue pair is, and whom it talks to; `more_planes` are those besides the first."""
 
     nic: _core.Nic
     port: int
@@ -29,6 +38,7 @@ class QueuePairPlace:
     destination_mac: str
     destination_ip: str
     source_udp_port: int | None
+    more_planes: tuple[PlaneEnds, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,12 @@ class TransportKind(ABC):
     """Valid values of `retransmission`."""
     sprays: ClassVar[bool]
     """Its packets take several paths, whatever `path` is."""
+    spans_planes: ClassVar[bool] = False
+    """A queue pair uses all planes that both hosts have, so messages are not divided among planes."""
+    extension_bytes: ClassVar[int] = 0
+    """Headers that each of its data packets has besides RoCEv2's BTH."""
+    answer_bytes: ClassVar[int]
+    """The headers of the packet that answers its data, besides the BTH."""
     has_cnps: ClassVar[bool] = False
     """Receivers tell of marks by CNPs."""
     operations: ClassVar[frozenset[str]]
@@ -70,6 +86,8 @@ class TransportKind(ABC):
     """DSCPs that only it uses, each with its traffic class."""
     totals: ClassVar[tuple[str, ...]] = ()
     """Names of its own counters, which a host sums over its queue pairs in addition to those of RC."""
+    nic_totals: ClassVar[tuple[str, ...]] = ()
+    """Names of what it counts by NIC."""
 
     @abstractmethod
     def make_queue_pair(
@@ -90,9 +108,22 @@ class TransportKind(ABC):
         """Return the engine's options that only this protocol has, by the engine's names."""
         return {}
 
-    def flow_options(self, settings: TransportSettings) -> Mapping[str, Any]:
-        """Return the keyword arguments of the engine's FlowGenerator.add_port that have it make these queue pairs."""
+    def flow_options(
+        self, settings: TransportSettings, more_planes: Sequence[tuple[int, str]] = ()
+    ) -> Mapping[str, Any]:
+        """Return the keyword arguments of the engine's FlowGenerator.add_port that have it make these queue pairs.
+
+        `more_planes` are the other ports that a queue pair uses, with destination MACs, if it `spans_planes`.
+        """
         return {}
+
+    def nic_stats(self, nic: _core.Nic, *, reset: bool = False) -> Mapping[str, int]:
+        """Return what it counts by NIC, not by queue pair; `reset`: it counts from zero on."""
+        return {}
+
+    def path_states(self, queue_pair: QueuePair) -> Sequence[Mapping[str, int]]:
+        """Return how many of a queue pair's paths are in which state, by its planes; none if it keeps no states."""
+        return ()
 
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
         """Return a queue pair's counters, with its own ones."""

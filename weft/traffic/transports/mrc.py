@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.engine import PathChoice, _core, mrc_defaults
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
+from weft.traffic.header_sizes import RETH
 from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.wire.headers.mrc import (
+    CC_STATE,
     DSCP_CONTROL,
     DSCP_TRIMMABLE,
     DSCP_TRIMMABLE_RETX,
     DSCP_TRIMMED,
     DSCP_TRIMMED_LASTHOP,
+    METH,
+    SETH,
 )
 
 if TYPE_CHECKING:
@@ -33,6 +37,9 @@ class MultipathReliableConnection(TransportKind):
     defaults: ClassVar = {"congestion_control": "nscc", "retransmission": "selective-repeat"}
     retransmissions = ("selective-repeat",)
     sprays = True
+    spans_planes = True
+    extension_bytes = METH.size_bytes + RETH
+    answer_bytes = SETH.size_bytes + CC_STATE.size_bytes
     operations = frozenset({"WRITE"})
     code_points = (
         (DSCP_TRIMMABLE, DATA_CLASS),
@@ -42,6 +49,7 @@ class MultipathReliableConnection(TransportKind):
         (DSCP_CONTROL, CONTROL_CLASS),
     )
     totals = tuple(_core.record_types()["MrcCounters"])
+    nic_totals = tuple(_core.record_types()["MrcEndpointCounters"])
 
     def make_queue_pair(
         self,
@@ -52,9 +60,15 @@ class MultipathReliableConnection(TransportKind):
         options: RcOptions,
     ) -> QueuePair:
         """See TransportKind."""
-        arguments = {name: value for name, value in vars(place).items() if name != "source_udp_port"}
+        more_planes = [(each.port, each.destination_mac, each.destination_ip) for each in place.more_planes]
+        without = ("source_udp_port", "more_planes")
+        arguments = {name: value for name, value in vars(place).items() if name not in without}
         return _core.MrcQueuePair(
-            **arguments, congestion_control=congestion_control, mrc_options=self.options(settings), **options
+            **arguments,
+            more_planes=more_planes,
+            congestion_control=congestion_control,
+            mrc_options=self.options(settings),
+            **options,
         )
 
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
@@ -69,9 +83,23 @@ class MultipathReliableConnection(TransportKind):
             "probe_interval_ps": settings.probe_interval or MRC_DEFAULTS["probe_interval_ps"],
         }
 
-    def flow_options(self, settings: TransportSettings) -> Mapping[str, Any]:
+    def flow_options(
+        self, settings: TransportSettings, more_planes: Sequence[tuple[int, str]] = ()
+    ) -> Mapping[str, Any]:
         """See TransportKind."""
-        return {"mrc_options": self.options(settings)}
+        return {"mrc_options": self.options(settings), "more_planes": list(more_planes)}
+
+    def nic_stats(self, nic: _core.Nic, *, reset: bool = False) -> Mapping[str, int]:
+        """See TransportKind."""
+        counted = _core.mrc_endpoint_stats(nic)
+        if reset:
+            _core.reset_mrc_endpoint_stats(nic)
+        return {**counted}  # type: ignore[dict-item]
+
+    def path_states(self, queue_pair: QueuePair) -> Sequence[Mapping[str, int]]:
+        """See TransportKind."""
+        assert isinstance(queue_pair, _core.MrcQueuePair)
+        return queue_pair.ev_states()
 
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
         """See TransportKind."""
