@@ -31,7 +31,7 @@ def test_an_all_reduce_between_processes_uses_both_planes() -> None:
 def test_flows_between_processes_use_both_planes() -> None:
     with Fabric(TOPOLOGY, clock="real", int_telemetry=False, transport=TransportSection(protocol="mrc")) as fabric:
         fabric.permutation(400_000)
-        fabric.workload("websearch", 0.8, 200 * 10**9)
+        fabric.workload("fb_hadoop", 0.5, 20 * 10**9)
         stats = fabric.hosts.stats()
     for host in stats:
         sent = [plane["transmit"]["transmitted"]["bytes"] for plane in host["planes"]]

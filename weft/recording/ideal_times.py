@@ -49,7 +49,7 @@ class Framing:
     extension_bytes: int = 0
     """Headers of every data packet besides the BTH."""
     answer_bytes: int = AETH
-    """Of an acknowledgement, the headers behind the BTH."""
+    """Headers behind the BTH of an acknowledgement."""
     spans_planes: bool = False
     """Whether a message's packets go over all planes."""
 
@@ -84,8 +84,8 @@ class Framing:
 class IdealTimes:
     """Times from a flow's start to its last acknowledgement with nothing else in the fabric, stored and forwarded.
 
-    A flow is a WRITE with immediate. Where its packets take all planes, the time is that of the plane with the most of
-    them, a full last packet counted. The sender is not held back by its window; each switch takes its latency. Equal to
+    A flow is a WRITE with immediate. Where its packets take all planes, the plane with the most of them decides, and
+    a full last packet is counted. The sender is not held back by its window; each switch takes its latency. Equal to
     the simulated time of a lone flow to the picosecond.
     """
 

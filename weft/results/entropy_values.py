@@ -27,14 +27,14 @@ class EntropyValuesResult(PlainData):
     denied: int
     """Those that an administrator has excluded."""
     most_assumed_bad: int
-    """Those of one host whose path counts as failed, of the host with most."""
+    """Those with a failed path at one host, the one with most."""
     most_assumed_bad_host: str
     """That host, the first of several; "" if there is none."""
 
 
 @dataclass(frozen=True)
 class PathSignalsResult(PlainData):
-    """What hosts heard of the paths of their entropy values, over the whole run."""
+    """Signals by which hosts judge the paths of their entropy values, over the whole run."""
 
     sacks: int
     """Selective acknowledgements received."""
@@ -59,7 +59,7 @@ class PathSignalsResult(PlainData):
 
 
 def entropy_values_results(endpoints: Sequence[HostStats]) -> list[EntropyValuesResult]:
-    """Return those of every plane; none without such a transport, or once all queue pairs are gone."""
+    """Return a result for each plane; none without such a transport, or once all queue pairs are gone."""
     of_planes: dict[int, dict[str, Counter[str]]] = {}
     for endpoint in endpoints:
         for plane, states in enumerate(endpoint["entropy_values"]):

@@ -57,7 +57,7 @@ class ConnectionStats(TypedDict):
 class HostStats(TypedDict):
     """A host. `totals` are sums over all its queue pairs, including removed ones.
 
-    `entropy_values`: of each plane, how many of those of its connections are in which state; [] without any.
+    `entropy_values`: for each plane, how many entropy values of connections are in which state; [] without any.
     """
 
     name: str

@@ -85,7 +85,7 @@ class TransportKind(ABC):
     code_points: ClassVar[tuple[tuple[int, int], ...]] = ()
     """DSCPs that only it uses, each with its traffic class."""
     totals: ClassVar[tuple[str, ...]] = ()
-    """Names of its own counters, which a host sums over its queue pairs in addition to those of RC."""
+    """Names of its own counters, which a host sums over its queue pairs in addition to the counters of RC."""
     nic_totals: ClassVar[tuple[str, ...]] = ()
     """Names of what it counts by NIC."""
 
