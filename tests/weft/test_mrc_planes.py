@@ -7,6 +7,7 @@ import pytest
 
 from weft import Fabric, topologies
 from weft.errors import BadInputError
+from weft.recording.ideal_times import IdealTimes
 from weft.run.collectives import CollectiveRequest
 from weft.scenario import FidelitySection, TransportSection
 from weft.traffic.schedule_nodes import ALL_PLANES
@@ -92,6 +93,19 @@ def test_workloads_use_all_planes() -> None:
     assert min(sent) > 0.7 * max(sent)
     assert found["timeouts"] == 0
     assert min(result.records["slowdown"]) >= 0.99
+
+
+@pytest.mark.parametrize("planes", [1, PLANES])
+@pytest.mark.parametrize("size_bytes", [100, 4000, 3_000_001])
+def test_ideal_times_take_the_frames_of_mrc_and_all_planes(planes: int, size_bytes: int) -> None:
+    """A lone flow without a window takes as long, but for the last packets' places among the planes."""
+    spec = topologies.leaf_spine(planes=planes, leaves=2, spines=2, hosts_per_leaf=1, delay_ps=US)
+    window = TransportSection(protocol="mrc", congestion_control="fixed-window", parameters={"window": 50_000_000})
+    with made(spec, transport=window) as fabric:
+        took_ps = int(fabric.incast("h0", size_bytes).records["completion_ps"][0])
+        ideal = IdealTimes.of_fabric(spec, fabric.lab.options)
+    one, zero = np.ones(1, np.int64), np.zeros(1, np.int64)
+    assert took_ps == pytest.approx(int(ideal.of(one, zero, zero, size_bytes * one)[0]), rel=1e-3)
 
 
 def test_single_packets_take_all_planes_in_turn() -> None:

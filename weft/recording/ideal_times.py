@@ -146,10 +146,14 @@ class IdealTimes:
         return times
 
     def _of_a_plane(self, sizes_bytes: Integers) -> Integers:
-        """Return what one plane carries of messages whose packets take all planes in turn: the most that one does."""
-        mtu_bytes, packets = self._framing.mtu_bytes, self._packets(sizes_bytes)
+        """Return what one plane carries of messages whose packets take all planes in turn: the most that one does.
+
+        Its packets are full, and none has the immediate, which another plane's last packet has.
+        """
+        packets = self._packets(sizes_bytes)
         share = -(-packets // self._fabric.nics_per_host)
-        return np.asarray(np.where(share == packets, sizes_bytes, share * mtu_bytes), dtype=np.int64)
+        full = share * self._framing.mtu_bytes - IMMEDIATE
+        return np.asarray(np.where(share == packets, sizes_bytes, full), dtype=np.int64)
 
     def _attachments(self, hosts: Integers, planes: Integers) -> Integers:
         """Return a number for each NIC: the same for those at one switch over like links."""
