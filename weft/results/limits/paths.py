@@ -16,15 +16,14 @@ class Paths(LimitKind):
 
     def find(self, evidence: Evidence) -> Limit | None:
         """See LimitKind."""
-        planes = evidence.results.of(ENTROPY_VALUES)
-        values = sum(each.good + each.skip + each.assumed_bad + each.denied for each in planes)
-        bad = sum(each.assumed_bad for each in planes)
-        if not bad:
+        worst = max(evidence.results.of(ENTROPY_VALUES), key=lambda each: each.assumed_bad, default=None)
+        if worst is None or not worst.assumed_bad:
             return None
-        worst = max(planes, key=lambda each: each.assumed_bad)
+        share = worst.assumed_bad / (worst.good + worst.skip + worst.assumed_bad + worst.denied)
         failures = sum(each.failures for each in evidence.results.of(PATH_SIGNALS))
+        host = worst.most_assumed_bad_host
         sentence = (
-            f"failed paths: {percent(bad / values)} of all entropy values are out of use at the end, most on plane "
-            f"{worst.plane} and of {worst.most_assumed_bad_host}; paths failed {counted(failures, 'time')} in all"
+            f"failed paths: {percent(share)} of the entropy values of plane {worst.plane} are out of use at the end, "
+            f"most of them at {host}; paths failed {counted(failures, 'time')} in all"
         )
-        return Limit(self.name, sentence, bad / values, worst.most_assumed_bad_host)
+        return Limit(self.name, sentence, share, host)
