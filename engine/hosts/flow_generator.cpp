@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "hosts/mrc/mrc_endpoint.hpp"
 #include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "packets/psn.hpp"
@@ -43,6 +44,10 @@ uint32_t FlowGenerator::add_port(FlowPort port) {
   port.config.source_mac = nic_.port_config(port.port).mac;
   ports_.push_back(std::move(port));
   return static_cast<uint32_t>(ports_.size() - 1);
+}
+
+void FlowGenerator::add_peer(const roce::IpAddress& first, std::vector<roce::IpAddress> more) {
+  peers_.insert_or_assign(first, std::move(more));
 }
 
 void FlowGenerator::add(Flows& flows, const FlowEnd& end) {
@@ -165,18 +170,42 @@ void FlowGenerator::open(Flow& flow) {
   if (const ObservedFlow& observed = flow.end.observed; observed.message || observed.telemetry) {
     flow.queue_pair->observe(engine_.probe(), observed.ends, observed.message, observed.telemetry);
   }
-  nic_.attach(*flow.queue_pair, port.port, config.queue_pair);
+  if (port.mrc) {
+    auto& mrc = static_cast<MrcQueuePair&>(*flow.queue_pair);
+    std::vector<int> ports{port.port};
+    for (size_t plane = 1; plane < mrc.planes(); ++plane) ports.push_back(port.more_planes[plane - 1].first);
+    mrc::Endpoint::of(nic_).attach(mrc, ports, config.queue_pair);
+  } else {
+    nic_.attach(*flow.queue_pair, port.port, config.queue_pair);
+  }
+}
+
+// Those that both ends have.
+void FlowGenerator::add_planes(MrcConfig& mrc, const FlowPort& port, const RcConfig& config) const {
+  const auto peer = peers_.find(config.destination_ip);
+  if (peer == peers_.end()) return;
+  const size_t planes = std::min(port.more_planes.size(), peer->second.size());
+  for (size_t plane = 0; plane < planes; ++plane) {
+    const auto& [number, mac] = port.more_planes[plane];
+    const roce::IpAddress& peer_ip = peer->second[plane];
+    mrc.more_paths.push_back({nic_.port_config(number).mac, mac, nic_.own_address(number, peer_ip), peer_ip});
+  }
+}
+
+std::unique_ptr<WritingQueuePair> FlowGenerator::make_mrc_queue_pair(const FlowPort& port, RcConfig config) {
+  MrcConfig mrc = *port.mrc;
+  mrc.ev_seed = mrc_seed(nic_.entropy_seed(), config.queue_pair, config.remote_queue_pair);
+  add_planes(mrc, port, config);
+  for (size_t plane = 0; plane < mrc.more_paths.size(); ++plane)
+    config.line_rate_bps += nic_.line_rate_bps(port.more_planes[plane].first);
+  const auto frame_bytes = static_cast<uint32_t>(mrc::full_frame_bytes(config, mrc.encapsulates()));
+  return std::make_unique<MrcQueuePair>(config, mrc, engine_.packets(), nic_.memory(),
+                                        port.make_congestion_control(frame_bytes), this);
 }
 
 std::unique_ptr<WritingQueuePair> FlowGenerator::make_queue_pair(const FlowPort& port,
                                                                  const RcConfig& config) {
-  if (port.mrc) {
-    MrcConfig mrc = *port.mrc;
-    mrc.ev_seed = mrc_seed(nic_.entropy_seed(), config.queue_pair, config.remote_queue_pair);
-    const auto frame_bytes = static_cast<uint32_t>(mrc::full_frame_bytes(config, mrc.encapsulates()));
-    return std::make_unique<MrcQueuePair>(config, mrc, engine_.packets(), nic_.memory(),
-                                          port.make_congestion_control(frame_bytes), this);
-  }
+  if (port.mrc) return make_mrc_queue_pair(port, config);
   const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));
   return std::make_unique<RcQueuePair>(
       config, engine_.packets(), nic_.memory(), port.make_congestion_control(frame_bytes),
@@ -207,8 +236,9 @@ void FlowGenerator::set_ev_denied(uint32_t place, const roce::IpAddress& peer, u
   ports_[place].mrc->routes->set_denied(peer, value, denied);
   for (const Flows* flows : {&sent_, &received_}) {
     for (const Flow& flow : flows->items) {
-      if (flow.end.place != place || !(flow.end.peer_ip == peer)) continue;
-      if (auto* mrc = dynamic_cast<MrcQueuePair*>(flow.queue_pair.get())) mrc->set_denied(value, denied);
+      if (flow.end.place != place) continue;
+      auto* mrc = dynamic_cast<MrcQueuePair*>(flow.queue_pair.get());
+      if (mrc != nullptr && mrc->leads_to(peer)) mrc->set_denied(value, denied);
     }
   }
 }

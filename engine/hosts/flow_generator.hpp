@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -33,7 +34,9 @@ struct FlowPort {
   // Empty: a path a flow.
   std::function<std::shared_ptr<PathChoice>(uint32_t queue_pair, uint32_t frame_bytes)> make_path_choice;
   std::optional<MrcConfig> mrc{};  // nothing: RC
-  bool as_lengths = false;         // packets carry their payload as a length, not as zeros
+  // MRC: the ports of the planes after the first, and the MAC addresses of what leaves by them.
+  std::vector<std::pair<int, roce::MacAddress>> more_planes{};
+  bool as_lengths = false;  // packets carry their payload as a length, not as zeros
 };
 
 // What an engine's probe records of a flow that is sent, and under which names.
@@ -79,6 +82,9 @@ class FlowGenerator final : public CompletionHandler {
 
   // Returns the place by which flows name the port. Throws std::invalid_argument for parameters out of range.
   uint32_t add_port(FlowPort port);
+  // MRC: the addresses on the planes after the first of the peer that has this one on the first. Before the
+  // start.
+  void add_peer(const roce::IpAddress& first, std::vector<roce::IpAddress> more);
   // Before the start. Throws std::invalid_argument for an unknown port, a size outside 1 byte to 2 GiB, a
   // start before 0, or a peer of an IP version that the port does not have.
   void add_sent(const FlowEnd& end) { add(sent_, end); }
@@ -123,6 +129,8 @@ class FlowGenerator final : public CompletionHandler {
   void arm();
   void open(Flow& flow);
   std::unique_ptr<WritingQueuePair> make_queue_pair(const FlowPort& port, const RcConfig& config);
+  std::unique_ptr<WritingQueuePair> make_mrc_queue_pair(const FlowPort& port, RcConfig config);
+  void add_planes(MrcConfig& mrc, const FlowPort& port, const RcConfig& config) const;
   void close(Flow& flow);
   void post(Flow& flow);
   void close_finished();
@@ -136,6 +144,7 @@ class FlowGenerator final : public CompletionHandler {
   Engine& engine_;
   ScheduleExecutor& executor_;
   std::vector<FlowPort> ports_;
+  std::map<roce::IpAddress, std::vector<roce::IpAddress>, mrc::AddressOrder> peers_;
   Flows sent_;
   Flows received_;
   std::vector<std::pair<uint32_t, uint32_t>> received_by_number_;  // queue pair, index; sorted

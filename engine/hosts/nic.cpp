@@ -1,6 +1,7 @@
 #include "hosts/nic.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
 #include <utility>
 
@@ -64,6 +65,7 @@ struct Nic::Attachment final : InCacheLines, Waker {
   const bool goes_first;
   Timer timer;
   std::vector<uint32_t> numbers;
+  std::optional<uint32_t> leg_of;  // by the number of the whole queue pair
   std::shared_ptr<QueuePair> kept;
   size_t place = 0;  // in attached_
   bool in_control_turns = false;
@@ -137,7 +139,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   ClassTurns sending;
   ClassTurns fetching;  // from memory
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
-  std::vector<std::pair<uint32_t, Attachment*>> legs;  // by number of their queue pairs
+  std::unordered_map<uint32_t, Attachment*> legs;  // by number of their queue pairs
   std::shared_ptr<PcapWriter> capture;
   uint32_t blocked_classes = 0;
   bool dispatching = false;  // a queue pair is at work; the transmit is kicked when it is done
@@ -194,7 +196,7 @@ void Nic::Port::forget(Attachment& attachment) {
   turns.erase(&attachment);
   if (turns.empty()) classes_with_data &= ~(1u << attachment.data_class);
   std::erase_if(groups, [&](const auto& group) { return group.second == &attachment; });
-  std::erase_if(legs, [&](const auto& leg) { return leg.second == &attachment; });
+  if (attachment.leg_of) legs.erase(*attachment.leg_of);
 }
 
 // Acknowledgements and CNPs first, then data, class by class as at any port, and in a class one packet of
@@ -295,7 +297,25 @@ void Nic::fetch(const void* nic, PrefetchStep step) {
   }
 }
 
-Nic::~Nic() = default;
+// One after the other: a queue pair that the NIC keeps goes with its attachment, and has legs.
+Nic::~Nic() {
+  port_watchers_.clear();
+  while (!attached_.empty()) detach(attached_.back()->queue_pair);
+}
+
+QueuePair* Nic::find(uint32_t number) const {
+  const Attachment* found = by_number_.find(number);
+  return found == nullptr ? nullptr : &found->queue_pair;
+}
+
+bool Nic::is_port_up(int port) const { return port_at(port).transmit.is_up(); }
+
+void Nic::set_port_up(int port, bool up) {
+  TransmitPort& transmit = port_at(port).transmit;
+  if (transmit.is_up() == up) return;
+  transmit.set_up(up);
+  for (PortWatcher* watcher : port_watchers_) watcher->on_port(port, up);
+}
 
 int Nic::add_port(NicPortConfig config, TransmitPort& transmit) {
   if (&transmit.engine() != &engine_)
@@ -367,15 +387,15 @@ void Nic::attach(QueuePair& queue_pair, int port, uint32_t number) {
 void Nic::attach_leg(QueuePair& leg, int port, uint32_t number) {
   Port& at = port_at(port);
   const Attachment* first = by_number_.find(number);
-  const bool taken =
-      std::any_of(at.legs.begin(), at.legs.end(), [&](const auto& other) { return other.first == number; });
+  const bool taken = at.legs.contains(number);
   if (first == nullptr || &first->port == &at || taken) {
     throw std::invalid_argument("NIC '" + name_ + "': port " + std::to_string(port) +
                                 " cannot have a leg of queue pair " + std::to_string(number) +
                                 (first == nullptr ? ", which is attached nowhere" : ", which it has"));
   }
   Attachment& attachment = attachment_for(leg, port);
-  at.legs.emplace_back(number, &attachment);
+  at.legs.emplace(number, &attachment);
+  attachment.leg_of = number;
   attachment.wake();
 }
 
@@ -410,8 +430,7 @@ void Nic::detach(QueuePair& queue_pair) {
   for (const uint32_t number : attachment->numbers) {
     by_number_.erase(number);
     for (const auto& port : ports_) {
-      const auto leg =
-          std::ranges::find_if(port->legs, [&](const auto& other) { return other.first == number; });
+      const auto leg = port->legs.find(number);
       if (leg != port->legs.end()) detach(leg->second->queue_pair);
     }
   }
@@ -434,9 +453,7 @@ Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet
   Attachment* attachment = by_number_.find(packet.bth.destination_qp);
   if (attachment != nullptr && &attachment->port == &port) [[likely]]
     return attachment;
-  const auto leg = std::find_if(port.legs.begin(), port.legs.end(), [&](const auto& candidate) {
-    return candidate.first == packet.bth.destination_qp;
-  });
+  const auto leg = port.legs.find(packet.bth.destination_qp);
   return leg == port.legs.end() ? nullptr : leg->second;
 }
 

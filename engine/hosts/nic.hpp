@@ -87,6 +87,18 @@ class Nic final : public Node {
   // address. The queue pair may be attached by group only, without a number. Throws std::invalid_argument if
   // the group is taken.
   void attach_group(QueuePair& queue_pair, int port, const roce::IpAddress& group);
+  // The queue pair of this number, null if there is none.
+  QueuePair* find(uint32_t number) const;
+  // Who learns of a port that loses its link or has it again.
+  struct PortWatcher {
+    virtual ~PortWatcher() = default;
+    virtual void on_port(int port, bool up) = 0;
+  };
+  // For as long as the NIC lives.
+  void watch_ports(PortWatcher* watcher) { port_watchers_.push_back(watcher); }
+  // A port's link is there, or not; down as TransmitPort::set_up(), and known to whoever watches.
+  void set_port_up(int port, bool up);
+  bool is_port_up(int port) const;
   // Gives a sender its turns at a port; nothing is delivered to it. Throws std::invalid_argument if it is
   // attached to another port.
   void attach_sender(QueuePair& sender, int port);
@@ -141,6 +153,7 @@ class Nic final : public Node {
   uint32_t next_number_ = 0x11;
   RecoveryTimes recovery_times_;
   NonRoceReceiver* non_roce_receiver_ = nullptr;
+  std::vector<PortWatcher*> port_watchers_;
 };
 
 }  // namespace weft

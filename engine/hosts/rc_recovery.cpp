@@ -24,7 +24,7 @@ CompletionStatus status_of_nak(uint8_t syndrome) {
 void RcRequester::go_back(TimePs now) {
   sent_.go_back(now, sent_.accepted(), next_sequence_);
   next_sequence_ = sent_.accepted();
-  send_index_ = 0;
+  requests_.restart();
   progress_ps_ = now;
 }
 

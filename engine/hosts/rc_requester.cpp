@@ -1,7 +1,6 @@
 #include "hosts/rc_requester.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -123,16 +122,6 @@ bool RcRequester::has_credit(const Outstanding& request) const {
   return request.number == credit_limit_ + 1 && next_sequence_ == request.first_sequence;
 }
 
-RcRequester::Outstanding& RcRequester::request_of(uint64_t sequence) {
-  if (sequence != next_sequence_) {
-    return *std::partition_point(requests_.begin(), requests_.end(), [&](const Outstanding& request) {
-      return request.end_sequence <= sequence;
-    });
-  }
-  while (requests_[send_index_].end_sequence <= next_sequence_) ++send_index_;
-  return requests_[send_index_];
-}
-
 // False if all is sent, or the window has no room for the next packet and that is a full one; other cases are
 // pull()'s to find out.
 bool RcRequester::may_have_data() const {
@@ -140,7 +129,7 @@ bool RcRequester::may_have_data() const {
   if (reads_ != nullptr && reads_->has_repeat()) return true;
   if (wait_until_ps_ != kNever || sent_.has_lost()) return true;
   if (next_sequence_ == end_sequence_) return false;
-  const Outstanding& request = requests_[send_index_];
+  const Outstanding& request = requests_.sending();
   const bool ends_message = request.end_sequence <= next_sequence_ + 1;
   return ends_message || gate_.has_room(smallest_full_frame_bytes_, more_window_bytes(request));
 }
@@ -194,10 +183,7 @@ PacketPtr RcRequester::pull_repeat(TimePs now) {
   if (path_choice_ != nullptr) set_path(now, repeat->sequence, true);
   ++counters_.data_packets_sent;
   ++counters_.retransmitted_packets;
-  const auto request = std::partition_point(requests_.begin(), requests_.end(), [&](const Outstanding& each) {
-    return each.end_sequence <= repeat->sequence;
-  });
-  ++request->retransmitted_packets;
+  ++requests_.sent_request_of(repeat->sequence).retransmitted_packets;
   last_pulled_ = {0, true};
   PacketPtr packet = repeat->request->as_length ? template_.build_as_length(pool_, headers_, 0)
                                                 : template_.build(pool_, headers_);
@@ -270,35 +256,15 @@ void RcRequester::flush(TimePs now) {
 }
 
 std::vector<RcRequester::Request> RcRequester::withdraw() {
-  std::vector<Request> left(std::make_move_iterator(requests_.begin()),
-                            std::make_move_iterator(requests_.end()));
-  requests_.clear();
+  std::vector<Request> left = requests_.withdraw();
   reads_.reset();
-  send_index_ = 0;
   fail(CompletionStatus::kFlushed);
   return left;
 }
 
-// Handlers may post from within; such requests are delivered by the outer call.
 void RcRequester::deliver_completions(TimePs now) {
-  if (delivering_) return;
-  delivering_ = true;
-  if (reads_ != nullptr) reads_->forget_done(sent_.accepted());
-  while (!requests_.empty()) {
-    CompletionStatus status = CompletionStatus::kSuccess;
-    const uint64_t end = done_end();
-    if (requests_.front().end_sequence > end) {
-      if (error_ == CompletionStatus::kSuccess) break;
-      status = error_reported_ ? CompletionStatus::kFlushed : error_;
-      error_reported_ = true;
-    }
-    const Outstanding request = std::move(requests_.front());
-    requests_.pop_front();
-    if (send_index_ > 0) --send_index_;
-    if (status == CompletionStatus::kSuccess && !is_read(request.kind)) ++completed_requests_;
-    completions_.complete(now, request, status, request.retransmitted_packets);
-  }
-  delivering_ = false;
+  if (reads_ != nullptr && !requests_.is_delivering()) reads_->forget_done(sent_.accepted());
+  requests_.deliver(now, [this] { return done_end(); }, error_, completions_);
 }
 
 }  // namespace weft

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "congestion/congestion_control.hpp"
 #include "hosts/arrival_window.hpp"
 #include "hosts/outstanding_reads.hpp"
+#include "hosts/posted_requests.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
@@ -54,7 +54,7 @@ class RcRequester {
   // Takes back what has not completed, in order, without completions. The requester sends nothing any more.
   std::vector<Request> withdraw();
   // Requests other than READs that have completed as successful.
-  uint64_t completed_requests() const { return completed_requests_; }
+  uint64_t completed_requests() const { return requests_.completed(); }
 
   // Notes there when a packet that was sent again is acknowledged; null: nowhere.
   void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
@@ -83,7 +83,7 @@ class RcRequester {
   };
 
   std::optional<uint64_t> sequence_to_send();
-  Outstanding& request_of(uint64_t sequence);
+  Outstanding& request_of(uint64_t sequence) { return requests_.request_of(sequence, next_sequence_); }
   size_t packet_payload_bytes(const Outstanding& request, uint64_t sequence) const;
   void set_packet_headers(const Outstanding& request, uint64_t sequence, uint32_t packets,
                           size_t payload_bytes);
@@ -145,8 +145,7 @@ class RcRequester {
   roce::HeaderTemplate template_;
   std::vector<uint8_t> lines_;  // of the packet that is built
   PsnMap psn_map_;
-  std::deque<Outstanding> requests_;
-  size_t send_index_ = 0;       // in requests_, of the request that next_sequence_ belongs to
+  PostedRequests<Outstanding> requests_;
   uint64_t end_sequence_ = 0;   // one past the last packet of the last request
   uint64_t end_psn_ = 0;        // one past the last PSN of the last request
   uint64_t next_sequence_ = 0;  // next packet to send
@@ -164,13 +163,10 @@ class RcRequester {
   size_t largest_frame_bytes_ = 0;
   size_t smallest_full_frame_bytes_ = 0;  // with as much payload as fits
   PulledPacket last_pulled_;
-  uint64_t completed_requests_ = 0;
   uint64_t posted_messages_ = 0;
   uint64_t credit_limit_ = 0;  // number of the last message that the peer has a receive for
   CompletionStatus error_ = CompletionStatus::kSuccess;
   CompletionStatus refusal_ = CompletionStatus::kSuccess;  // the error, once READs before are done
-  bool error_reported_ = false;  // by the request that failed; those after it are flushed
-  bool delivering_ = false;
   std::optional<roce::IntStack> last_telemetry_;
   Probe* telemetry_probe_ = nullptr;
   ConnectionEnds ends_;

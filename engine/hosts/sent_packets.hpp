@@ -14,11 +14,18 @@ namespace weft {
 struct SentPacket {
   enum class State : uint8_t { kInFlight, kLost, kDelivered };
 
+  // In `entropy`, which has 14 bits at most: the peer has said that this transmission has not arrived. A byte
+  // for it would cost every packet three instructions.
+  static constexpr uint16_t kMissing = 0x8000;
+
   TimePs sent_ps = 0;  // the newest transmission
   uint16_t frame_bytes = 0;
   uint16_t entropy = 0;
   State state = State::kInFlight;
   bool retransmitted = false;
+
+  bool is_missing() const { return (entropy & kMissing) != 0; }
+  uint16_t path() const { return entropy & static_cast<uint16_t>(~kMissing); }
 };
 static_assert(sizeof(SentPacket) == 16);
 

@@ -5,13 +5,47 @@
 #include <utility>
 
 namespace weft {
+namespace {
 
-SentStream::SentStream(const RcConfig& config, SendGate& gate, PathChoice* path_choice)
+// What an acknowledgement of RC says besides its packets.
+struct AcknowledgedBy {
+  static constexpr bool kFinds = false;
+  const roce::ParsedPacket& packet;
+  bool marked() const { return packet.bth.becn; }
+  uint8_t hop_limit() const { return packet.hop_limit; }
+  const roce::IntStack* telemetry() const {
+    return packet.telemetry && packet.telemetry->echo ? &*packet.telemetry : nullptr;
+  }
+  uint64_t newest(uint64_t end) const { return end - 1; }  // there is one, or this is no news
+  template <class Settle>
+  void each_other(Settle&&) const {}
+};
+
+// The same of a selective acknowledgement.
+struct SelectivelyAcknowledgedBy {
+  static constexpr bool kFinds = true;  // tells the observer of what was taken for lost
+  const SentStream::Arrivals& arrivals;
+  bool marked() const { return arrivals.marked; }
+  uint8_t hop_limit() const { return arrivals.hop_limit; }
+  const roce::IntStack* telemetry() const { return nullptr; }
+  uint64_t newest(uint64_t end) const { return end == 0 ? 0 : end - 1; }
+  template <class Settle>
+  void each_other(Settle&& settle) const {
+    for (uint64_t bits = arrivals.bitmap; bits != 0; bits &= bits - 1)
+      settle(arrivals.first + static_cast<uint64_t>(std::countr_zero(bits)));
+  }
+};
+
+}  // namespace
+
+SentStream::SentStream(const RcConfig& config, SendGate& gate, PathChoice* path_choice,
+                       LossObserver* observer)
     : config_(config),
       gate_(gate),
       path_choice_(path_choice),
       selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat),
-      losses_(config.reordering_window_ps) {}
+      losses_(config.reordering_window_ps),
+      observer_(observer) {}
 
 // Without an acknowledgement to come nothing would open a closed window but the timeout; the packet that
 // closes it therefore asks for one, unless a packet before it has done so. Half a window without a question
@@ -44,14 +78,24 @@ bool SentStream::record(TimePs now, uint64_t sequence, uint16_t frame_bytes, uin
   return retransmission;
 }
 
-bool SentStream::acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> answered,
-                             const roce::ParsedPacket& packet) {
+template <class News>
+[[gnu::always_inline]] inline bool SentStream::take_arrived(TimePs now, uint64_t end,
+                                                            std::optional<uint64_t> answered,
+                                                            const News& news) {
   Settled settled;
   const SentPacket newest = answered ? sent_[*answered] : SentPacket();
   const bool answer_is_new = answered && newest.state != SentPacket::State::kDelivered;
-  const bool marked = packet.bth.becn;
-  for (uint64_t at = accepted_; at < end; ++at) settle(now, sent_[at], marked, settled);
-  if (answered && *answered >= end) settle(now, sent_[*answered], marked, settled);
+  const bool marked = news.marked();
+  const auto settle_one = [&](uint64_t sequence) {
+    SentPacket& packet = sent_[sequence];
+    if constexpr (News::kFinds) {
+      if (packet.state == SentPacket::State::kLost && observer_ != nullptr) observer_->on_found(now, packet);
+    }
+    settle(now, packet, marked, settled);
+  };
+  for (uint64_t at = accepted_; at < end; ++at) settle_one(at);
+  news.each_other(settle_one);
+  if (answered && *answered >= end) settle_one(*answered);
   accepted_ = end;
   // The response of a READ is the answer to all before it, whatever has arrived behind that.
   while (selective_repeat_ && accepted_ < highest_ && sent_[accepted_].state == SentPacket::State::kDelivered)
@@ -59,20 +103,29 @@ bool SentStream::acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> a
   if (settled.packets == 0) return false;
   const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
   if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
-  const bool has_echo = packet.telemetry && packet.telemetry->echo;
   gate_.congestion_control().on_acknowledgement(
       {.now = now,
        .acknowledged_bytes = settled.bytes,
        .acknowledged_packets = settled.packets,
        .in_flight_bytes = gate_.in_flight_bytes(),
        .round_trip_ps = round_trip_ps,
-       .sequence = numbers_.number(answered.value_or(end - 1)),
+       .sequence = numbers_.number(answered.value_or(news.newest(end))),
        .next_sequence = gate_.next_number(),
        // The peer starts with our own hop limit.
-       .hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - packet.hop_limit)),
+       .hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - news.hop_limit())),
        .congestion_experienced = marked,
-       .telemetry = has_echo ? &*packet.telemetry : nullptr});
+       .telemetry = news.telemetry()});
   return true;
+}
+
+bool SentStream::acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> answered,
+                             const roce::ParsedPacket& packet) {
+  return take_arrived(now, end, answered, AcknowledgedBy{packet});
+}
+
+bool SentStream::acknowledge(TimePs now, const Arrivals& arrivals) {
+  note_missing(arrivals);
+  return take_arrived(now, arrivals.end, arrivals.answered, SelectivelyAcknowledgedBy{arrivals});
 }
 
 // A packet has arrived.
@@ -91,32 +144,17 @@ void SentStream::settle(TimePs now, SentPacket& packet, bool marked, Settled& se
     path_choice_->on_delivered(now, packet.entropy, packet.retransmitted ? 0 : now - packet.sent_ps, marked);
 }
 
-bool SentStream::acknowledge(TimePs now, const Arrivals& arrivals) {
-  Settled settled;
-  const std::optional<uint64_t> answered = arrivals.answered;
-  const SentPacket newest = answered ? sent_[*answered] : SentPacket();
-  const bool answer_is_new = answered && newest.state != SentPacket::State::kDelivered;
-  for (uint64_t at = accepted_; at < arrivals.end; ++at) settle(now, sent_[at], arrivals.marked, settled);
-  for (uint64_t bits = arrivals.bitmap; bits != 0; bits &= bits - 1)
-    settle(now, sent_[arrivals.first + static_cast<uint64_t>(std::countr_zero(bits))], arrivals.marked,
-           settled);
-  if (answered && *answered >= arrivals.end) settle(now, sent_[*answered], arrivals.marked, settled);
-  accepted_ = arrivals.end;
-  while (accepted_ < highest_ && sent_[accepted_].state == SentPacket::State::kDelivered) ++accepted_;
-  if (settled.packets == 0) return false;
-  const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
-  if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
-  gate_.congestion_control().on_acknowledgement(
-      {.now = now,
-       .acknowledged_bytes = settled.bytes,
-       .acknowledged_packets = settled.packets,
-       .in_flight_bytes = gate_.in_flight_bytes(),
-       .round_trip_ps = round_trip_ps,
-       .sequence = numbers_.number(answered.value_or(arrivals.end > 0 ? arrivals.end - 1 : 0)),
-       .next_sequence = gate_.next_number(),
-       .hops = static_cast<uint8_t>(std::max(0, config_.hop_limit - arrivals.hop_limit)),
-       .congestion_experienced = arrivals.marked});
-  return true;
+// Packets that had not arrived when ones sent after them had. About those that the acknowledgement does not
+// cover it says nothing.
+void SentStream::note_missing(const Arrivals& arrivals) {
+  const bool later = arrivals.bitmap != 0 || (arrivals.answered && *arrivals.answered > arrivals.end);
+  if (later && arrivals.misses_end && arrivals.end < highest_)
+    sent_[arrivals.end].entropy |= SentPacket::kMissing;
+  if (arrivals.bitmap == 0) return;
+  const auto width = static_cast<unsigned>(std::bit_width(arrivals.bitmap));
+  uint64_t holes = ~arrivals.bitmap & ((uint64_t{1} << (width - 1)) - 1);
+  for (; holes != 0; holes &= holes - 1)
+    sent_[arrivals.first + static_cast<uint64_t>(std::countr_zero(holes))].entropy |= SentPacket::kMissing;
 }
 
 void SentStream::take_from_flight(uint64_t sequence) {
@@ -130,11 +168,12 @@ void SentStream::take_from_flight(uint64_t sequence) {
 void SentStream::take_for_lost(TimePs now, uint64_t sequence) {
   take_from_flight(sequence);
   if (path_choice_ != nullptr) path_choice_->on_lost(now, sent_[sequence].entropy);
+  if (observer_ != nullptr) observer_->on_lost(now, sent_[sequence]);
 }
 
 bool SentStream::take_refused_for_lost(uint64_t sequence, std::optional<uint16_t> entropy) {
   const SentPacket& packet = sent_[sequence];
-  if (packet.state != SentPacket::State::kInFlight || (entropy && *entropy != packet.entropy)) return false;
+  if (packet.state != SentPacket::State::kInFlight || (entropy && *entropy != packet.path())) return false;
   take_from_flight(sequence);
   return true;
 }

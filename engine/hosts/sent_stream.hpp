@@ -45,10 +45,20 @@ class PacketNumbers {
   RingBuffer<Shift> shifts_;
 };
 
+// What a transport learns of single packets that has paths of its own.
+struct LossObserver {
+  virtual ~LossObserver() = default;
+  // It is taken for lost.
+  virtual void on_lost(TimePs now, const SentPacket& packet) = 0;
+  // It was taken for lost, has not been sent again, and has arrived after all.
+  virtual void on_found(TimePs now, const SentPacket& packet) = 0;
+};
+
 class SentStream {
  public:
-  // `path_choice` may be null: one path.
-  SentStream(const RcConfig& config, SendGate& gate, PathChoice* path_choice);
+  // `path_choice` may be null: one path. So may `observer`; it learns of what selective acknowledgements say.
+  SentStream(const RcConfig& config, SendGate& gate, PathChoice* path_choice,
+             LossObserver* observer = nullptr);
 
   uint64_t accepted() const { return accepted_; }
   uint64_t highest() const { return highest_; }
@@ -76,6 +86,7 @@ class SentStream {
     std::optional<uint64_t> answered{};
     bool marked = false;
     uint8_t hop_limit = 0;
+    bool misses_end = false;  // `end` itself has not
   };
   bool acknowledge(TimePs now, const Arrivals& arrivals);
   // What was sent then has arrived, though it was none of these packets.
@@ -94,6 +105,8 @@ class SentStream {
   // Selective repeat: the next packet to be sent again.
   std::optional<uint64_t> next_lost();
   bool has_lost() const { return !lost_.empty(); }
+  // Of [accepted, highest).
+  const SentPacket& packet(uint64_t sequence) { return sent_[sequence]; }
   // All that was sent of [from, end) is lost.
   void go_back(TimePs now, uint64_t from, uint64_t end);
   // What of [accepted, end) was sent at `overdue_ps` or before is in flight no more.
@@ -112,7 +125,12 @@ class SentStream {
     uint64_t bytes = 0;
     uint64_t packets = 0;
   };
+  // The one way in which acknowledgements take effect. `news` has what else than packets up to `end` and
+  // `answered` has arrived, and what the acknowledgement says of the way.
+  template <class News>
+  bool take_arrived(TimePs now, uint64_t end, std::optional<uint64_t> answered, const News& news);
   void settle(TimePs now, SentPacket& packet, bool marked, Settled& settled);
+  void note_missing(const Arrivals& arrivals);
   void take_for_lost(TimePs now, uint64_t sequence);
   void take_from_flight(uint64_t sequence);
 
@@ -130,6 +148,7 @@ class SentStream {
   LossDetector losses_;        // this and the next: selective repeat only
   RingBuffer<uint64_t> lost_;  // to be sent again
   RecoveryTimes* recovery_times_ = nullptr;
+  LossObserver* observer_;  // null: nobody
 };
 
 }  // namespace weft

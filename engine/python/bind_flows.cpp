@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "congestion/registry.hpp"
 #include "hosts/flow_generator.hpp"
@@ -91,6 +92,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
                   std::optional<MakesPathChoice> path_choice, bool as_lengths,
                   const Record<"RcOptions">& options, std::optional<Record<"MrcOptions">> mrc_options,
                   std::shared_ptr<mrc::EvRoutes> mrc_routes,
+                  const std::vector<std::pair<int, std::string>>& more_planes,
                   const py::KWArgs<Typed<"typing.Unpack[PathOptions]">>& path_given) {
   FlowPort added;
   added.port = port;
@@ -102,6 +104,9 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
     added.mrc->routes = std::move(mrc_routes);
     if (!options.contains("retransmission")) added.config.retransmission = Retransmission::kSelectiveRepeat;
   }
+  if (!added.mrc && !more_planes.empty())
+    throw std::invalid_argument("more_planes go with mrc_options: other queue pairs have one plane");
+  for (const auto& [other, mac] : more_planes) added.more_planes.emplace_back(other, parse_mac(mac));
   added.as_lengths = as_lengths;
   if (const auto* name = std::get_if<std::string>(&congestion_control)) {
     PathProperties path = path_properties_of(path_given, false);
@@ -166,13 +171,15 @@ to 2 GiB, starts count from the run's. The executor's listener is notified of th
       .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
            "as_lengths"_a = false, "options"_a, "mrc_options"_a = py::none(), "mrc_routes"_a = py::none(),
+           "more_planes"_a = std::vector<std::pair<int, std::string>>(),
            R"doc(Say how queue pairs of a port are made; returns the place by which flows name it.
 
 congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
 makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
 queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
-first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC;
-mrc_routes: the paths that their EVs name.)doc")
+first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC, over this port and
+more_planes, ports with the destination MAC of what leaves by them; mrc_routes: the paths that their EVs name, to
+all addresses of peers.)doc")
       .def(
           "set_ev_denied",
           [](Flows& flows, uint32_t place, const std::string& peer, uint32_t value, bool denied) {
@@ -183,6 +190,18 @@ mrc_routes: the paths that their EVs name.)doc")
           R"doc(Exclude an entropy value of a port's queue pairs to a peer's address, or admit it again.
 
 Raises ValueError if it does not name a path there.)doc")
+      .def(
+          "add_peer",
+          [](Flows& flows, const std::string& first, const std::vector<std::string>& more) {
+            std::vector<roce::IpAddress> addresses;
+            for (const std::string& address : more) addresses.push_back(parse_ip(address));
+            PythonGuard guard(flows.engine);
+            flows.generator.add_peer(parse_ip(first), std::move(addresses));
+          },
+          "first"_a, "more"_a,
+          R"doc(Say which addresses a peer has on the planes after the first, where flows name its first one.
+
+Queue pairs of MRC then use all planes that both ends have.)doc")
       .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,

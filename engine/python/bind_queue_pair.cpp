@@ -2,6 +2,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "congestion/bandwidth_delay_product.hpp"
+#include "hosts/mrc/mrc_endpoint.hpp"
 #include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
 #include "python/bind_codec.hpp"
@@ -135,18 +137,19 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
+  std::vector<int> ports{port};
   for (const auto& [other, mac, ip] : more_planes) {
     const roce::IpAddress peer = parse_ip(ip);
     mrc.more_paths.push_back(
         {nic.port_config(other).mac, parse_mac(mac), nic.own_address(other, peer), peer});
+    config.line_rate_bps += nic.line_rate_bps(other);
+    ports.push_back(other);
   }
   mrc.ev_seed = mrc_seed(nic.entropy_seed(), config.queue_pair, config.remote_queue_pair);
   auto made = make_in_cache_lines<PythonMrcQueuePair>(nic, config, mrc, std::move(congestion_control),
                                                       std::move(completions));
-  nic.attach(*made, port, config.queue_pair);
+  mrc::Endpoint::of(nic).attach(*made, ports, config.queue_pair);
   nic.keep(made);
-  for (size_t plane = 1; plane <= more_planes.size(); ++plane)
-    nic.attach_leg(made->leg(plane), std::get<0>(more_planes[plane - 1]), config.queue_pair);
   return released_under_lock<MrcQueuePair>(std::move(made), engine);
 }
 
@@ -306,6 +309,14 @@ Raises ValueError if a plane would have none, and for indices and planes that th
           "find", [](const Table& own, uint32_t value) { return own.table.find(value); }, "value"_a,
           "The index of a value, None if there is none.")
       .def(
+          "set_up",
+          [](Table& own, uint32_t plane, bool up) { own.table.set_up(own.checked_plane(plane), up); },
+          "plane"_a, "up"_a, "The plane's port is up at both ends, or not.")
+      .def(
+          "may_use",
+          [](const Table& own, uint32_t plane) { return own.table.may_use(own.checked_plane(plane)); },
+          "plane"_a, "Whether packets may go over the plane.")
+      .def(
           "on_congestion", [](Table& own, size_t ev) { own.table.on_congestion(own.checked(ev)); }, "ev"_a,
           "Its path has marked a packet, or trimmed it.")
       .def(
@@ -354,6 +365,23 @@ void bind_queue_pair(py::module_& m) {
   declare_record<RcCounters>("RcCounters");
   declare_options<MrcConfig>("MrcOptions");
   declare_record<MrcCounters>("MrcCounters");
+  declare_record<MrcEndpointCounters>("MrcEndpointCounters");
+  m.def(
+      "mrc_endpoint_stats",
+      [](Nic& nic) {
+        PythonGuard guard(nic.engine());
+        const mrc::Endpoint* endpoint = mrc::Endpoint::find(nic);
+        return Record<"MrcEndpointCounters">(
+            statistics_dict(endpoint == nullptr ? MrcEndpointCounters() : endpoint->counters()));
+      },
+      "nic"_a, "What a NIC has counted of endpoint operations, zeros without a queue pair of MRC.");
+  m.def(
+      "reset_mrc_endpoint_stats",
+      [](Nic& nic) {
+        PythonGuard guard(nic.engine());
+        if (mrc::Endpoint* endpoint = mrc::Endpoint::find(nic)) endpoint->reset_counters();
+      },
+      "nic"_a);
   declare_record("EntropyValue", {{"value", "int", "UDP source port, and flow label in the low half"},
                                   {"plane", "int", "that its packets take"},
                                   {"state", "str", "good, skip, assumed_bad or denied"},
@@ -517,6 +545,27 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
             return Record<"MrcCounters">(statistics_dict(queue_pair.mrc_counters()));
           },
           "What it counts beyond RcStats, whose acknowledgements are SACKs here.")
+      .def(
+          "planes_up",
+          [](const MrcQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            std::vector<bool> up;
+            for (uint32_t plane = 0; plane < queue_pair.evs().planes(); ++plane)
+              up.push_back(queue_pair.evs().is_up(plane));
+            return up;
+          },
+          "Of each plane, whether its port is up at both ends.")
+      .def(
+          "ev_states",
+          [](const MrcQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            const mrc::EvTable& evs = queue_pair.evs();
+            std::vector<std::map<std::string, uint64_t>> planes(evs.planes());
+            for (size_t ev = 0; ev < evs.size(); ++ev)
+              ++planes[evs.plane_of(ev)][mrc::ev_state_name(evs.state(ev))];
+            return planes;
+          },
+          "Of each plane, how many of its entropy values are in which state; no zeros.")
       .def(
           "evs",
           [](const MrcQueuePair& queue_pair) {

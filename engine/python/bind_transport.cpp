@@ -252,6 +252,16 @@ Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
           },
           "When the first and the last packet sent again was acknowledged since the last call; -1: there was "
           "none.")
+      .def(
+          "set_port_up",
+          [](Nic& nic, int port, bool up) {
+            PythonGuard guard(nic.engine());
+            nic.set_port_up(port, up);
+          },
+          "port"_a, "up"_a,
+          R"doc(A port's link is there, or not: it then sends nothing, and MRC's queue pairs use the other ports.
+
+Otherwise as TransmitPort.set_up. Raises ValueError for a port that there is not.)doc")
       .def("stats", &nic_stats, "port"_a, R"doc(What arrived at a port; `dropped` by reason.
 
 Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.)doc")

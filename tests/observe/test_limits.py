@@ -77,6 +77,22 @@ def test_flows_that_collide_are_limited_by_a_link_between_switches():
     assert not first.place.startswith("h")
 
 
+def test_paths_that_hosts_took_for_failed_are_named():
+    """What goes up to a spine of one plane is lost, and nobody notices but the hosts."""
+    cut = [{"link": f"p1l{leaf} -> p1s0", "state": "down", "at": "20us"} for leaf in range(2)]
+    found = limits(
+        {"collective": "allreduce", "sizes": ["4MiB"], "algorithms": ["ring"]},
+        fabric=FABRIC | {"planes": 2, "hosts_per_leaf": 1},
+        transport={"protocol": "mrc"},
+        int=False,
+        events=cut,
+    )
+    (paths,) = (each for each in found if each.kind == "paths")
+    assert "of plane 1 are out of use" in paths.sentence
+    assert paths.place.startswith("h")
+    assert 0.1 < paths.share < 0.9
+
+
 def test_a_clean_run_is_limited_by_its_hosts_links():
     first, *others = limits({"collective": "allreduce", "sizes": ["256KiB"], "algorithms": ["ring"]})
     assert (first.kind, others) == ("host", [])

@@ -55,10 +55,11 @@ from weft.traffic.commands.connections import (
     Detour,
     DetouredChannel,
     Disconnect,
+    PlaneAddress,
     Suspend,
 )
 from weft.traffic.commands.counters import AskStats, AskTransport, Capture, ResetStats, SaveRecorded
-from weft.traffic.commands.flows import AskFlowRecords, PrepareFlows, PrepareTraffic, WorkloadFlow
+from weft.traffic.commands.flows import AskFlowRecords, PeerPlanes, PrepareFlows, PrepareTraffic, WorkloadFlow
 from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob
 from weft.traffic.commands.parameters import (
     AskParameterRecords,
@@ -107,14 +108,14 @@ RANK_JOB = RankJob(
     1.5,
 )
 SAMPLES = [
-    Connect((CONNECTION, Connection(0, 1, 2, 3))),
+    Connect((CONNECTION, Connection(0, 1, 2, 3, more_planes=(PlaneAddress(1, "10.1.0.2"),)))),
     Disconnect("traffic"),
     Join((MEMBERSHIP,)),
     Leave((0, 1)),
     PrepareCollective(5, SPEC, "ring", "/in", "/out", "lengths", 2, collective="broadcast"),
     PrepareTrainingStep(step=STEP, run=6, spec=SPEC, algorithm="ring"),
     PrepareTraffic(7, {3: Flow(0, 1, 1000, 1, 5), 12: Flow(2, 0, 1)}, "lengths", 1),
-    PrepareFlows(8, (FLOW,), (FLOW, FLOW), telemetry=True, payload="lengths"),
+    PrepareFlows(8, (FLOW,), (FLOW, FLOW), True, "lengths", (PeerPlanes(3, (PlaneAddress(0, "10.1.0.2"),)),)),
     PrepareJob(9, RANK_JOB, "/operations.npz", "lengths"),
     AskOperationTimes(9, "/times.npz"),
     PrepareService(

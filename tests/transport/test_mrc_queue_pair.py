@@ -377,8 +377,8 @@ def test_one_queue_pair_fills_both_planes_and_survives_one() -> None:
     assert [each["status"] for each in completions.poll()] == ["success"]
     assert np.array_equal(source, target)
     assert {each["state"] for each in sender.evs() if each["plane"] == 0} == {"assumed_bad"}
-    # Some of the other plane may be assumed bad, too: half of the SACKs were lost when the plane was.
-    assert "good" in {each["state"] for each in sender.evs() if each["plane"] == 1}
+    # Half of the SACKs were lost when the plane was; what they told, others repeat.
+    assert "assumed_bad" not in {each["state"] for each in sender.evs() if each["plane"] == 1}
 
 
 def test_all_legs_of_a_detached_queue_pair_get_nothing() -> None:

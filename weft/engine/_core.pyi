@@ -358,6 +358,18 @@ class MrcCounters(typing.TypedDict):
     evs_to_assumed_bad: int
     """Times that an entropy value's path was taken for dead."""
 
+class MrcEndpointCounters(typing.TypedDict):
+    port_updates_sent: int
+    """Requests that tell peers which ports are up."""
+    port_updates_confirmed: int
+    """By a response of the peer."""
+    port_updates_received: int
+    """Requests by which peers tell which ports are up."""
+    ev_probes_received: int
+    """Requests by which peers probe an entropy value."""
+    endpoint_packets_refused: int
+    """Of hosts that have no queue pair here, or with another opcode or partition key."""
+
 class MrcOptions(typing.TypedDict):
     ev_count: typing.NotRequired[int]
     """Entropy values that packets take in turn, over all planes."""
@@ -1849,6 +1861,11 @@ class Nic(Node):
     def reset_stats(self) -> None: ...
     def set_capture(self, port: int, capture: PcapWriter | None) -> None:
         """Record what the port receives and sends."""
+    def set_port_up(self, port: int, up: bool) -> None:
+        """A port's link is there, or not: it then sends nothing, and MRC's queue pairs use the other ports.
+
+        Otherwise as TransmitPort.set_up. Raises ValueError for a port that there is not.
+        """
     def stats(self, port: int) -> NicStats:
         """What arrived at a port; `dropped` by reason.
 
@@ -1893,6 +1910,8 @@ class EvTable:
         """All of them, by index."""
     def find(self, value: int) -> int | None:
         """The index of a value, None if there is none."""
+    def may_use(self, plane: int) -> bool:
+        """Whether packets may go over the plane."""
     def next(self, plane: int = 0) -> int | None:
         """The EV of the plane for the next packet; None if all are denied."""
     def on_congestion(self, ev: int) -> None:
@@ -1901,6 +1920,8 @@ class EvTable:
         """A packet was lost without a word; returns whether that is news."""
     def on_probe_answer(self, ev: int, marked: bool = False) -> None:
         """A probe came back."""
+    def set_up(self, plane: int, up: bool) -> None:
+        """The plane's port is up at both ends, or not."""
 
 class EvRoutes:
     """The paths that entropy values (EVs) name, by peer; encapsulates: in an outer IPv6 header."""
@@ -2084,10 +2105,14 @@ class MrcQueuePair(WritingQueuePair):
         """Admit an excluded entropy value again. Raises ValueError for an index that there is not."""
     def deny_ev(self, ev: int) -> None:
         """Exclude an entropy value. Raises ValueError for an index that there is not."""
+    def ev_states(self) -> list[dict[str, int]]:
+        """Of each plane, how many of its entropy values are in which state; no zeros."""
     def evs(self) -> list[EntropyValue]:
         """Its entropy values, by index."""
     def mrc_stats(self) -> MrcCounters:
         """What it counts beyond RcStats, whose acknowledgements are SACKs here."""
+    def planes_up(self) -> list[bool]:
+        """Of each plane, whether its port is up at both ends."""
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
@@ -2575,6 +2600,11 @@ class FlowGenerator:
     to 2 GiB, starts count from the run's. The executor's listener is notified of the end.
     """
     def __init__(self, nic: Nic, executor: _ScheduleExecutor) -> None: ...
+    def add_peer(self, first: str, more: collections.abc.Sequence[str]) -> None:
+        """Say which addresses a peer has on the planes after the first, where flows name its first one.
+
+        Queue pairs of MRC then use all planes that both ends have.
+        """
     def add_port(
         self,
         port: int,
@@ -2588,6 +2618,7 @@ class FlowGenerator:
         options: RcOptions,
         mrc_options: MrcOptions | None = None,
         mrc_routes: EvRoutes | None = None,
+        more_planes: collections.abc.Sequence[tuple[int, str]] = [],
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
@@ -2597,6 +2628,8 @@ class FlowGenerator:
         queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
         first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC;
         mrc_routes: the paths that their EVs name.
+        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC, over this port and
+        more_planes, ports with the destination MAC of what leaves by them.
         """
     def add_received(
         self,
@@ -3259,6 +3292,8 @@ def mrc_defaults() -> MrcOptions:
 
 def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, encapsulated: bool = False) -> int:
     """The same of MRC; encapsulated: in an outer IPv6 header."""
+def mrc_endpoint_stats(nic: Nic) -> MrcEndpointCounters:
+    """What a NIC has counted of endpoint operations, zeros without a queue pair of MRC."""
 
 def packet_ends() -> dict[str, str]:
     """What packets that left are, by the keys of `left` in packet conservation."""
@@ -3345,6 +3380,7 @@ def read_tcp_segment(segment: str) -> TcpSegmentFields:
 def record_types() -> dict[str, dict[str, tuple[str, str]]]:
     """Types of dictionaries, by name: for each key its type in Python's notation, and what it means."""
 
+def reset_mrc_endpoint_stats(nic: Nic) -> None: ...
 def retransmission_timeout_ps(
     base_round_trip_ps: int, *, round_trips: float = 4.0, wall_clock_floor_ns: int = 0, dilation: float = 1.0
 ) -> int:

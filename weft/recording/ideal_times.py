@@ -46,22 +46,46 @@ class Framing:
     ip_version: IpVersion
     ack_interval_packets: int = 1
     kind: MessageKind = WRITE
+    extension_bytes: int = 0
+    """Headers of every data packet besides the BTH."""
+    answer_bytes: int = AETH
+    """Headers behind the BTH of an acknowledgement."""
+    spans_planes: bool = False
+    """Whether a message's packets go over all planes."""
+
+    @classmethod
+    def of_fabric(cls, options: FabricOptions, ack_interval_packets: int = 1, kind: MessageKind = WRITE) -> Framing:
+        """Return the framing of a fabric with these options; a transport may have a RETH in every packet."""
+        transport = options.transport.kind
+        if transport.extension_bytes:
+            kind = MessageKind(kind.first - RETH, kind.last, kind.only - RETH)
+        return cls(
+            options.mtu_bytes,
+            options.int_telemetry,
+            options.ip_version,
+            ack_interval_packets,
+            kind,
+            transport.extension_bytes,
+            transport.answer_bytes,
+            transport.spans_planes,
+        )
 
     @property
     def overhead_bytes(self) -> int:
         """Return the bytes around every packet's payload."""
-        return overhead_bytes(self.ip_version, self.telemetry)
+        return overhead_bytes(self.ip_version, self.telemetry) + self.extension_bytes
 
     @property
     def acknowledgement_bytes(self) -> int:
         """Return the size of an acknowledgement."""
-        return self.overhead_bytes + AETH
+        return overhead_bytes(self.ip_version, self.telemetry) + self.answer_bytes
 
 
 class IdealTimes:
     """Times from a flow's start to its last acknowledgement with nothing else in the fabric, stored and forwarded.
 
-    A flow is a WRITE with immediate. The sender is not held back by its window; each switch takes its latency. Equal to
+    A flow is a WRITE with immediate. Where its packets take all planes, the plane with the most of them decides, and
+    a full last packet is counted. The sender is not held back by its window; each switch takes its latency. Equal to
     the simulated time of a lone flow to the picosecond.
     """
 
@@ -72,12 +96,7 @@ class IdealTimes:
     @classmethod
     def of_fabric(cls, fabric: FabricSpec, options: FabricOptions) -> IdealTimes:
         """Return the ideal times of a fabric with these options."""
-        framing = Framing(
-            options.mtu_bytes,
-            options.int_telemetry,
-            options.ip_version,
-            options.transport.settings().ack_interval_in_force,
-        )
+        framing = Framing.of_fabric(options, options.transport.settings().ack_interval_in_force)
         return cls(fabric, framing, options.switching.latency)
 
     def of(self, sources: Integers, destinations: Integers, planes: Integers, sizes_bytes: Integers) -> Integers:
@@ -108,6 +127,8 @@ class IdealTimes:
     ) -> Integers:
         """Return what `over` says of every flow, given the links of its path and its size."""
         count = len(sources)
+        if self._framing.spans_planes:
+            planes, sizes_bytes = np.zeros_like(planes), self._of_a_plane(sizes_bytes)
         attached = self._attachments(np.concatenate([sources, destinations]), np.tile(planes, 2))
         pairs = attached[:count] * (attached.max(initial=0) + 1) + attached[count:]
         # One path for all flows between two places: a workload has millions of flows and few places.
@@ -123,6 +144,16 @@ class IdealTimes:
             rows = np.flatnonzero(group == number)
             times[rows] = over(links, sizes_bytes[rows])
         return times
+
+    def _of_a_plane(self, sizes_bytes: Integers) -> Integers:
+        """Return what one plane carries of messages whose packets take all planes in turn: the most that one does.
+
+        Its packets are full, and none has the immediate, which another plane's last packet has.
+        """
+        packets = self._packets(sizes_bytes)
+        share = -(-packets // self._fabric.nics_per_host)
+        full = share * self._framing.mtu_bytes - IMMEDIATE
+        return np.asarray(np.where(share == packets, sizes_bytes, full), dtype=np.int64)
 
     def _attachments(self, hosts: Integers, planes: Integers) -> Integers:
         """Return a number for each NIC: the same for those at one switch over like links."""

@@ -17,6 +17,12 @@ from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell
 from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.credits import CREDITS, CreditResult
 from weft.results.drops import DROPS
+from weft.results.entropy_values import (
+    ENTROPY_VALUES,
+    PATH_SIGNALS,
+    EntropyValuesResult,
+    PathSignalsResult,
+)
 from weft.results.fast_forward import FastForwardResult
 from weft.results.fidelity import FidelityResult
 from weft.results.int_paths import INT_PATHS, IntPath
@@ -196,6 +202,10 @@ class Results:
     """
     trimming: list[TrimmingResult] = field(default_factory=list)
     """Trimmed packets, by plane; only where there are some."""
+    entropy_values: list[EntropyValuesResult] = field(default_factory=list)
+    """Only with a transport that has them: states of entropy values at the end, by plane."""
+    path_signals: list[PathSignalsResult] = field(default_factory=list)
+    """Only with a transport that has entropy values: what hosts heard of their paths."""
     credits: list[CreditResult] = field(default_factory=list)
     """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
@@ -308,6 +318,8 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     PFC_WATCHDOG,
     PFC_STORMS,
     TRIMMING,
+    ENTROPY_VALUES,
+    PATH_SIGNALS,
     CREDITS,
     QUEUE_DEPTH_AGES,
     LINK_FAULTS,
@@ -337,6 +349,8 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "pfc_watchdog",
     "pfc_storms",
     "trimming",
+    "entropy_values",
+    "path_signals",
     "queue_depth_ages",
     "unfinished_events",
     "losses",

@@ -22,16 +22,19 @@ def fabric_links(fabric: FabricSpec, options: FabricOptions) -> Links:
         path = longest_path(fabric, options.mtu_bytes)
     except TopologyError:
         return Links(_NO_TIME, inside, _NO_TIME)
-    return Links(_between(path, options), inside, _aggregation(path, options))
+    planes = fabric.nics_per_host if options.transport.kind.spans_planes else 1
+    return Links(_between(path, options, planes), inside, _aggregation(path, options))
 
 
-def _between(path: Path, options: FabricOptions) -> Wire:
+def _between(path: Path, options: FabricOptions, planes: int) -> Wire:
+    """Return the way from rank to rank, whose packets so many planes share."""
     header_bytes = overhead_bytes(options.ip_version, int_telemetry=options.int_telemetry)
+    header_bytes += options.transport.kind.extension_bytes
     per_bit_ps = [PS_PER_S / hop.link.rate_bps for hop in path.hops]
     size_bytes = options.mtu_bytes
     return Wire(
         latency_ps=_idle_ps(path, header_bytes, options) + options.nic.round_trip_ps(0) / 2,
-        ps_per_byte=8 * per_bit_ps[0] * (size_bytes + header_bytes) / size_bytes,
+        ps_per_byte=8 * per_bit_ps[0] * (size_bytes + header_bytes) / size_bytes / planes,
         stored_ps_per_byte=8 * sum(per_bit_ps[1:]),
         packet_bytes=size_bytes,
     )

@@ -14,6 +14,7 @@ from weft.results.arrays import ObservedArrays
 from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.counters import HostTotals, absorbed_totals, drop_totals, lateness_of
 from weft.results.credits import credit_results
+from weft.results.entropy_values import entropy_values_results, path_signals_results
 from weft.results.fast_forward import FastForwardResult, fast_forward_results
 from weft.results.fidelity import fidelity_results
 from weft.results.kinds import R, ResultKind
@@ -156,6 +157,8 @@ class Findings:
             telemetry_reports=telemetry.reports,
             telemetry_hops=telemetry.hops,
             trimming=trimming_results(fabric, switches),
+            entropy_values=entropy_values_results(endpoints),
+            path_signals=path_signals_results(endpoints),
             credits=credit_results(fabric, switches, endpoints),
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),

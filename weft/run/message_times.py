@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +21,7 @@ from weft.topologies import FabricSpec, ScaleUpSpec, serialisation_ps
 from weft.traffic.header_sizes import PAD
 from weft.traffic.jobs.native_job import STRIPE_BYTES
 from weft.traffic.jobs.rank_job import SHARE_UNIT, shares_of_planes
+from weft.traffic.striping import joined
 
 
 class MessageTimes:
@@ -31,16 +31,16 @@ class MessageTimes:
     """
 
     def __init__(self, fabric: FabricSpec, options: FabricOptions, source: int, destination: int) -> None:
-        self.framing = Framing(options.mtu_bytes, options.int_telemetry, options.ip_version)
+        self.framing = Framing.of_fabric(options)
+        self._framings = {kind: Framing.of_fabric(options, kind=kind) for kind in (WRITE, READ_REQUEST, READ_RESPONSE)}
         self._ideal = {
-            kind: IdealTimes(fabric, replace(self.framing, kind=kind), options.switching.latency)
-            for kind in (WRITE, READ_REQUEST, READ_RESPONSE)
+            kind: IdealTimes(fabric, framing, options.switching.latency) for kind, framing in self._framings.items()
         }
         self._source, self._destination = source, destination
         rates_bps = [nic.link.rate_bps for nic in fabric.hosts[source].nics]
         self.nic_rate_bps = sum(rates_bps)
         """Total rate of the source's links to the fabric."""
-        self._shares = shares_of_planes(rates_bps)
+        self._shares = shares_of_planes(joined(rates_bps) if self.framing.spans_planes else rates_bps)
         self._slowest_bps = min(rate_bps for rate_bps, _ in self._ideal[WRITE].links(source, destination, 0))
         self.has_slower_links = self._slowest_bps < rates_bps[0]
         """Whether a link of the path is slower than the source's link."""
@@ -70,7 +70,8 @@ class MessageTimes:
     def wire_bytes(self, size_bytes: int, kind: MessageKind) -> int:
         """Return the bytes of all frames of a message."""
         packets = max(1, -(-size_bytes // self.framing.mtu_bytes))
-        headers = kind.first + kind.last if packets > 1 else kind.only
+        own = self._framings[kind].kind
+        headers = own.first + own.last if packets > 1 else own.only
         return packets * self.framing.overhead_bytes + headers + -(-size_bytes // PAD) * PAD
 
     @property

@@ -22,6 +22,7 @@ from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.moved_streams import StoppedStreams
+from weft.traffic.striping import joined
 
 _COLLECTIVE = "allreduce"
 
@@ -48,6 +49,8 @@ def reduce_in_ring(
     def ring(files: list[Path], count: int, dtype: DataType, operation: Operation) -> None:
         in_use = lab.operations.planes_in_use  # may differ from the previous ring's
         rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
+        if lab.options.transport.kind.spans_planes:
+            rates_bps = list(joined(rates_bps))
         places = rank_places(lab.fabric, tuple(rates_bps), lab.options.scheduling.data_classes)
         call = CollectiveCall(_COLLECTIVE, count * dtype.element_bytes, "ring", dtype, operation)
         job = collectives_job("ring in place of trees", [call], len(ranks))

@@ -97,7 +97,7 @@ def _check(spec: RunSpec) -> None:
     check_controller(spec.options.controller)
     check_link_mtu(spec.options)
     check_fidelity(spec.options)
-    check_fast_forward(spec.options)
+    check_fast_forward(spec.options, spec.fabric.nics_per_host)
     check_fidelity_of_fabric(spec.fabric, spec.options)
     for number, traffic in enumerate(spec.traffic):
         for key, item in traffic.with_parts(f"traffic[{number}]"):

@@ -51,7 +51,9 @@ from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
 from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.schedule_nodes import ALL_PLANES
 from weft.traffic.schedules import CollectiveSpec
+from weft.traffic.striping import joined
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 from weft.traffic.workload import poisson_flows
 
@@ -323,7 +325,8 @@ class TaskMaker:
         self._topology.host(receiver).nic(plane)
         senders = range(self._topology.rank_count)
         flows = incast(target, senders, bytes_per_sender, plane, queue_pairs=queue_pairs)
-        return self.flows(f"incast on {receiver}, plane {plane}{_divided(queue_pairs)}", flows, data)
+        over = "all planes" if self._spans_planes else f"plane {plane}"
+        return self.flows(f"incast on {receiver}, {over}{_divided(queue_pairs)}", flows, data)
 
     @raised_as_weft_errors()
     def permutation(self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1) -> Task[FlowsResult]:
@@ -331,10 +334,19 @@ class TaskMaker:
         self._require_two_ranks("a permutation")
         flows = [
             flow
-            for plane in self._exchanges.nics()
+            for plane in self._planes_of_flows()
             for flow in permutation(self._topology.rank_count, bytes_per_host, plane, self._options.seed, queue_pairs)
         ]
         return self.flows(f"permutation{_divided(queue_pairs)}", flows, data)
+
+    def _planes_of_flows(self) -> tuple[int, ...]:
+        """Return the planes that flows name: one if a queue pair uses all."""
+        return (0,) if self._spans_planes else self._exchanges.nics()
+
+    @property
+    def _spans_planes(self) -> bool:
+        """Whether each flow goes over several planes."""
+        return self._options.transport.kind.spans_planes and self._topology.nics_per_host > 1
 
     @raised_as_weft_errors()
     def pattern(self, pattern: TrafficPattern) -> Task[FlowsResult]:
@@ -381,6 +393,11 @@ class TaskMaker:
             raise BadInputError(
                 f"a flow of {flow.size_bytes} B over {flow.queue_pairs} queue pairs",
                 valid=f"1 to {flow.size_bytes}",
+            )
+        if self._spans_planes and flow.plane != 0:
+            raise BadInputError(
+                f"a flow over plane {flow.plane}: queue pairs of {self._options.transport.protocol} use all planes",
+                valid="0",
             )
         if flow.plane not in in_use and flow.plane < self._topology.nics_per_host:
             raise BadInputError(f"a flow over {flow.plane}, on a plane that is out of use", valid=in_use)
@@ -457,9 +474,13 @@ class TaskMaker:
         )
 
     def _nic_rates_bps(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
-        """Return the rate of each of a host's NICs, 0 for NICs out of use; see `Exchanges.nics`."""
+        """Return the rate of each of a host's NICs, 0 for NICs out of use; see `Exchanges.nics`.
+
+        Where a queue pair uses all planes, the first stands for them, unless the network reduces.
+        """
         in_use = self._exchanges.nics(jobs)
-        return tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
+        rates = tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
+        return joined(rates) if self._spans_planes and not jobs else rates
 
     def _places(self, jobs: Sequence[int] = ()) -> RankPlaces:
         return rank_places(self._topology, self._nic_rates_bps(jobs), self._options.scheduling.data_classes)
@@ -478,6 +499,8 @@ class TaskMaker:
 
     def _between_hosts(self, flows: Sequence[Flow]) -> Sequence[Flow]:
         """Return flows between ranks as flows between the hosts that have these ranks now."""
+        if self._spans_planes:
+            flows = [replace(flow, plane=ALL_PLANES) for flow in flows]
         if not self._topology.spares:
             return flows
         host_of = self._exchanges.hosts.host_of

@@ -23,11 +23,11 @@ _OF_PACKETS = (
 """Fields of `observe` that show or count packets, which repeated operations have none of."""
 
 
-def check_fast_forward(options: FabricOptions) -> None:
-    """Check that repeated operations go with the other options. Raises KeyProblem."""
+def check_fast_forward(options: FabricOptions, planes: int = 1) -> None:
+    """Check that repeated operations go with the other options, on hosts in so many planes. Raises KeyProblem."""
     if options.fidelity.fast_forward is None:
         return
-    for key, why in _reasons(options):
+    for key, why in _reasons(options, planes):
         raise KeyProblem(KEY, f"fast-forward does not go with {key}: {why}", valid=_WITHOUT)
 
 
@@ -37,7 +37,7 @@ def check_capture_of_repeated(options: FabricOptions) -> None:
         raise KeyProblem(KEY, "repeated operations have no packets to capture", valid=_WITHOUT)
 
 
-def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
+def _reasons(options: FabricOptions, planes: int) -> list[tuple[str, str]]:
     """Return keys that do not go with it, and why."""
     observe, fields = options.observe, type(options.observe).model_fields
     found = [
@@ -50,6 +50,11 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
         (any(each.any for each in options.faults.variants), "faults", "they strike packets at random"),
         (bool(options.link_retry.links), "link_retry", "its buffers hold packets of other operations"),
         (bool(options.events), "events", "what they change would not reach an operation that is being repeated"),
+        (
+            options.transport.kind.spans_planes and planes > 1,
+            f"transport.protocol: {options.transport.protocol} on hosts with {planes} NICs",
+            "an operation would be on all planes, of which it looks at one",
+        ),
         (bool(options.circuits.schedule), "circuits.schedule", "links change under operations"),
         (bool(options.pfc.classes), "pfc", "pauses spread to the ports of other operations"),
         (bool(options.credits.classes), "credits", "waiting spreads to the ports of other operations"),

@@ -6,8 +6,8 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 
-from weft.traffic.commands.connections import Connect, Connection, Disconnect
-from weft.traffic.commands.flows import WorkloadFlow
+from weft.traffic.commands.connections import Connect, Connection, Disconnect, PlaneAddress
+from weft.traffic.commands.flows import PeerPlanes, WorkloadFlow
 from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.host_config import HostConfig
 from weft.traffic.lane_schedule import Schedule
@@ -74,7 +74,7 @@ class Connections:
                 # A queue pair's packets carry INT or not for its whole life, so the other kind needs another
                 # connection.
                 if self._connected.get((rank, channel)) != telemetry:
-                    self._require_path(self._calls.host_of(rank), self._calls.host_of(channel.peer), channel.plane)
+                    self._require_paths(self._calls.host_of(rank), self._calls.host_of(channel.peer), channel.plane)
                     self._connect_ends(rank, channel, telemetry, ends)
             self._calls.all({rank: Connect(tuple(connections)) for rank, connections in ends.items()})
         except BaseException:
@@ -103,16 +103,48 @@ class Connections:
                     telemetry=telemetry,
                     traffic_class=towards.traffic_class,
                     protocol=towards.protocol,
+                    more_planes=() if towards.is_scale_up else self.more_planes(own, towards.peer, towards.plane),
                 )
             )
             self._connected[own, towards] = telemetry
+
+    @property
+    def spans_planes(self) -> bool:
+        """Whether a queue pair uses all planes that both hosts have."""
+        return bool(self._hosts) and self._hosts[0].transport.kind.spans_planes
+
+    def _planes(self, host: int, peer: int, first: int) -> list[int]:
+        """Return the planes of a queue pair between hosts: all that both have, if its kind uses several."""
+        if not self.spans_planes:
+            return [first]
+        both = min(len(self._hosts[each].nics) for each in (host, peer))
+        return [first, *(plane for plane in range(both) if plane != first)]
+
+    def _require_paths(self, host: int, peer: int, first: int) -> None:
+        for plane in self._planes(host, peer, first):
+            self._require_path(host, peer, plane)
+
+    def more_planes(self, rank: int, peer: int, first: int) -> tuple[PlaneAddress, ...]:
+        """Return where a queue pair of a rank reaches a peer on planes besides the first. Raises as `connect`."""
+        planes = self._planes(self._calls.host_of(rank), self._calls.host_of(peer), first)
+        return tuple(PlaneAddress(plane, self._address(Channel(plane, peer))) for plane in planes[1:])
+
+    def planes_of_peers(
+        self, rank: int, sent: Sequence[WorkloadFlow], received: Sequence[WorkloadFlow]
+    ) -> tuple[PeerPlanes, ...]:
+        """Return the addresses on planes besides the first of those with whom a rank exchanges flows."""
+        if not self.spans_planes:
+            return ()
+        peers = sorted({each.peer for each in (*sent, *received)})
+        return tuple(PeerPlanes(peer, self.more_planes(rank, peer, 0)) for peer in peers)
 
     def of_workload(self, flows: Sequence[Flow]) -> tuple[list[list[WorkloadFlow]], list[list[WorkloadFlow]]]:
         """Return what each rank sends and what it receives of flows with new queue pairs each, which hosts make."""
         sent: list[list[WorkloadFlow]] = [[] for _ in self._hosts]
         received: list[list[WorkloadFlow]] = [[] for _ in self._hosts]
         for index, flow in enumerate(flows):
-            self._require_path(flow.source, flow.destination, flow.plane)
+            plane = 0 if self.spans_planes else flow.plane
+            self._require_paths(flow.source, flow.destination, plane)
             ends = [(flow.source, flow.destination), (flow.destination, flow.source)]
             pairs = self._take_numbers(flow.source, flow.destination)
             for side, ((own, peer), items) in enumerate(zip(ends, (sent, received), strict=True)):
@@ -120,10 +152,10 @@ class Connections:
                     WorkloadFlow(
                         index,
                         flow.start_ps,
-                        flow.plane,
+                        plane,
                         flow.size_bytes,
                         peer,
-                        self._address(Channel(flow.plane, peer)),
+                        self._address(Channel(plane, peer)),
                         pairs[side],
                         pairs[1 - side],
                     )

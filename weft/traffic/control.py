@@ -313,8 +313,14 @@ class EndpointGroup:
         sent, received = self._connections.of_workload(flows)
         # A spare, or a host that is lost, has none.
         ranks = [host.rank for host in self._hosts if sent[host.rank] or received[host.rank]]
+        more_planes = {rank: self._connections.planes_of_peers(rank, sent[rank], received[rank]) for rank in ranks}
         answers = self._calls.all(
-            {rank: PrepareFlows(number, tuple(sent[rank]), tuple(received[rank]), telemetry, payload) for rank in ranks}
+            {
+                rank: PrepareFlows(
+                    number, tuple(sent[rank]), tuple(received[rank]), telemetry, payload, more_planes[rank]
+                )
+                for rank in ranks
+            }
         )
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}

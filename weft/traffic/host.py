@@ -35,7 +35,7 @@ from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.named_paths import NamedPaths
 from weft.traffic.protocols import LINE_FORMATS
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
-from weft.traffic.schedule_nodes import Channel
+from weft.traffic.schedule_nodes import ALL_PLANES, Channel
 from weft.traffic.transports.kind import QueuePair
 
 if TYPE_CHECKING:
@@ -229,7 +229,8 @@ class Host:
 
     def _follow(self, queue_pair: QueuePair, connection: Connection) -> None:
         if self.named_paths is not None:
-            self.named_paths.follow(queue_pair, destination_of(connection))
+            more = [each.destination_ip for each in connection.more_planes]
+            self.named_paths.follow(queue_pair, [destination_of(connection), *more])
 
     def _observe(self, queue_pair: QueuePair, channel: Channel) -> None:
         if self.hop_latencies is not None:
@@ -240,10 +241,15 @@ class Host:
             queue_pair.observe(
                 self.config.rank,
                 channel.peer,
-                channel.plane,
+                self._recorded_plane(channel.plane),
                 messages=recording.messages,
                 telemetry=telemetry,
             )
+
+    def _recorded_plane(self, plane: int) -> int:
+        """Return the number by which records name a connection's plane."""
+        spans = self.config.transport.kind.spans_planes and len(self._planes) > 1
+        return ALL_PLANES if spans else plane
 
     def observed_flow(self, peer: int, plane: int) -> _core.ObservedFlow:
         """Return what the probe is to record of a flow to `peer`."""
@@ -251,7 +257,7 @@ class Host:
         return _core.ObservedFlow(
             self.config.rank,
             peer,
-            plane,
+            self._recorded_plane(plane),
             message=recording.messages,
             telemetry=recording.telemetry_of(peer),
         )
@@ -383,8 +389,22 @@ class Host:
             "scale_up": self._scale_up.stats() if self._scale_up is not None else None,
             "ip": self._ip.stats() if self._ip is not None else None,
             "connections": connections,
+            "entropy_values": self._entropy_values(),
             "totals": self._totals(connections),
         }
+
+    def _entropy_values(self) -> list[dict[str, int]]:
+        planes: list[Counter[str]] = [Counter() for _ in self._planes]
+        any_there = False
+        for channel, connection in self._connections.items():
+            # The channel's plane is the first one of its queue pair; see `Connections`.
+            order = [channel.plane, *(plane for plane in range(len(planes)) if plane != channel.plane)]
+            for plane, states in zip(
+                order, self.config.transport.kind.path_states(connection.queue_pair), strict=False
+            ):
+                planes[plane].update(states)
+                any_there = True
+        return [dict(states) for states in planes] if any_there else []
 
     def frame_of(self, channel: Channel) -> bytes:
         """Return a frame as a connection over a plane sends its data in. Raises KeyError for none."""
@@ -419,8 +439,10 @@ class Host:
         opened = (self._stats_of(queue_pair) for queue_pair in self._opened)
         every = [*connections, *opened, *(self._counters_of(generator) for generator in self._generators)]
         totals.update({name: sum(counters[name] for counters in every) for name in self._queue_pair_totals})
+        totals.update(self.config.transport.kind.nic_stats(self.nic))
         totals.update(self.reductions.totals())
-        return {name: totals[name] for name in (*self._queue_pair_totals, *REDUCTION_TOTALS)}
+        names = (*self._queue_pair_totals, *self.config.transport.kind.nic_totals, *REDUCTION_TOTALS)
+        return {name: totals[name] for name in names}
 
     def _totals_of(self, counters: Mapping[str, Any]) -> dict[str, int]:
         """Return a queue pair's counters that are summed over a host."""
@@ -447,6 +469,7 @@ class Host:
         """Set all counters, and the lateness, to zero."""
         self.engine.reset_lateness()
         self.nic.reset_stats()
+        self.config.transport.kind.nic_stats(self.nic, reset=True)
         for plane in self._planes:
             plane.transmit_port.reset_stats()
             if plane.mac is not None:

@@ -89,26 +89,34 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
     native = engine_name(transport.congestion_control)
     peers = _peers(command)
     for number, plane in enumerate(host.planes):
+        others = [each for each in host.planes if each is not plane] if transport.kind.spans_planes else []
+        nic = applied.whole(plane.config, [each.port for each in others])
+        more_planes = [(each.port, each.config.gateway_mac) for each in others]
         generator.add_port(
             plane.port,
             destination_mac=plane.config.gateway_mac,
-            congestion_control=native or partial(applied.congestion_control, plane.config),
-            **applied.path_of_any_frame(plane.config),
+            congestion_control=native or partial(applied.congestion_control, nic),
+            **applied.path_of_any_frame(nic),
             parameters=transport.parameters if native else {},
             preset=transport.preset or "",
             path_choice=None if transport.path == "flow" else partial(applied.path_choice, plane.config, plane.port),
             as_lengths=command.payload == AS_LENGTHS,
-            options={**applied.options(plane.config), "telemetry": command.telemetry},
-            **transport.kind.flow_options(transport, host.config.ev_paths, peers.get(number, ())),
+            options={**applied.options(nic), "telemetry": command.telemetry},
+            **transport.kind.flow_options(transport, more_planes, host.config.ev_paths, peers.get(number, ())),
         )
+    first_ip = {flow.peer: flow.peer_ip for flow in (*command.sent, *command.received)}
+    for peer in command.more_planes:
+        if peer.peer in first_ip:
+            generator.add_peer(first_ip[peer.peer], [each.destination_ip for each in peer.planes])
     return generator
 
 
 def _peers(command: PrepareFlows) -> dict[int, list[str]]:
-    """Return the addresses of the flows' other ends, by plane."""
+    """Return the addresses of the flows' other ends, by plane; of those over several planes all, by their first."""
+    more = {each.peer: [plane.destination_ip for plane in each.planes] for each in command.more_planes}
     peers: dict[int, list[str]] = {}
-    for _, _, plane, _, _, peer_ip, _, _ in (*command.sent, *command.received):
-        peers.setdefault(plane, []).append(peer_ip)
+    for flow in (*command.sent, *command.received):
+        peers.setdefault(flow.plane, []).extend((flow.peer_ip, *more.get(flow.peer, ())))
     return peers
 
 

@@ -55,7 +55,10 @@ class ConnectionStats(TypedDict):
 
 
 class HostStats(TypedDict):
-    """A host. `totals` are sums over all its queue pairs, including removed ones."""
+    """A host. `totals` are sums over all its queue pairs, including removed ones.
+
+    `entropy_values`: for each plane, how many entropy values of connections are in which state; [] without any.
+    """
 
     name: str
     rank: int
@@ -66,4 +69,5 @@ class HostStats(TypedDict):
     scale_up: Mapping[str, int] | None
     ip: IpStats | None
     connections: list[ConnectionStats]
+    entropy_values: list[dict[str, int]]
     totals: dict[str, int]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -16,6 +17,7 @@ from weft.engine import (
     make_congestion_control,
     make_path_choice,
 )
+from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.answers import TransportInForce
 from weft.traffic.class_reference import is_class_reference
@@ -24,7 +26,7 @@ from weft.traffic.commands.counters import AskTransport
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, engine_name, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.transport_settings import DEFAULTS, TransportSettings, preset_of
-from weft.traffic.transports.kind import FrameShape, QueuePair, QueuePairPlace
+from weft.traffic.transports.kind import FrameShape, PlaneEnds, QueuePair, QueuePairPlace
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
@@ -35,6 +37,17 @@ def destination_of(connection: Connection) -> str:
     if connection.destination_ip is None:
         raise ValueError(f"the connection to rank {connection.peer} has no destination_ip")
     return without_prefix(connection.destination_ip)
+
+
+def _whole(nics: Sequence[NicConfig]) -> NicConfig:
+    """Return several NICs' ports as one that has the rate of all and the longest of their paths."""
+    return replace(
+        nics[0],
+        rate_bps=sum(nic.rate_bps for nic in nics),
+        base_round_trip_ps=max(nic.base_round_trip_ps for nic in nics),
+        nearest_round_trip_ps=min(nic.nearest_round_trip_ps for nic in nics),
+        nearest_hops=min(nic.nearest_hops for nic in nics),
+    )
 
 
 class HostTransport:
@@ -92,6 +105,7 @@ class HostTransport:
         Raises ValueError for invalid addresses, and for none.
         """
         destination_ip = destination_of(connection)
+        nic = self.whole(nic, [each.plane for each in connection.more_planes])
         transport = self._settings.of_class(connection.traffic_class)
         number = connection.queue_pair
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
@@ -112,6 +126,10 @@ class HostTransport:
             destination_mac=nic.gateway_mac if connection.destination_mac is None else connection.destination_mac,
             destination_ip=destination_ip,
             source_udp_port=connection.source_udp_port,
+            more_planes=tuple(
+                PlaneEnds(each.plane, self._config.nics[each.plane].gateway_mac, without_prefix(each.destination_ip))
+                for each in connection.more_planes
+            ),
         )
         return transport.kind.make_queue_pair(
             place,
@@ -121,6 +139,16 @@ class HostTransport:
             chosen,
             self._config.ev_paths,
         )
+
+    def whole(self, nic: NicConfig, more: Sequence[int]) -> NicConfig:
+        """Return a NIC's port and its ports in more planes, as one queue pair over all of them sees them.
+
+        Raises ValueError for a plane that the host does not have.
+        """
+        count = len(self._config.nics)
+        if beyond := [plane for plane in more if not 0 <= plane < count]:
+            raise InvalidValueError(f"plane {beyond[0]}", valid=f"0 to {count - 1}")
+        return _whole([nic, *(self._config.nics[plane] for plane in more)]) if more else nic
 
     def congestion_control(self, nic: NicConfig, frame_bytes: int) -> CongestionControl:
         """Return a new congestion control for a flow of data whose full frames have this size."""
@@ -161,9 +189,12 @@ class HostTransport:
                 "ack_interval_packets": transport.ack_interval_in_force,
                 "cnp_interval_ps": transport.cnp_interval_in_force,
                 "retry_limit": DEFAULTS["retry_limit"],
-                "planes": [self._plane_in_force(nic, frame_bytes) for nic in nics],
+                "planes": [self._plane_in_force(nic, frame_bytes) for nic in self._as_used(nics)],
             }
         )
+
+    def _as_used(self, nics: Sequence[NicConfig]) -> Sequence[NicConfig]:
+        return [_whole(nics)] if self._settings.kind.spans_planes else nics
 
     def _plane_in_force(self, nic: NicConfig, frame_bytes: int) -> dict[str, Any]:
         transport = self._settings

@@ -32,14 +32,14 @@ class NamedPaths:
 
     def __init__(self, paths: EvPaths) -> None:
         self._paths = paths
-        self._queue_pairs: WeakKeyDictionary[_core.MrcQueuePair, str] = WeakKeyDictionary()
+        self._queue_pairs: WeakKeyDictionary[_core.MrcQueuePair, tuple[str, ...]] = WeakKeyDictionary()
         self._generators: WeakKeyDictionary[_core.FlowGenerator, Mapping[int, Iterable[str]]] = WeakKeyDictionary()
 
-    def follow(self, queue_pair: QueuePair, peer: str) -> None:
-        """Deny a new queue pair what is denied now, and later what will be."""
+    def follow(self, queue_pair: QueuePair, peers: Iterable[str]) -> None:
+        """Deny a new queue pair what is denied now, and later what will be; `peers` are the other end's addresses."""
         if isinstance(queue_pair, _core.MrcQueuePair):
-            self._queue_pairs[queue_pair] = peer
-            self._apply(queue_pair, peer)
+            self._queue_pairs[queue_pair] = tuple(peers)
+            self._apply(queue_pair, self._queue_pairs[queue_pair])
 
     def follow_flows(self, generator: _core.FlowGenerator, peers: Mapping[int, Iterable[str]]) -> None:
         """Do as `follow` for the flows of a generator; `peers` are their other ends, by place."""
@@ -48,29 +48,30 @@ class NamedPaths:
 
     def apply(self) -> None:
         """Deny and allow EVs as the paths say now."""
-        for queue_pair, peer in self._queue_pairs.items():
-            self._apply(queue_pair, peer)
+        for queue_pair, peers in self._queue_pairs.items():
+            self._apply(queue_pair, peers)
         for generator in self._generators:
             self._apply_to_flows(generator)
 
     def evs(self) -> Iterator[NamedEv]:
         """Yield the EVs of all connections, flows left out."""
-        for queue_pair, peer in self._queue_pairs.items():
-            nodes = self._paths.nodes_to(peer)
+        for queue_pair, peers in self._queue_pairs.items():
+            leads = {value: (peer, nodes) for peer in peers for value, nodes in self._paths.nodes_to(peer).items()}
             for each in queue_pair.evs():
+                peer, nodes = leads[each["value"]]
                 yield {
                     "queue_pair": queue_pair.queue_pair,
                     "peer": peer,
                     "value": each["value"],
-                    "nodes": nodes[each["value"]],
+                    "nodes": nodes,
                     "outer_destination": each["outer_destination"],
                     "state": each["state"],
                     "active": each["active"],
                     "turns": each["turns"],
                 }
 
-    def _apply(self, queue_pair: _core.MrcQueuePair, peer: str) -> None:
-        denied = self._paths.denied_to(peer)
+    def _apply(self, queue_pair: _core.MrcQueuePair, peers: Iterable[str]) -> None:
+        denied: frozenset[int] = frozenset().union(*map(self._paths.denied_to, peers))
         evs = queue_pair.evs()
         if all(each["value"] in denied for each in evs):
             denied = frozenset()  # a queue pair keeps its last paths

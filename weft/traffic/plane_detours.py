@@ -67,8 +67,11 @@ class PlaneDetours:
         self._stands_for = {end: each for end, each in self._stands_for.items() if not is_over(end)}
 
     def follow(self, connections: Sequence[Connection]) -> None:
-        """Move what a run has on lost planes, and move back what is on planes that are there again."""
-        if self._losses is None or not connections:
+        """Move what a run has on lost planes, and move back what is on planes that are there again.
+
+        Queue pairs that use all planes leave lost ones by themselves.
+        """
+        if self._losses is None or not connections or self._connections.spans_planes:
             return
         telemetry = self._connections.telemetry_of(connections[0])
         lost = self._losses()

@@ -27,6 +27,8 @@ SINK = "sink"
 """A destination that counts and discards bytes."""
 SCALE_UP = "scale-up"
 """Label of channels over the links between the ranks of a host."""
+ALL_PLANES = -1
+"""In results, the plane of what travels over all planes at once."""
 
 
 def scale_up_label(label: str) -> str:

@@ -27,6 +27,14 @@ def stripe(element_count: int, plane_rates_bps: Sequence[int]) -> list[range]:
     return [range(start, end) for start, end in pairwise(bounds)]
 
 
+def joined(plane_rates_bps: Sequence[int]) -> tuple[int, ...]:
+    """Return rates with which data is divided among planes where each queue pair uses all of them: the first has all.
+
+    Channels then bear number 0.
+    """
+    return (sum(plane_rates_bps), *(0 for _ in plane_rates_bps[1:]))
+
+
 def split_evenly(elements: range, parts: int) -> list[range]:
     """Cut a range into `parts` ranges with lengths that differ by at most one; some are empty if it is short."""
     bounds = [elements.start + len(elements) * part // parts for part in range(parts + 1)]

@@ -52,6 +52,20 @@ EvTable::EvTable(uint32_t planes, uint32_t active, uint32_t backups, uint64_t se
     }
     shuffle(own.active);
   }
+  count_planes();
+}
+
+void EvTable::count_planes() {
+  up_planes_ = usable_planes_ = 0;
+  for (uint32_t plane = 0; plane < planes(); ++plane) {
+    up_planes_ += planes_[plane].up;
+    usable_planes_ += is_usable(plane);
+  }
+}
+
+void EvTable::set_up(uint32_t plane, bool up) {
+  planes_[plane].up = up;
+  count_planes();
 }
 
 EvTable::EvTable(const std::vector<const std::vector<EvRoute>*>& by_plane, bool encapsulates, uint32_t active,
@@ -202,6 +216,7 @@ void EvTable::leave(size_t ev) {
   }
   if (static_cast<size_t>(place - own.active.begin()) < own.turn) --own.turn;
   own.active.erase(place);
+  count_planes();
 }
 
 // In use again: in the next turn of the rotation, or as a backup if the plane has enough.
@@ -216,6 +231,7 @@ void EvTable::enter(size_t ev, bool marked) {
     own.active.push_back(number);
   else
     own.backups.insert(own.backups.begin(), number);
+  count_planes();
 }
 
 }  // namespace weft::mrc

@@ -56,8 +56,15 @@ class EvTable {
   // each rotation; one to be passed over becomes good. With none left one of those assumed bad, as a probe
   // that carries data. Nothing if all are denied.
   std::optional<size_t> next(uint32_t plane);
-  // Whether the plane has an EV to send with that is not assumed bad.
-  bool is_usable(uint32_t plane) const { return !planes_[plane].active.empty(); }
+  // Whether the plane is up, and has an EV to send with that is not assumed bad.
+  bool is_usable(uint32_t plane) const { return planes_[plane].up && !planes_[plane].active.empty(); }
+  // Whether packets may go over the plane: one without an EV that works is left alone as long as another has
+  // one, and one that is down as long as another is up.
+  bool may_use(uint32_t plane) const {
+    return is_usable(plane) || (usable_planes_ == 0 && (planes_[plane].up || up_planes_ == 0));
+  }
+
+  bool may_use_all() const { return usable_planes_ == planes_.size(); }
 
   // The path has marked a packet, or trimmed it before its last hop.
   void on_congestion(size_t ev);
@@ -65,6 +72,9 @@ class EvTable {
   bool on_failure(size_t ev);
   // A probe of an EV that is assumed bad came back, marked or not.
   void on_probe_answer(size_t ev, bool marked);
+  // The plane's port is up at both ends, or not at one of them. Its EVs keep their states.
+  void set_up(uint32_t plane, bool up);
+  bool is_up(uint32_t plane) const { return planes_[plane].up; }
   // By the administrator; allow() makes good what deny() has excluded.
   void deny(size_t ev);
   void allow(size_t ev);
@@ -86,12 +96,14 @@ class EvTable {
     size_t turn = 0;                // in active
     size_t bad_turn = 0;
     uint32_t target = 0;  // how many are to be active
+    bool up = true;
   };
 
   void add(uint32_t plane, uint32_t value);
   bool claim_port(uint16_t port);
   uint16_t unused_port();
   void shuffle(std::vector<uint32_t>& evs);
+  void count_planes();
   void leave(size_t ev);
   void enter(size_t ev, bool marked);
 
@@ -99,6 +111,8 @@ class EvTable {
   std::vector<roce::IpAddress> outers_;  // by EV; empty without outer headers
   std::vector<Plane> planes_;
   std::vector<std::pair<uint16_t, uint16_t>> ev_of_port_;  // UDP source port, index; sorted
+  uint32_t usable_planes_ = 0;
+  uint32_t up_planes_ = 0;
   Rng rng_;
   MrcCounters& counters_;
 };

@@ -35,8 +35,6 @@ void check(const MrcConfig& config, const RcConfig& common) {
   require_dscp("data_dscp", config.data_dscp);
   require_dscp("retransmission_dscp", config.retransmission_dscp);
   require_dscp("control_dscp", config.control_dscp);
-  if (config.routes != nullptr && !config.more_paths.empty())
-    throw std::invalid_argument("EVs that name paths do not go with several planes");
   if (config.encapsulates() && !common.source_ip.is_ipv6)
     throw std::invalid_argument("EVs with an outer IPv6 header do not go with IPv4 addresses");
   for (const MrcPath& path : config.more_paths) {
@@ -51,6 +49,15 @@ uint64_t mrc_seed(uint64_t entropy_seed, uint32_t queue_pair, uint32_t remote_qu
 }
 
 namespace mrc {
+
+roce::RoceHeaders headers_of(const MrcPath& path) {
+  roce::RoceHeaders headers;
+  headers.source_mac = path.source_mac;
+  headers.destination_mac = path.destination_mac;
+  headers.source_ip = path.source_ip;
+  headers.destination_ip = path.destination_ip;
+  return headers;
+}
 
 std::vector<roce::RoceHeaders> headers_by_plane(const RcConfig& common, const MrcConfig& config) {
   std::vector<roce::RoceHeaders> planes{headers_to_peer(common)};

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "hosts/mrc/mrc_endpoint.hpp"
 #include "packets/mrc_codec.hpp"
 
 namespace weft {
@@ -20,7 +21,9 @@ mrc::EvTable made_evs(const RcConfig& common, const MrcConfig& config, MrcCounte
     return {static_cast<uint32_t>(config.more_paths.size() + 1), config.ev_count, config.ev_backups,
             config.ev_seed, counters};
   }
-  return {{&config.routes->to(common.destination_ip)},
+  std::vector<const std::vector<mrc::EvRoute>*> by_plane{&config.routes->to(common.destination_ip)};
+  for (const MrcPath& path : config.more_paths) by_plane.push_back(&config.routes->to(path.destination_ip));
+  return {by_plane,
           config.encapsulates(),
           config.ev_count,
           config.ev_backups,
@@ -36,19 +39,21 @@ class MrcQueuePair::Leg final : public QueuePair {
   Leg(MrcQueuePair& owner, uint32_t plane) : owner_(owner), plane_(plane) {}
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override {
-    owner_.receive(now, packet);
-    owner_.wake();
-    owner_.wake_legs(this);
+    owner_.receive(now, plane_, packet);
+    owner_.wake_others_for_work(this);
   }
   PacketPtr pull_control(TimePs) override { return owner_.responder_.pull_control(plane_); }
   PacketPtr pull(TimePs now) override { return owner_.requester_.pull(now, plane_); }
   PulledPacket last_pulled() const override { return owner_.requester_.last_pulled(); }
   int data_class() const override { return owner_.data_class(); }
-  bool may_have_control() const override { return owner_.may_have_control(); }
+  bool may_have_control() const override { return owner_.responder_.has_answer(plane_); }
   bool may_have_data() const override { return owner_.may_have_data(); }
-  // The owner has them all.
-  TimePs next_deadline() const override { return kNever; }
-  void on_deadline(TimePs) override {}
+  // Any port may be the one that is up.
+  TimePs next_deadline() const override { return owner_.next_deadline(); }
+  void on_deadline(TimePs now) override {
+    owner_.on_deadline(now);
+    owner_.wake();
+  }
   void wake_up() { wake(); }
 
  private:
@@ -66,11 +71,49 @@ MrcQueuePair::MrcQueuePair(const RcConfig& common, const MrcConfig& config, Pack
       responder_(config_, mrc_config_, counters_, mrc_counters_, pool, memory, evs_, handler) {
   for (uint32_t plane = 1; plane < evs_.planes(); ++plane)
     legs_.push_back(std::make_unique<Leg>(*this, plane));
+  first_to_wake_ = config.ev_seed % evs_.planes();
   if (config.routes == nullptr) return;
-  for (const uint32_t value : config.routes->denied(common.destination_ip)) set_denied(value, true);
+  for (size_t plane = 0; plane < evs_.planes(); ++plane) {
+    for (const uint32_t value : config.routes->denied(path(plane).destination_ip)) set_denied(value, true);
+  }
 }
 
-MrcQueuePair::~MrcQueuePair() = default;
+MrcQueuePair::~MrcQueuePair() {
+  if (const auto endpoint = endpoint_.lock()) endpoint->forget(*this);
+}
+
+MrcPath MrcQueuePair::path(size_t plane) const {
+  if (plane > 0) return mrc_config_.more_paths.at(plane - 1);
+  return {config_.source_mac, config_.destination_mac, config_.source_ip, config_.destination_ip};
+}
+
+void MrcQueuePair::join(std::weak_ptr<mrc::Endpoint> endpoint, std::vector<int> ports) {
+  endpoint_ = std::move(endpoint);
+  ports_ = std::move(ports);
+}
+
+std::optional<size_t> MrcQueuePair::plane_at(int port) const {
+  const auto found = std::ranges::find(ports_, port);
+  if (found == ports_.end()) return std::nullopt;
+  return static_cast<size_t>(found - ports_.begin());
+}
+
+void MrcQueuePair::follow_ports(uint32_t ports_up) {
+  bool changed = false;
+  for (uint32_t plane = 0; plane < ports_.size(); ++plane) {
+    const bool up = (ports_up >> ports_[plane] & 1u) != 0;
+    if (up == evs_.is_up(plane)) continue;
+    evs_.set_up(plane, up);
+    changed = true;
+  }
+  if (changed) wake_all();
+}
+
+std::optional<uint32_t> MrcQueuePair::next_entropy(size_t plane) {
+  const std::optional<size_t> ev = evs_.next(static_cast<uint32_t>(plane));
+  if (!ev) return std::nullopt;
+  return evs_.value(*ev);
+}
 
 QueuePair& MrcQueuePair::leg(size_t plane) {
   if (plane == 0 || plane > legs_.size()) {
@@ -87,15 +130,19 @@ void MrcQueuePair::fetch(PrefetchStep step) const {
     requester_.fetch();
 }
 
-void MrcQueuePair::wake_legs(const QueuePair* but) {
-  for (const auto& leg : legs_) {
-    if (leg.get() != but) leg->wake_up();
+// Another port begins each time: whichever is asked first sends what there is, so a sender of single packets,
+// or one that its window holds back, would load one plane alone.
+void MrcQueuePair::wake_others(const QueuePair* but) {
+  const size_t count = legs_.size() + 1;
+  first_to_wake_ = first_to_wake_ + 1 < count ? first_to_wake_ + 1 : 0;
+  for (size_t number = 0; number < count; ++number) {
+    const size_t place = (first_to_wake_ + number) % count;
+    if (place == legs_.size()) {
+      if (but != this) wake();
+    } else if (legs_[place].get() != but) {
+      legs_[place]->wake_up();
+    }
   }
-}
-
-void MrcQueuePair::wake_all() {
-  wake();
-  wake_legs(nullptr);
 }
 
 void MrcQueuePair::post(TimePs now, RcRequest request) {
@@ -143,21 +190,21 @@ bool MrcQueuePair::is_peer(const roce::IpAddress& address) const {
                              [&](const MrcPath& path) { return path.destination_ip == address; });
 }
 
-void MrcQueuePair::receive(TimePs now, const roce::ParsedPacket& packet) {
+void MrcQueuePair::receive(TimePs now, uint32_t plane, const roce::ParsedPacket& packet) {
   const uint8_t opcode = packet.bth.opcode;
   if (!is_peer(packet.source_ip)) {
     ++counters_.wrong_source;
   } else if (packet.bth.partition_key != roce::kDefaultPartitionKey) {
     ++counters_.wrong_partition_key;
   } else if (mrc::is_write(opcode)) {
-    responder_.on_write(now, packet);
+    responder_.on_write(now, plane, packet);
     requester_.on_inbound(now);
   } else if (opcode == mrc::kSack) {
     requester_.on_sack(now, packet, mrc::load_headers(packet));
   } else if (opcode == mrc::kNack) {
     requester_.on_nack(now, mrc::load_headers(packet));
   } else if (opcode == mrc::kReliabilityProbe) {
-    responder_.on_probe(packet, mrc::load_headers(packet));
+    responder_.on_probe(plane, packet, mrc::load_headers(packet));
   } else if (opcode == mrc::kAcknowledge) {
     requester_.on_refusal(now, packet);
   } else {
@@ -167,8 +214,8 @@ void MrcQueuePair::receive(TimePs now, const roce::ParsedPacket& packet) {
 }
 
 void MrcQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
-  receive(now, packet);
-  wake_legs(nullptr);
+  receive(now, 0, packet);
+  wake_others_for_work(this);
 }
 
 PacketPtr MrcQueuePair::pull_control(TimePs /*now*/) { return responder_.pull_control(0); }
@@ -176,13 +223,20 @@ PacketPtr MrcQueuePair::pull_control(TimePs /*now*/) { return responder_.pull_co
 void MrcQueuePair::on_deadline(TimePs now) {
   requester_.on_deadline(now);
   join_errors(now);
-  wake_legs(nullptr);
+  wake_others(this);
 }
 
 void MrcQueuePair::require_ev(size_t ev) const {
   if (ev < evs_.size()) return;
   throw std::invalid_argument("no entropy value " + std::to_string(ev) + " (valid: 0 to " +
                               std::to_string(evs_.size() - 1) + ")");
+}
+
+bool MrcQueuePair::leads_to(const roce::IpAddress& address) const {
+  for (size_t plane = 0; plane < planes(); ++plane) {
+    if (path(plane).destination_ip == address) return true;
+  }
+  return false;
 }
 
 void MrcQueuePair::set_denied(uint32_t value, bool denied) {

@@ -16,6 +16,9 @@
 #include "hosts/writing_queue_pair.hpp"
 
 namespace weft {
+namespace mrc {
+class Endpoint;
+}
 
 // It is attached to the port of its first plane, and a leg of it to the port of each other. All share one
 // state; a packet leaves by whichever port is free, with an entropy value of that port's plane.
@@ -29,6 +32,17 @@ class MrcQueuePair : public WritingQueuePair {
   ~MrcQueuePair() override;
 
   size_t planes() const { return evs_.planes(); }
+  MrcPath path(size_t plane) const;
+  // Whether that is the peer's address on one of the planes.
+  bool is_peer(const roce::IpAddress& address) const;
+  // The NIC's endpoint, and the number of each plane's port.
+  void join(std::weak_ptr<mrc::Endpoint> endpoint, std::vector<int> ports);
+  std::optional<size_t> plane_at(int port) const;
+  // A bit for each port that is up here and at the peer.
+  void follow_ports(uint32_t ports_up);
+  bool may_use(size_t plane) const { return evs_.may_use(static_cast<uint32_t>(plane)); }
+  // For the next packet over the plane that is no connection's; nothing if all EVs are denied.
+  std::optional<uint32_t> next_entropy(size_t plane);
   // Of a plane after the first.
   QueuePair& leg(size_t plane);
 
@@ -51,7 +65,7 @@ class MrcQueuePair : public WritingQueuePair {
   PacketPtr pull_control(TimePs now) override;
   PacketPtr pull(TimePs now) override { return requester_.pull(now, 0); }
   PulledPacket last_pulled() const override { return requester_.last_pulled(); }
-  bool may_have_control() const override { return responder_.has_answer(); }
+  bool may_have_control() const override { return responder_.has_answer(0); }
   bool may_have_data() const override { return requester_.may_have_data(); }
   TimePs next_deadline() const override { return requester_.next_deadline(); }
   void on_deadline(TimePs now) override;
@@ -66,14 +80,20 @@ class MrcQueuePair : public WritingQueuePair {
   void allow_ev(size_t ev);
   // The same by value; nothing happens if none has it, or if it is the last one that is not excluded.
   void set_denied(uint32_t value, bool denied);
+  // Whether the address is the peer's on one of the planes.
+  bool leads_to(const roce::IpAddress& address) const;
 
  private:
   class Leg;
 
-  void receive(TimePs now, const roce::ParsedPacket& packet);
-  bool is_peer(const roce::IpAddress& address) const;
-  void wake_legs(const QueuePair* but);
-  void wake_all();
+  void receive(TimePs now, uint32_t plane, const roce::ParsedPacket& packet);
+  // All ports but one, which asks anyway; null: all.
+  void wake_others(const QueuePair* but);
+  void wake_all() { wake_others(nullptr); }
+  // The same after a packet, which mostly makes work for its own port alone.
+  void wake_others_for_work(const QueuePair* but) {
+    if (requester_.may_have_data() || !evs_.may_use_all()) wake_others(but);
+  }
   void join_errors(TimePs now);
   void require_ev(size_t ev) const;
 
@@ -83,6 +103,9 @@ class MrcQueuePair : public WritingQueuePair {
   mrc::Requester requester_;
   mrc::Responder responder_;
   std::vector<std::unique_ptr<Leg>> legs_;
+  size_t first_to_wake_ = 0;  // so that single packets take all planes in turn
+  std::weak_ptr<mrc::Endpoint> endpoint_;
+  std::vector<int> ports_;  // by plane; empty without an endpoint
   std::optional<roce::IntStack> no_telemetry_;
 };
 

@@ -1,7 +1,6 @@
 #include "hosts/mrc/mrc_requester.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -45,7 +44,7 @@ Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters
       path_losses_(*this),
       headers_(headers_by_plane(common, config)),
       psn_map_(common.initial_psn),
-      sent_(common, gate, &path_losses_),
+      sent_(common, gate, nullptr, &path_losses_),
       flags_(evs.size()) {
   roce::RoceHeaders headers = headers_.front();
   headers.bth.opcode = kWriteOnlyImmediate;
@@ -85,16 +84,6 @@ std::optional<uint64_t> Requester::sequence_to_send() {
   return next_sequence_;
 }
 
-Requester::Outstanding& Requester::request_of(uint64_t sequence) {
-  if (sequence != next_sequence_) {
-    return *std::partition_point(requests_.begin(), requests_.end(), [&](const Outstanding& request) {
-      return request.end_sequence <= sequence;
-    });
-  }
-  while (requests_[send_index_].end_sequence <= next_sequence_) ++send_index_;
-  return requests_[send_index_];
-}
-
 bool Requester::should_request_sack(const Outstanding& request, uint64_t sequence,
                                     uint64_t frame_bytes) const {
   const bool retransmission = sequence != next_sequence_;
@@ -106,15 +95,6 @@ bool Requester::may_have_data() const {
   if (error_ != CompletionStatus::kSuccess) return false;
   return !probes_.empty() || silence_probe_wanted_ || wait_until_ps_ != kNever || sent_.has_lost() ||
          next_sequence_ != end_sequence_;
-}
-
-// A plane without an EV that works is left alone as long as there is another.
-bool Requester::may_use(uint32_t plane) const {
-  if (evs_.is_usable(plane)) return true;
-  for (uint32_t other = 0; other < evs_.planes(); ++other) {
-    if (evs_.is_usable(other)) return false;
-  }
-  return true;
 }
 
 void Requester::set_message_headers(roce::RoceHeaders& headers, Headers& mrc, const Outstanding& request,
@@ -133,7 +113,7 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   wait_until_ps_ = kNever;
   if (error_ != CompletionStatus::kSuccess) return nullptr;
   if (PacketPtr probe = pull_probe(now, plane)) return probe;
-  if (!may_use(plane)) return nullptr;
+  if (!evs_.may_use(plane)) return nullptr;
   const std::optional<uint64_t> sequence = sequence_to_send();
   if (!sequence) return nullptr;
   if (now < gate_.next_send_ps()) {
@@ -182,10 +162,9 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
 // A probe takes no room in the window: its path carries nothing else.
 PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
   std::optional<size_t> ev;
-  if (silence_probe_wanted_ && may_use(plane) && (ev = evs_.next(plane))) {
+  if (silence_probe_wanted_ && evs_.may_use(plane) && (ev = evs_.next(plane))) {
     silence_probe_wanted_ = false;
     silence_probe_ = SentProbe{now, static_cast<uint32_t>(*ev)};
-    silence_probed_ps_ = now;
   } else {
     for (size_t left = probes_.size(); left > 0 && !ev; --left) {
       const uint32_t next = probes_.pop();
@@ -243,24 +222,15 @@ void Requester::on_sack(TimePs now, const roce::ParsedPacket& packet, const Head
   const int64_t named = base + seth.ack_psn_offset;
   if (!seth.pr && named >= accepted && named < highest) answered = static_cast<uint64_t>(named);
 
-  const bool marked = seth.m == kMarkSkipOnce;
   const std::optional<size_t> ev = evs_.find(seth.entropy);
-  if (seth.pr) ++counters_.probes_answered;
-  if (ev && seth.m == kMarkAlwaysSkip) {
-    on_path_failure(now, *ev);
-  } else if (ev && seth.pr) {
-    end_trial(*ev);
-    evs_.on_probe_answer(*ev, marked);
-    if (marked) evs_.on_congestion(*ev);
-  } else if (ev && marked) {
-    evs_.on_congestion(*ev);
-  }
+  take_marks(now, seth, ev, answered);
   const bool news = sent_.acknowledge(now, {.end = static_cast<uint64_t>(end),
                                             .first = static_cast<uint64_t>(first),
                                             .bitmap = bitmap,
                                             .answered = answered,
-                                            .marked = marked,
-                                            .hop_limit = packet.hop_limit});
+                                            .marked = seth.m == kMarkSkipOnce,
+                                            .hop_limit = packet.hop_limit,
+                                            .misses_end = end == base + 1});
   if (news) {
     note_progress(now);
   } else if (!seth.pr) {
@@ -275,6 +245,28 @@ void Requester::on_sack(TimePs now, const roce::ParsedPacket& packet, const Head
   if (gate_.follow_rate() && wait_until_ps_ != kNever)
     wait_until_ps_ = gate_.next_send_ps() <= now ? kNever : gate_.next_send_ps();
   deliver_completions(now);
+}
+
+// What a SACK says of the path of the packet, or probe, that it answers.
+void Requester::take_marks(TimePs now, const Seth& seth, std::optional<size_t> ev,
+                           std::optional<uint64_t> answered) {
+  const bool marked = seth.m == kMarkSkipOnce;
+  if (seth.pr) ++counters_.probes_answered;
+  if (!ev) return;
+  if (seth.m == kMarkAlwaysSkip) return on_path_failure(now, *ev, now);
+  if (seth.pr) {
+    end_trial(*ev);
+    evs_.on_probe_answer(*ev, marked);
+  } else if (answered) {
+    note_other_transmission(*answered, *ev);
+  }
+  if (marked) evs_.on_congestion(*ev);
+}
+
+// The SACK is about an earlier transmission, over another EV, which was taken for lost.
+void Requester::note_other_transmission(uint64_t answered, size_t ev) {
+  if (evs_.state(ev) == EvState::kAssumedBad && sent_.packet(answered).path() != ev)
+    evs_.on_probe_answer(ev, false);
 }
 
 void Requester::note_progress(TimePs now) {
@@ -322,8 +314,22 @@ void Requester::on_refusal(TimePs now, const roce::ParsedPacket& packet) {
   deliver_completions(now);
 }
 
-void Requester::on_path_failure(TimePs now, size_t ev) {
-  if (!evs_.on_failure(ev) || std::exchange(flags_[ev].watched, true)) return;
+// An answer that is missing fails no EV: SACKs may be lost, too. The peer has said that the packet is
+// missing, or says nothing at all.
+void Requester::on_lost(TimePs now, const SentPacket& packet) {
+  if (silent_ || packet.is_missing()) on_path_failure(now, packet.path(), packet.sent_ps);
+}
+
+// Its path works, unless packets that were sent later have been lost there.
+void Requester::on_found(const SentPacket& packet) {
+  const size_t ev = packet.path();
+  if (packet.sent_ps >= flags_[ev].blamed_ps) evs_.on_probe_answer(ev, false);
+}
+
+void Requester::on_path_failure(TimePs now, size_t ev, TimePs sent_ps) {
+  if (!evs_.on_failure(ev)) return;
+  flags_[ev].blamed_ps = sent_ps;
+  if (std::exchange(flags_[ev].watched, true)) return;
   watched_.push({now + config_.probe_interval_ps, static_cast<uint32_t>(ev)});
 }
 
@@ -345,7 +351,7 @@ void Requester::make_due_probes(TimePs now) {
       flags_[due.ev].watched = false;
       continue;
     }
-    probe(due.ev);
+    if (evs_.is_up(evs_.plane_of(due.ev))) probe(due.ev);
     watched_.push({now + config_.probe_interval_ps, due.ev});
   }
 }
@@ -357,11 +363,12 @@ void Requester::on_inbound(TimePs now) {
   make_due_probes(now);
   while (!on_trial_.empty() && now - on_trial_.front().sent_ps > common_.retransmission_timeout_ps) {
     const SentProbe silent = on_trial_.pop();
-    on_path_failure(now, silent.ev);
+    on_path_failure(now, silent.ev, silent.sent_ps);
   }
   if (now < next_trial_ps_) return;
   next_trial_ps_ = now + common_.retransmission_timeout_ps / 4;
   for (uint32_t plane = 0; plane < evs_.planes(); ++plane) {
+    if (!evs_.is_up(plane)) continue;
     const std::optional<size_t> ev = evs_.next(plane);
     if (ev && evs_.state(*ev) != EvState::kAssumedBad) probe(*ev);
   }
@@ -377,9 +384,10 @@ void Requester::detect_losses(TimePs now) {
   if (sent_.detect_losses(now)) gate_.congestion_control().on_loss(now, false);
 }
 
+uint32_t Requester::doublings() const { return std::min(retries_, common_.timeout_backoff_limit); }
+
 TimePs Requester::retransmission_timeout_ps() const {
-  const uint32_t doublings = std::min(retries_, common_.timeout_backoff_limit);
-  return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings;
+  return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings();
 }
 
 TimePs Requester::timeout_deadline() const {
@@ -388,13 +396,12 @@ TimePs Requester::timeout_deadline() const {
          retransmission_timeout_ps();
 }
 
-// Nothing has been heard for two round trips since the newest packet: its SACK is lost, or it is. The next
-// probe goes two round trips later, by another path: the first one's may be dead, or that of its answer.
+// Nothing has been heard for two round trips since the newest packet, or probe: its SACK is lost, or it is.
+// The next probe goes over another path, and so does its answer. After timeouts probes are as rare as these.
 TimePs Requester::silence_deadline() const {
   const TimePs round_trip_ps = sent_.round_trips().smoothed_ps();
-  if (!is_waiting() || silence_probe_wanted_ || error_ != CompletionStatus::kSuccess || round_trip_ps == 0)
-    return kNever;
-  return std::max({progress_ps_, newest_sent_ps_, silence_probed_ps_}) + 2 * round_trip_ps;
+  if (!is_waiting() || error_ != CompletionStatus::kSuccess || round_trip_ps == 0) return kNever;
+  return std::max({progress_ps_, newest_sent_ps_, silence_asked_ps_}) + (2 * round_trip_ps << doublings());
 }
 
 TimePs Requester::next_deadline() const {
@@ -411,7 +418,10 @@ void Requester::on_deadline(TimePs now) {
   if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
   if (is_waiting()) make_due_probes(now);
-  if (now >= silence_deadline()) silence_probe_wanted_ = true;
+  if (now >= silence_deadline()) {
+    silence_asked_ps_ = now;
+    silence_probe_wanted_ = true;
+  }
   if (now >= timeout_deadline()) on_timeout(now);
   gate_.follow_rate();
   deliver_completions(now);
@@ -425,7 +435,9 @@ void Requester::on_timeout(TimePs now) {
   ++retries_;
   gate_.congestion_control().on_loss(now, true);
   progress_ps_ = now;
+  silent_ = true;
   sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  silent_ = false;
 }
 
 void Requester::fail(CompletionStatus status) {
@@ -446,32 +458,13 @@ void Requester::flush(TimePs now) {
 }
 
 std::vector<RcRequest> Requester::withdraw() {
-  std::vector<RcRequest> left(std::make_move_iterator(requests_.begin()),
-                              std::make_move_iterator(requests_.end()));
-  requests_.clear();
-  send_index_ = 0;
+  std::vector<RcRequest> left = requests_.withdraw();
   fail(CompletionStatus::kFlushed);
   return left;
 }
 
-// Handlers may post from within; such requests are delivered by the outer call.
 void Requester::deliver_completions(TimePs now) {
-  if (delivering_) return;
-  delivering_ = true;
-  while (!requests_.empty()) {
-    CompletionStatus status = CompletionStatus::kSuccess;
-    if (requests_.front().end_sequence > sent_.accepted()) {
-      if (error_ == CompletionStatus::kSuccess) break;
-      status = error_reported_ ? CompletionStatus::kFlushed : error_;
-      error_reported_ = true;
-    }
-    const Outstanding request = std::move(requests_.front());
-    requests_.pop_front();
-    if (send_index_ > 0) --send_index_;
-    if (status == CompletionStatus::kSuccess) ++completed_requests_;
-    completions_.complete(now, request, status, request.retransmitted_packets);
-  }
-  delivering_ = false;
+  requests_.deliver(now, [this] { return sent_.accepted(); }, error_, completions_);
 }
 
 }  // namespace weft::mrc

@@ -2,14 +2,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
-#include <string_view>
 #include <vector>
 
 #include "hosts/mrc/ev_table.hpp"
 #include "hosts/mrc/mrc_config.hpp"
 #include "hosts/mrc/mrc_counters.hpp"
+#include "hosts/posted_requests.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
@@ -19,7 +18,6 @@
 #include "memory/ring_buffer.hpp"
 #include "packets/mrc_formats.hpp"
 #include "packets/psn.hpp"
-#include "paths/path_choice.hpp"
 
 namespace weft::mrc {
 
@@ -47,7 +45,7 @@ class Requester {
   void on_deadline(TimePs now);
   void flush(TimePs now);
   std::vector<RcRequest> withdraw();
-  uint64_t completed_requests() const { return completed_requests_; }
+  uint64_t completed_requests() const { return requests_.completed(); }
   size_t outstanding_requests() const { return requests_.size(); }
   CompletionStatus error() const { return error_; }
   void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
@@ -72,27 +70,30 @@ class Requester {
     uint32_t ev = 0;
   };
   // What the stream of packets tells of their paths.
-  struct Losses final : PathChoice {
+  struct Losses final : LossObserver {
     explicit Losses(Requester& requester_) : requester(requester_) {}
-    std::string_view name() const override { return "mrc"; }
-    uint16_t entropy(TimePs, uint64_t, bool) override { return 0; }
-    void on_lost(TimePs now, uint16_t ev) override { requester.on_path_failure(now, ev); }
+    void on_lost(TimePs now, const SentPacket& packet) override { requester.on_lost(now, packet); }
+    void on_found(TimePs, const SentPacket& packet) override { requester.on_found(packet); }
     Requester& requester;
   };
 
   std::optional<uint64_t> sequence_to_send();
-  Outstanding& request_of(uint64_t sequence);
+  Outstanding& request_of(uint64_t sequence) { return requests_.request_of(sequence, next_sequence_); }
   bool should_request_sack(const Outstanding& request, uint64_t sequence, uint64_t frame_bytes) const;
   void set_message_headers(roce::RoceHeaders& headers, Headers& mrc, const Outstanding& request,
                            uint64_t sequence, uint64_t offset) const;
   PacketPtr pull_probe(TimePs now, uint32_t plane);
-  bool may_use(uint32_t plane) const;
-  void on_path_failure(TimePs now, size_t ev);
+  void on_lost(TimePs now, const SentPacket& packet);
+  void on_found(const SentPacket& packet);
+  void on_path_failure(TimePs now, size_t ev, TimePs sent_ps);
+  void note_other_transmission(uint64_t answered, size_t ev);
+  void take_marks(TimePs now, const Seth& seth, std::optional<size_t> ev, std::optional<uint64_t> answered);
   void probe(size_t ev);
   void end_trial(size_t ev);
   void make_due_probes(TimePs now);
   void detect_losses(TimePs now);
   void lose_without_blame(TimePs now, uint64_t sequence, std::optional<size_t> ev);
+  uint32_t doublings() const;
   TimePs retransmission_timeout_ps() const;
   TimePs timeout_deadline() const;
   TimePs silence_deadline() const;
@@ -113,8 +114,7 @@ class Requester {
   Losses path_losses_;
   std::vector<roce::RoceHeaders> headers_;  // of each plane
   PsnMap psn_map_;
-  std::deque<Outstanding> requests_;
-  size_t send_index_ = 0;       // in requests_, of the request that next_sequence_ belongs to
+  PostedRequests<Outstanding> requests_;
   uint64_t end_sequence_ = 0;   // one past the last packet of the last request
   uint64_t next_sequence_ = 0;  // next packet to send for the first time
   SentStream sent_;
@@ -125,6 +125,7 @@ class Requester {
   struct EvFlags {
     bool watched = false;       // in watched_
     bool to_be_probed = false;  // in probes_
+    TimePs blamed_ps = 0;       // when the packet was sent that it was assumed bad for
   };
   std::vector<EvFlags> flags_;      // by EV
   RingBuffer<DueProbe> watched_;    // EVs assumed bad, in order of time
@@ -132,7 +133,7 @@ class Requester {
   RingBuffer<SentProbe> on_trial_;  // probes of EVs that are not assumed bad, in order of time
   TimePs next_trial_ps_ = 0;
   std::optional<SentProbe> silence_probe_;  // on its way, to ask what has arrived
-  TimePs silence_probed_ps_ = 0;            // when the newest left
+  TimePs silence_asked_ps_ = 0;             // when the newest of these probes was due
   bool silence_probe_wanted_ = false;
 
   TimePs progress_ps_ = 0;  // when the timeout started to count
@@ -140,10 +141,8 @@ class Requester {
   uint32_t retries_ = 0;
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   PulledPacket last_pulled_;
-  uint64_t completed_requests_ = 0;
   CompletionStatus error_ = CompletionStatus::kSuccess;
-  bool error_reported_ = false;
-  bool delivering_ = false;
+  bool silent_ = false;  // while on_timeout() is at work
 };
 
 }  // namespace weft::mrc

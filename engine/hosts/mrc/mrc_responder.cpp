@@ -35,7 +35,8 @@ Responder::Responder(const RcConfig& common, const MrcConfig& config, RcCounters
       evs_(evs),
       handler_(handler),
       headers_(headers_by_plane(common, config)),
-      psn_map_(common.remote_initial_psn) {
+      psn_map_(common.remote_initial_psn),
+      answers_(evs.planes()) {
   for (roce::RoceHeaders& headers : headers_) {
     headers.dscp = config.control_dscp;
     headers.ecn = roce::kNotEct;
@@ -44,8 +45,22 @@ Responder::Responder(const RcConfig& common, const MrcConfig& config, RcCounters
 
 // The oldest go first: what they say later ones say again, or a timeout asks for.
 void Responder::answer(Answer answer) {
-  if (answers_.size() >= kMaxOutstanding) answers_.pop();
-  answers_.push(answer);
+  RingBuffer<Answer>& answers = answers_[plane_];
+  if (answers.size() >= kMaxOutstanding) answers.pop();
+  answers.push(answer);
+}
+
+RingBuffer<Responder::Answer>* Responder::answers_over(uint32_t plane) {
+  if (!evs_.may_use(plane)) return nullptr;
+  if (!answers_[plane].empty()) return &answers_[plane];
+  for (uint32_t other = 0; other < answers_.size(); ++other) {
+    if (!answers_[other].empty() && !evs_.may_use(other)) return &answers_[other];
+  }
+  return nullptr;
+}
+
+bool Responder::has_answer(uint32_t plane) const {
+  return const_cast<Responder*>(this)->answers_over(plane) != nullptr;
 }
 
 void Responder::answer_packet(Kind kind, uint64_t sequence, const roce::ParsedPacket& packet) {
@@ -57,12 +72,13 @@ void Responder::answer_packet(Kind kind, uint64_t sequence, const roce::ParsedPa
           .marked = packet.ecn == roce::kCe});
 }
 
-void Responder::on_write(TimePs now, const roce::ParsedPacket& packet) {
+void Responder::on_write(TimePs now, uint32_t plane, const roce::ParsedPacket& packet) {
+  plane_ = plane;
   if (packet.as_length) as_length_ = true;
   if (packet.ecn == roce::kCe) ++common_counters_.ce_marked_packets;
   if (error_ != CompletionStatus::kSuccess) {
     ++common_counters_.dropped_in_error;
-    if (error_syndrome_ != 0 && answers_.empty()) answer({.kind = Kind::kRefusal});
+    if (error_syndrome_ != 0 && answers_[plane].empty()) answer({.kind = Kind::kRefusal});
     return;
   }
   const int64_t signed_sequence = psn_map_.sequence(packet.bth.psn, arrivals_.expected());
@@ -107,7 +123,8 @@ void Responder::on_trimmed(const roce::ParsedPacket& packet, uint64_t sequence) 
   answer_packet(packet.dscp == kDscpTrimmedLastHop ? Kind::kLastHopNack : Kind::kTrimNack, sequence, packet);
 }
 
-void Responder::on_probe(const roce::ParsedPacket& packet, const Headers& mrc) {
+void Responder::on_probe(uint32_t plane, const roce::ParsedPacket& packet, const Headers& mrc) {
+  plane_ = plane;
   ++counters_.probes_received;
   if (error_ != CompletionStatus::kSuccess) return;
   answer({.sequence = arrivals_.expected(),
@@ -166,7 +183,7 @@ void Responder::refuse(uint8_t syndrome) {
 void Responder::fail(CompletionStatus status) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = status;
-  answers_ = {};
+  for (RingBuffer<Answer>& answers : answers_) answers = {};
 }
 
 // Of the 64 packets that a SACK about this one tells of, the first, counted from cack_psn.
@@ -222,11 +239,12 @@ void Responder::fill_nack(const Answer& answer, Headers& mrc) const {
 }
 
 PacketPtr Responder::pull_control(uint32_t plane) {
-  if (answers_.empty()) return nullptr;
+  RingBuffer<Answer>* const answers = answers_over(plane);
+  if (answers == nullptr) return nullptr;
   const std::optional<size_t> ev = evs_.next(plane);
   if (!ev) return nullptr;
-  Answer answer = answers_.pop();
-  while (!answers_.empty() && is_covered_by(answer, answers_.front())) answer = answers_.pop();
+  Answer answer = answers->pop();
+  while (!answers->empty() && is_covered_by(answer, answers->front())) answer = answers->pop();
   roce::RoceHeaders& headers = headers_[plane];
   set_entropy(headers, evs_.value(*ev));
   Headers mrc;

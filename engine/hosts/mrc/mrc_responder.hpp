@@ -24,12 +24,12 @@ class Responder {
             MrcCounters& counters, PacketPool& pool, const MemoryRegistry& memory, EvTable& evs,
             CompletionHandler* handler);
 
-  // A packet of a WRITE, maybe trimmed.
-  void on_write(TimePs now, const roce::ParsedPacket& packet);
-  void on_probe(const roce::ParsedPacket& packet, const Headers& mrc);
+  // A packet of a WRITE, maybe trimmed, that came over the plane.
+  void on_write(TimePs now, uint32_t plane, const roce::ParsedPacket& packet);
+  void on_probe(uint32_t plane, const roce::ParsedPacket& packet, const Headers& mrc);
   // The next SACK, NACK or refusal that goes over the plane, null if none is due.
   PacketPtr pull_control(uint32_t plane);
-  bool has_answer() const { return !answers_.empty(); }
+  bool has_answer(uint32_t plane) const;
   void flush() { fail(CompletionStatus::kFlushed); }
   CompletionStatus error() const { return error_; }
 
@@ -44,7 +44,10 @@ class Responder {
     bool marked = false;
   };
 
+  // Over the plane on which the packet came, as long as packets may go there: if it has failed, what fails
+  // it keeps packets away from it, so that few answers are lost.
   void answer(Answer answer);
+  RingBuffer<Answer>* answers_over(uint32_t plane);
   void answer_packet(Kind kind, uint64_t sequence, const roce::ParsedPacket& packet);
   void on_trimmed(const roce::ParsedPacket& packet, uint64_t sequence);
   uint8_t place(const roce::ParsedPacket& packet) const;
@@ -69,8 +72,9 @@ class Responder {
   ArrivalWindow arrivals_;
   uint64_t waiting_packets_ = 0;  // behind the gap
   uint64_t received_bytes_ = 0;
-  uint64_t message_bytes_ = 0;  // of the message that is next in order
-  RingBuffer<Answer> answers_;
+  uint64_t message_bytes_ = 0;               // of the message that is next in order
+  std::vector<RingBuffer<Answer>> answers_;  // by plane
+  uint32_t plane_ = 0;                       // of the packet that is looked at
   bool as_length_ = false;  // the peer's packets come without what iCRC would cover, and so go the answers
   CompletionStatus error_ = CompletionStatus::kSuccess;
   uint8_t error_syndrome_ = 0;  // what the peer is told whenever it asks; 0: nothing

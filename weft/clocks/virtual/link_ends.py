@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 from weft.clocks.link_events import counters_of_host
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 class Direction:
     """A port, the link it sends into, and its receiving half where it has flow control.
 
-    Of several `processes` the `owner` serves the port, and all have its counters.
+    Of several `processes` the `owner` serves the port, and all have its counters. `set_up` has the node know that the
+    port's link is there or not.
     """
 
     transmit: TransmitPort
@@ -31,11 +33,12 @@ class Direction:
     mac: PortMac | None
     processes: Processes
     owner: int
+    set_up: Callable[[bool], None]
 
     def fail(self) -> tuple[Lost, Lost]:
         """Bring it down; returns what was lost on the link, and what in the port's queues."""
         before = self.refused()
-        self.transmit.set_up(False)
+        self.set_up(False)
         after = self.refused()
         queued = Lost(after.packets - before.packets, after.bytes - before.bytes)
         return Lost(**self.link.cut()), queued
@@ -48,7 +51,7 @@ class Direction:
 
     def come_back(self) -> None:
         """Bring it up; flow control restarts."""
-        self.transmit.set_up(True)
+        self.set_up(True)
         if self.mac is not None:
             self.mac.restart()
 
@@ -95,12 +98,21 @@ class LinkEnds:
             leaf = self._fabric.switch(receiver.node)
             uplink = self._switches.switches[leaf.device_id].ports[receiver.port].uplink_link
             assert uplink is not None
-            return self._served(sender, host.transmit_ports()[sender.port], uplink, host.plane(sender.port).mac)
+            plane = host.plane(sender.port)
+            set_up = partial(host.nic.set_port_up, plane.port)
+            return self._served(sender, plane.transmit_port, uplink, plane.mac, set_up)
         wired = self._switches.switches[self._fabric.switch(sender.node).device_id].ports[sender.port]
-        return self._served(sender, wired.transmit, wired.link, wired.mac)
+        return self._served(sender, wired.transmit, wired.link, wired.mac, wired.transmit.set_up)
 
-    def _served(self, sender: Endpoint, transmit: TransmitPort, link: Link, mac: PortMac | None) -> Direction:
-        return Direction(transmit, link, mac, self._processes, self._owners[sender.node])
+    def _served(
+        self,
+        sender: Endpoint,
+        transmit: TransmitPort,
+        link: Link,
+        mac: PortMac | None,
+        set_up: Callable[[bool], None],
+    ) -> Direction:
+        return Direction(transmit, link, mac, self._processes, self._owners[sender.node], set_up)
 
     def take_recovery_times(self) -> tuple[int, int] | None:
         """Return when the first and the last packet that hosts sent again was acknowledged, since the last call."""

@@ -19,6 +19,7 @@ from weft.results.port_loads import port_loads
 from weft.results.step_parts import StepParts
 from weft.results.switch_memory import MEMORY
 from weft.topologies import FabricSpec, Path, TopologyError, base_rtt_ps, shortest_path
+from weft.traffic.schedule_nodes import ALL_PLANES
 
 Side = Literal["host", "receiver", "link"]
 """A port by its ends: from a host, to a host, between switches."""
@@ -244,10 +245,13 @@ class Evidence:
         try:
             for source, destination, plane in pairs.tolist():
                 first, last = (self.fabric.hosts[each] for each in (source, destination))
+                # Planes are alike, and a flow over all of them has the rate of all.
+                planes = self.fabric.nics_per_host if plane == ALL_PLANES else 1
+                plane = max(plane, 0)
                 key = (first.nic(plane).switch, last.nic(plane).switch)
                 if key not in times:
                     path = shortest_path(self.fabric, first.name, last.name, plane)
-                    times[key] = (_round_trip_ps(path, frame_bytes, latency_ps), path.rate_bps)
+                    times[key] = (_round_trip_ps(path, frame_bytes, latency_ps), planes * path.rate_bps)
                 round_trip_ps, rate_bps = times[key]
                 round_trips.append(round_trip_ps)
                 rates.append(rate_bps)

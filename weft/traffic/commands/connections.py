@@ -19,8 +19,16 @@ UdpPort = Annotated[int, Between(0, (1 << 16) - 1)]
 
 
 @dataclass(frozen=True)
+class PlaneAddress:
+    """A peer's address on a plane."""
+
+    plane: int
+    destination_ip: str
+
+
+@dataclass(frozen=True)
 class Connection:
-    """A queue pair to make. Over scale-up links it needs no address.
+    """A queue pair to make. Over scale-up links it needs no address. It uses `more_planes`, too, if its kind can.
 
     Without `destination_mac` packets go to the plane's gateway; without `source_udp_port` the NIC chooses one.
     """
@@ -39,6 +47,7 @@ class Connection:
     retry_limit: Annotated[int, Between(0)] = DEFAULTS["retry_limit"]
     traffic_class: TrafficClass = DATA_CLASS
     protocol: ProtocolName = NONE
+    more_planes: tuple[PlaneAddress, ...] = ()
 
     @property
     def channel(self) -> Channel:

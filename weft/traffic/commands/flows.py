@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from weft.traffic.answers import FlowRecords, Prepared
 from weft.traffic.commands.base import Command
+from weft.traffic.commands.connections import PlaneAddress
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.patterns import Flow
 
@@ -36,6 +37,14 @@ class WorkloadFlow(NamedTuple):
 
 
 @dataclass(frozen=True)
+class PeerPlanes:
+    """Where a peer is on planes besides the first."""
+
+    peer: int
+    planes: tuple[PlaneAddress, ...]
+
+
+@dataclass(frozen=True)
 class PrepareFlows(Command[Prepared], name="flows"):
     """Make the flows of a workload ready, each over a queue pair of its own."""
 
@@ -44,6 +53,8 @@ class PrepareFlows(Command[Prepared], name="flows"):
     received: tuple[WorkloadFlow, ...]
     telemetry: bool = False
     payload: Payload = AS_BYTES
+    more_planes: tuple[PeerPlanes, ...] = ()
+    """Where each flow's queue pair uses all planes: peers' addresses besides `peer_ip`."""
 
 
 @dataclass(frozen=True)

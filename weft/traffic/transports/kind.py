@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
@@ -35,8 +35,17 @@ class EvPaths(Protocol):
 
 
 @dataclass(frozen=True)
+class PlaneEnds:
+    """A NIC's port in a plane, and where what leaves by it goes."""
+
+    port: int
+    destination_mac: str
+    destination_ip: str
+
+
+@dataclass(frozen=True)
 class QueuePairPlace:
-    """Where a queue pair is, and whom it talks to."""
+    """Where a queue pair is, and whom it talks to; `more_planes` are those besides the first."""
 
     nic: _core.Nic
     port: int
@@ -46,6 +55,7 @@ class QueuePairPlace:
     destination_mac: str
     destination_ip: str
     source_udp_port: int | None
+    more_planes: tuple[PlaneEnds, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,6 +85,12 @@ class TransportKind(ABC):
     """Its packets take several paths, whatever `path` is."""
     has_evs: ClassVar[bool] = False
     """Its packets carry entropy values, which may name paths."""
+    spans_planes: ClassVar[bool] = False
+    """A queue pair uses all planes that both hosts have, so messages are not divided among planes."""
+    extension_bytes: ClassVar[int] = 0
+    """Headers that each of its data packets has besides RoCEv2's BTH."""
+    answer_bytes: ClassVar[int]
+    """The headers of the packet that answers its data, besides the BTH."""
     has_cnps: ClassVar[bool] = False
     """Receivers tell of marks by CNPs."""
     operations: ClassVar[frozenset[str]]
@@ -91,7 +107,9 @@ class TransportKind(ABC):
     answers_trimmed: ClassVar[bool] = False
     """Receivers answer packets that a switch has trimmed."""
     totals: ClassVar[tuple[str, ...]] = ()
-    """Names of its own counters, which a host sums over its queue pairs in addition to those of RC."""
+    """Names of its own counters, which a host sums over its queue pairs in addition to the counters of RC."""
+    nic_totals: ClassVar[tuple[str, ...]] = ()
+    """Names of what it counts by NIC."""
 
     @abstractmethod
     def make_queue_pair(
@@ -121,13 +139,26 @@ class TransportKind(ABC):
         return {}
 
     def flow_options(
-        self, settings: TransportSettings, ev_paths: EvPaths | None = None, peers: Iterable[str] = ()
+        self,
+        settings: TransportSettings,
+        more_planes: Sequence[tuple[int, str]] = (),
+        ev_paths: EvPaths | None = None,
+        peers: Iterable[str] = (),
     ) -> Mapping[str, Any]:
         """Return the keyword arguments of the engine's FlowGenerator.add_port that have it make these queue pairs.
 
-        `peers`: addresses of the flows' other ends.
+        `more_planes` are the other ports that a queue pair uses, with destination MACs, if it `spans_planes`. `peers`:
+        addresses of the flows' other ends.
         """
         return {}
+
+    def nic_stats(self, nic: _core.Nic, *, reset: bool = False) -> Mapping[str, int]:
+        """Return what it counts by NIC, not by queue pair; `reset`: it counts from zero on."""
+        return {}
+
+    def path_states(self, queue_pair: QueuePair) -> Sequence[Mapping[str, int]]:
+        """Return how many of a queue pair's paths are in which state, by its planes; none if it keeps no states."""
+        return ()
 
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
         """Return a queue pair's counters, with its own ones."""

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.engine import PathChoice, _core, mrc_defaults
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.traffic import header_sizes
+from weft.traffic.header_sizes import RETH
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.wire.headers.mrc import (
+    CC_STATE,
     DSCP_CONTROL,
     DSCP_TRIMMABLE,
     DSCP_TRIMMABLE_RETX,
     DSCP_TRIMMED,
     DSCP_TRIMMED_LASTHOP,
     METH,
+    SETH,
     TSETH,
 )
 
@@ -37,6 +40,9 @@ class MultipathReliableConnection(TransportKind):
     retransmissions = ("selective-repeat",)
     sprays = True
     has_evs = True
+    spans_planes = True
+    extension_bytes = METH.size_bytes + RETH
+    answer_bytes = SETH.size_bytes + CC_STATE.size_bytes
     operations = frozenset({"WRITE"})
     code_points = (
         (DSCP_TRIMMABLE, DATA_CLASS),
@@ -47,6 +53,7 @@ class MultipathReliableConnection(TransportKind):
     )
     answers_trimmed = True
     totals = tuple(_core.record_types()["MrcCounters"])
+    nic_totals = tuple(_core.record_types()["MrcEndpointCounters"])
 
     def make_queue_pair(
         self,
@@ -58,12 +65,15 @@ class MultipathReliableConnection(TransportKind):
         ev_paths: EvPaths | None = None,
     ) -> QueuePair:
         """See TransportKind."""
-        arguments = {name: value for name, value in vars(place).items() if name != "source_udp_port"}
+        more_planes = [(each.port, each.destination_mac, each.destination_ip) for each in place.more_planes]
+        without = ("source_udp_port", "more_planes")
+        arguments = {name: value for name, value in vars(place).items() if name not in without}
         return _core.MrcQueuePair(
             **arguments,
+            more_planes=more_planes,
             congestion_control=congestion_control,
             mrc_options=self.options(settings),
-            routes=_routes(ev_paths, [place.destination_ip]),
+            routes=_routes(ev_paths, [place.destination_ip, *(each.destination_ip for each in place.more_planes)]),
             **options,
         )
 
@@ -85,10 +95,30 @@ class MultipathReliableConnection(TransportKind):
         }
 
     def flow_options(
-        self, settings: TransportSettings, ev_paths: EvPaths | None = None, peers: Iterable[str] = ()
+        self,
+        settings: TransportSettings,
+        more_planes: Sequence[tuple[int, str]] = (),
+        ev_paths: EvPaths | None = None,
+        peers: Iterable[str] = (),
     ) -> Mapping[str, Any]:
         """See TransportKind."""
-        return {"mrc_options": self.options(settings), "mrc_routes": _routes(ev_paths, peers)}
+        return {
+            "mrc_options": self.options(settings),
+            "more_planes": list(more_planes),
+            "mrc_routes": _routes(ev_paths, peers),
+        }
+
+    def nic_stats(self, nic: _core.Nic, *, reset: bool = False) -> Mapping[str, int]:
+        """See TransportKind."""
+        counted = _core.mrc_endpoint_stats(nic)
+        if reset:
+            _core.reset_mrc_endpoint_stats(nic)
+        return {**counted}  # type: ignore[dict-item]
+
+    def path_states(self, queue_pair: QueuePair) -> Sequence[Mapping[str, int]]:
+        """See TransportKind."""
+        assert isinstance(queue_pair, _core.MrcQueuePair)
+        return queue_pair.ev_states()
 
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
         """See TransportKind."""

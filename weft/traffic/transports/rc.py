@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.engine import PathChoice, _core
+from weft.traffic.header_sizes import AETH
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ class ReliableConnection(TransportKind):
     retransmissions = ("go-back-n", "selective-repeat")
     sprays = False
     has_cnps = True
+    answer_bytes = AETH
     carries_int = True
     has_segments = True
     goes_with_flow_control = True
@@ -36,9 +38,8 @@ class ReliableConnection(TransportKind):
         ev_paths: EvPaths | None = None,
     ) -> QueuePair:
         """See TransportKind."""
-        return _core.RcQueuePair(
-            **vars(place), congestion_control=congestion_control, path_choice=path_choice, **options
-        )
+        arguments = {name: value for name, value in vars(place).items() if name != "more_planes"}
+        return _core.RcQueuePair(**arguments, congestion_control=congestion_control, path_choice=path_choice, **options)
 
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """See TransportKind."""
