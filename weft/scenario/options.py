@@ -143,8 +143,15 @@ class FabricOptions(Section):
         macros = {f"SERVICE_{name.upper()}": "1" for name in sorted(set(self.services))}
         if self.telemetry.is_on:
             macros["INT_MD"] = "1"
+        if self.is_notified:
+            macros["BOLT"] = "1"
         lanes = self.aggregation.lane_count
         return macros if lanes == LANE_COUNT else macros | {"AGGREGATION_LANES": str(lanes)}
+
+    @property
+    def is_notified(self) -> bool:
+        """Whether switches notify senders of queues, as a congestion control needs."""
+        return bool(self.transport.notified_classes(self.scheduling.data_classes))
 
     @property
     def hash_seed_in_force(self) -> int:

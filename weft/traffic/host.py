@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -32,7 +32,7 @@ from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
-from weft.traffic.protocols import LINE_FORMATS
+from weft.traffic.protocols import LINE_FORMATS, NONE
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import Channel
 
@@ -43,6 +43,7 @@ QueuePair = _core.RcQueuePair | _core.MrcQueuePair
 """Of a connection or a program, by the host's transport."""
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
+_CLEAR_TO_SEND_TOTALS = tuple(_core.record_types()["ClearToSendStats"])
 _MRC_TOTALS = tuple(_core.record_types()["MrcCounters"])
 
 
@@ -67,8 +68,11 @@ class Host:
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self.transport = HostTransport(config)
+        self._notifications: _core.NotificationReceiver | None = None
         self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
+        if self.transport.is_notified:
+            self._notifications = _core.NotificationReceiver(self.nic)
         self._scale_up = ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
         self._connections: dict[Channel, _Connection] = {}
         # The executor's numbers of channels without a queue pair, for which others stand.
@@ -134,7 +138,8 @@ class Host:
         One labelled for scale-up links is made over the host's own links. Raises ValueError if it has none.
         """
         channel, settings = connection.channel, self.config.protocols
-        step_latency_ps = settings.step_latency_ps(channel.protocol, scale_up=channel.is_scale_up)
+        protocol = NONE if channel.is_clearance else channel.protocol
+        step_latency_ps = settings.step_latency_ps(protocol, scale_up=channel.is_scale_up)
         if channel.is_scale_up:
             port = self._scale_up_port()
             port.connect(channel, connection.queue_pair, connection.remote_queue_pair, step_latency_ps)
@@ -150,14 +155,24 @@ class Host:
             self.executor,
             connection,
             retry_limit=connection.retry_limit,
-            line_format=LINE_FORMATS[channel.protocol],
+            line_format=LINE_FORMATS[protocol],
         )
         self._observe(queue_pair, channel)
         if suspended is None:
             self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair, step_latency_ps))
+            self._join_clearances(channel)
         else:
             self.executor.resume(suspended, queue_pair)
             self._connections[channel] = _Connection(queue_pair, suspended)
+
+    def _join_clearances(self, channel: Channel) -> None:
+        """Have a channel's messages be cleared once both it and the channel of its clearances are there."""
+        if (settings := channel.clear_to_send) is None:
+            return
+        numbers = self.channels()
+        data, clearances = (numbers.get(replace(channel, is_clearance=is_one)) for is_one in (False, True))
+        if data is not None and clearances is not None:
+            self.executor.clear_to_send(data, clearances, window=settings.window, chunk_bytes=settings.chunk)
 
     def open_queue_pair(
         self,
@@ -415,7 +430,8 @@ class Host:
         every = [*connections, *opened, *(self._counters_of(generator) for generator in self._generators)]
         totals.update({name: sum(counters[name] for counters in every) for name in self._queue_pair_totals})
         totals.update(self.reductions.totals())
-        return {name: totals[name] for name in (*self._queue_pair_totals, *REDUCTION_TOTALS)}
+        totals.update(self.executor.clear_to_send_stats())
+        return {name: totals[name] for name in (*self._queue_pair_totals, *REDUCTION_TOTALS, *_CLEAR_TO_SEND_TOTALS)}
 
     def _totals_of(self, counters: Mapping[str, Any]) -> dict[str, int]:
         """Return a queue pair's counters that are summed over a host."""

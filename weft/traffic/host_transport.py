@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -12,11 +13,12 @@ from weft.engine import (
     CongestionControl,
     PathChoice,
     _core,
+    congestion_control_kind,
     congestion_parameters_in_force,
     make_congestion_control,
     make_path_choice,
 )
-from weft.quantities.traffic_classes import DATA_CLASS
+from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.traffic.answers import TransportInForce
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands.connections import Connection
@@ -27,6 +29,9 @@ from weft.traffic.transport_settings import DEFAULTS, TransportSettings, preset_
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
+
+_OF_CLEARANCES = "fixed-window"
+"""Congestion control of clearances: few and small, and ahead of all data, they need none."""
 
 
 def destination_of(connection: Connection) -> str:
@@ -46,6 +51,13 @@ class HostTransport:
         self._config = config
         self._settings = config.transport
         self._options_of_class: dict[tuple[int, int], RcOptions] = {}
+
+    @property
+    def is_notified(self) -> bool:
+        """Whether a congestion control takes notifications of switches."""
+        settings = (self._settings, *self._settings.classes.values())
+        names = {engine_name(each.congestion_control) for each in settings}
+        return any(congestion_control_kind(name).needs.notifications for name in names if name is not None)
 
     def least_timeout_ps(self, nic: NicConfig) -> int:
         """Return the least retransmission timeout: above the path's round trip and the host's jitter."""
@@ -92,14 +104,18 @@ class HostTransport:
         """
         destination_ip = destination_of(connection)
         transport = self._settings.of_class(connection.traffic_class)
+        traffic_class = connection.traffic_class
+        if connection.is_clearance:
+            traffic_class = CONTROL_CLASS
+            transport = replace(transport, congestion_control=_OF_CLEARANCES, preset=None, parameters={})
         number = connection.queue_pair
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
         chosen: RcOptions = {
-            **self._kept_options(nic, transport, connection.traffic_class),
+            **self._kept_options(nic, transport, traffic_class),
             "initial_psn": connection.initial_psn,
             "remote_initial_psn": connection.remote_initial_psn,
             "telemetry": connection.telemetry,
-            "data_class": connection.traffic_class,
+            "data_class": traffic_class,
             **options,
         }
         if transport.is_mrc:

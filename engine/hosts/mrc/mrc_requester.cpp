@@ -307,7 +307,7 @@ void Requester::lose_without_blame(TimePs now, uint64_t sequence, std::optional<
     return;
   retries_ = 0;
   progress_ps_ = now;
-  gate_.congestion_control().on_loss(now, false);
+  gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
 }
 
 void Requester::on_refusal(TimePs now, const roce::ParsedPacket& packet) {
@@ -369,7 +369,8 @@ void Requester::stop_probing() {
 
 void Requester::detect_losses(TimePs now) {
   if (error_ != CompletionStatus::kSuccess) return;
-  if (sent_.detect_losses(now)) gate_.congestion_control().on_loss(now, false);
+  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
+    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
 }
 
 TimePs Requester::retransmission_timeout_ps() const {
@@ -417,9 +418,9 @@ void Requester::on_timeout(TimePs now) {
   if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
   const TimePs overdue_ps = now - retransmission_timeout_ps();
   ++retries_;
-  gate_.congestion_control().on_loss(now, true);
   progress_ps_ = now;
-  sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  const uint64_t lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  gate_.congestion_control().on_lost_bytes(now, true, lost_bytes);
 }
 
 void Requester::fail(CompletionStatus status) {
