@@ -11,7 +11,7 @@ from weft.traffic.schedules import CollectiveSpec
 
 @dataclass(frozen=True)
 class ClearToSendResult:
-    """What receivers cleared, of all repetitions."""
+    """Messages that receivers cleared, and how long senders waited, over all repetitions."""
 
     window: int
     """Messages of a channel that were cleared at once, at most."""

@@ -100,7 +100,7 @@ class CollectiveResult(ItemResult):
     protocol: str = ""
     """NCCL's protocol in which messages travelled; missing where none was named."""
     clear_to_send: ClearToSendResult | None = None
-    """What receivers cleared; missing where senders did not wait for them."""
+    """Messages that receivers cleared; missing where senders did not wait for them."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
