@@ -4,6 +4,7 @@
 // marking, HPCC's INT and in-network aggregation. Formats: docs/spec. Services are modules: -D SERVICE_SYNCHRONISATION
 // includes barriers and counters, -D SERVICE_PARAMETER_CACHE a cache of a parameter store. -D INT_MD includes P4.org's INT,
 // -D SRV6 source routes.
+// -D BOLT notifications of queues to senders.
 #include <core.p4>
 #include <v1model.p4>
 
@@ -32,6 +33,9 @@
 #include "include/telemetry.p4"
 #ifdef INT_MD
 #include "include/int_md/int_md.p4"
+#endif
+#ifdef BOLT
+#include "include/bolt/bolt.p4"
 #endif
 
 control FabricIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
@@ -191,6 +195,10 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
     IntMd() int_md;
     IntMdReport() int_md_report;
 #endif
+#ifdef BOLT
+    Bolt() bolt;
+    Notification() notification;
+#endif
     QueueDepthReport() queue_depth_report;
     AggregationCopies() copies;
     AggregationIcrc() icrc;
@@ -202,6 +210,13 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
 #endif
 
     apply {
+#ifdef BOLT
+        if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE && meta.notifies == 1) {
+            // A notification in the making, which no port sends yet.
+            notification.apply(hdr, meta, standard_metadata);
+            return;
+        }
+#endif
 #ifdef INT_MD
         if (standard_metadata.instance_type == INSTANCE_EGRESS_CLONE) {
             // A report in the making, which no port sends yet.
@@ -215,6 +230,9 @@ control FabricEgress(inout headers_t hdr, inout metadata_t meta, inout standard_
             hdr.packet_in.ingress_port = standard_metadata.ingress_port;
             hdr.packet_in.reserved = 0;
         } else {
+#ifdef BOLT
+            bolt.apply(hdr, meta, standard_metadata);
+#endif
             ecn.apply(hdr, meta, standard_metadata);
 #ifdef SRV6
             if (hdr.outer_ipv6.isValid()) {

@@ -10,7 +10,7 @@ import pytest
 
 from weft.clocks import switch_configs
 from weft.controller import services
-from weft.controller.features import int_md, parameter_cache
+from weft.controller.features import bolt, int_md, parameter_cache
 from weft.controller.routing import srv6
 from weft.controller.switch_cli import management, mirroring, replication
 from weft.jobs.inference import transfer_job
@@ -23,8 +23,8 @@ from weft.switch.debug import replay
 from weft.switch.oracle import switch
 from weft.switch.stf import parser, target
 from weft.topologies import addressing
-from weft.traffic import aggregation_format, transport_settings
-from weft.wire.headers import aggregation, int_shim, parameter, roce, service, valiant_shim
+from weft.traffic import aggregation_format, clear_to_send, transport_settings
+from weft.wire.headers import aggregation, int_shim, notification, parameter, roce, service, valiant_shim
 
 ROOT = Path(__file__).parent.parent
 SHARED = [
@@ -50,6 +50,7 @@ SHARED = [
     ("p4/include/headers.p4", "UDP_PORT_ROCE", roce.ROCE_UDP_PORT),
     ("p4/include/int_md/headers.p4", "INT_MD_REPORT_SESSION", int_md.REPORT_SESSION),
     ("p4/include/ev_routes/srv6_parser.p4", "SRV6_BLOCK", int(srv6.BLOCK.network_address) >> 96),
+    ("p4/include/bolt/headers.p4", "NOTIFICATION_SESSION", bolt.NOTIFICATION_SESSION),
     ("p4/include/headers.p4", "QP_AGGREGATION", aggregation.CONTRIBUTION_QP),
     ("p4/include/headers.p4", "QP_MULTICAST", aggregation.RESULT_QP),
     ("p4/include/headers.p4", "QP_MULTICAST", service.ANSWER_QP),
@@ -69,6 +70,10 @@ SHARED = [
     ("engine/packets/roce_formats.hpp", "kEtherTypeIntermediateShim", valiant_shim.VALIANT_ETHERTYPE),
     ("engine/packets/roce_formats.hpp", "kAggregationQueuePair", aggregation.CONTRIBUTION_QP),
     ("engine/packets/roce_formats.hpp", "kMaxAggregationLanes", max(aggregation.LANE_COUNTS)),
+    ("engine/collectives/clear_to_send.hpp", "kMaxClearToSendWindow", int(clear_to_send.WINDOW.highest)),
+    ("engine/collectives/clear_to_send.hpp", "kMinClearToSendChunkBytes", int(clear_to_send.CHUNK.lowest)),
+    ("engine/hosts/switch_notification.hpp", "kUdpPort", notification.NOTIFICATION_UDP_PORT),
+    ("engine/hosts/switch_notification.hpp", "kVersion", notification.NOTIFICATION_VERSION),
     ("engine/hosts/service_format.hpp", "kQueuePair", service.REQUEST_QP),
     ("engine/hosts/parameter_format.hpp", "kStoreQueuePair", parameter.PARAMETER_STORE_QP),
     ("engine/packets/packet.hpp", "kMaxPackets", sections.MAX_SEGMENT_PACKETS),

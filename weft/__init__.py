@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from weft.run.collectives import CollectiveRequest, CollectiveRun
     from weft.run.fabric import Fabric
     from weft.sweeps import SweepResult, sweep
+    from weft.traffic.clear_to_send import ClearToSend
     from weft.traffic.collectives import Algorithm, Collective
     from weft.traffic.extensions import (
         Acknowledgement,
@@ -30,6 +31,7 @@ __all__ = [
     "Algorithm",
     "BadInputError",
     "CheckFailedError",
+    "ClearToSend",
     "Collective",
     "CollectiveRequest",
     "CollectiveRun",
@@ -59,6 +61,7 @@ _IMPORTED_LATE = {
     "CollectiveRequest": "weft.run.collectives",
     "CollectiveRun": "weft.run.collectives",
     "Algorithm": "weft.traffic.collectives",
+    "ClearToSend": "weft.traffic.clear_to_send",
     "Collective": "weft.traffic.collectives",
     "CongestionControl": "weft.traffic.extensions",
     "CongestionNeeds": "weft.traffic.extensions",

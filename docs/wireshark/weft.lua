@@ -24,6 +24,7 @@ local REQUEST_QP = 0xA66001
 local ANSWER_QP = 0xFFFFFF
 local PARAMETER_STORE_QP = 0xA66002
 local PARAMETER_CLIENT_QP = 0xA66003
+local NOTIFICATION_UDP_PORT = 17776
 local UET_UDP_PORT = 4793
 -- end
 
@@ -113,6 +114,16 @@ local PARAMETER = {
   { name = "sequence", bits = 32, label = "Sequence" },
   { name = "block_version", bits = 32, label = "Block version" },
   { name = "reserved", bits = 32, label = "Reserved", fixed = 0 },
+}
+
+local NOTIFICATION = {
+  bytes = 16,
+  { name = "version", bits = 8, label = "Version", fixed = 1 },
+  { name = "queue_pair", bits = 24, label = "Queue pair", hex = true },
+  { name = "reserved", bits = 8, label = "Reserved", fixed = 0 },
+  { name = "psn", bits = 24, label = "Packet sequence number" },
+  { name = "queue_bytes", bits = 32, label = "Queue bytes" },
+  { name = "rate_mbps", bits = 32, label = "Rate (Mb/s)" },
 }
 
 local MRC_BTH = {
@@ -1049,6 +1060,21 @@ service:register_heuristic("infiniband.payload", function(buffer, packet, root)
   packet.cols.protocol:set("WEFT-SERVICE")
   return true
 end)
+
+local notification = Proto("weft_notification", "Weft switch notification")
+
+declare(notification, "weft_notification", NOTIFICATION)
+
+function notification.dissector(buffer, packet, root)
+  if not has_version(NOTIFICATION, buffer) then return 0 end
+  local values = show(root:add(notification, buffer(0, NOTIFICATION.bytes)), NOTIFICATION, buffer)
+  packet.cols.info:set(string.format("Queue of %d bytes, queue pair 0x%06x PSN %d", values.queue_bytes,
+    values.queue_pair, values.psn))
+  packet.cols.protocol:set("WEFT-NOTIFY")
+  return NOTIFICATION.bytes
+end
+
+DissectorTable.get("udp.port"):add(NOTIFICATION_UDP_PORT, notification)
 
 local parameter = Proto("weft_parameter", "Weft parameter store")
 

@@ -58,7 +58,7 @@ void ScheduleExecutor::Run::post(uint32_t step, uint32_t channel, RcRequest requ
   request.record_id = recorded.run << kStepBits | recorded.step;
   ++posted;
   try {
-    executor_.post(channel, std::move(request));
+    executor_.submit(channel, std::move(request), progress_->has_lengths());
   } catch (...) {
     --posted;  // refused: no completion will come
     throw;

@@ -115,4 +115,11 @@ void GraphProgress::done(StepActions& actions, uint32_t node) {
   }
 }
 
+void GraphProgress::each_receive(const std::function<void(const ExpectedMessage&)>& visit) const {
+  for (uint32_t node = 0; node < schedule_.step_count(); ++node) {
+    if (const auto* wait = std::get_if<WaitReceiveNode>(&schedule_.content(node)))
+      visit({.channel = wait->channel, .immediate = tagged(wait->immediate)});
+  }
+}
+
 }  // namespace weft

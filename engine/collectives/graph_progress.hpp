@@ -21,6 +21,7 @@ class GraphProgress final : public ScheduleProgress {
   void received(StepActions& actions, uint32_t node) override { done(actions, node); }
   void delay_over(StepActions& actions, uint32_t node) override { done(actions, node); }
   void completed(StepActions& actions, uint32_t node) override { done(actions, node); }
+  void each_receive(const std::function<void(const ExpectedMessage&)>& visit) const override;
 
  private:
   void start(StepActions& actions, uint32_t node, const WriteNode& write);

@@ -363,4 +363,25 @@ void LaneProgress::note(StepActions& actions, const Place& place, StepKind kind,
   actions.begun(note);
 }
 
+void LaneProgress::each_receive(const std::function<void(const ExpectedMessage&)>& visit) const {
+  for (size_t number = 0; number < blocks_.size(); ++number) {
+    const LaneBlock& block = schedule_.blocks()[number];
+    for (const LaneLoop& loop : block.loops) {
+      for (const LaneInstruction& instruction : loop.instructions) {
+        if (instruction.kind != LaneInstructionKind::kReceive) continue;
+        for (uint32_t turn = 0; turn < loop.turns; ++turn) {
+          for (uint32_t lane = 0; lane < block.lane_count; ++lane) {
+            const Place place{instruction, loop, lane, block.lane_count, turn, blocks_[number].stage};
+            const Elements elements = elements_of(place, instruction.elements);
+            if (elements.is_empty()) continue;
+            visit({.channel = channel_of(place).channel,
+                   .immediate = immediate_of(place),
+                   .length_bytes = elements.count() * element_bytes(schedule_.dtype())});
+          }
+        }
+      }
+    }
+  }
+}
+
 }  // namespace weft

@@ -22,6 +22,8 @@ class LaneProgress final : public ScheduleProgress {
   void received(StepActions& actions, uint32_t lane) override;
   void delay_over(StepActions& actions, uint32_t lane) override;
   void completed(StepActions& actions, uint32_t step) override;
+  void each_receive(const std::function<void(const ExpectedMessage&)>& visit) const override;
+  bool has_lengths() const override { return true; }
 
  private:
   struct Lane {

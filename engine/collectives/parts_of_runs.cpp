@@ -21,6 +21,7 @@ void ScheduleExecutor::start_part(const PartOf& part_of,
   part.status.state = RunState::kRunning;
   part.status.started_ps = engine_.now();
   runs_.emplace(number, std::move(made));
+  clear_first(part);
   part.progress().begin(part);
   advance(part);
 }

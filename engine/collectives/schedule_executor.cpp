@@ -70,7 +70,9 @@ void ScheduleExecutor::remove_channel(uint32_t channel) {
   }
   const std::vector<RcRequest> kept =
       removed.detour ? std::move(removed.detour->kept) : std::vector<RcRequest>();
+  const std::vector<RcRequest> held = stop_clearing(channel);
   channels_[channel] = Channel();
+  for (const RcRequest& request : held) flush(request);
   for (const RcRequest& request : kept) flush(request);
   // Schedules that have not ended may still name the places of channels that are gone.
   while (runs_.empty() && !channels_.empty() && channels_.back().is_removed()) channels_.pop_back();
@@ -154,6 +156,7 @@ void ScheduleExecutor::begin(uint64_t number) {
   Run& run = *found->second;
   run.status.state = RunState::kRunning;
   run.status.started_ps = engine_.now();
+  clear_first(run);
   run.progress().begin(run);
   advance(run);
 }
@@ -203,6 +206,8 @@ void ScheduleExecutor::on_completion(const Completion& completion) {
 void ScheduleExecutor::queue_pair_done(const Completion& completion) {
   const uint64_t number = completion.work_id >> Run::kStepBits;
   const auto step = static_cast<uint32_t>(completion.work_id);
+  if (number == kClearances) [[unlikely]]
+    return clearance_done(completion, step);
   const auto found = runs_.find(number);
   if (found == runs_.end()) return;
   Run& run = *found->second;
@@ -241,6 +246,9 @@ void ScheduleExecutor::arrived(const Completion& completion) {
 
 // A message has arrived for a channel, and its protocol has seen it.
 void ScheduleExecutor::seen(uint32_t channel, uint32_t immediate) {
+  if (channels_[channel].clearing || channels_[channel].clears) [[unlikely]] {
+    if (take_clearing(channel, immediate)) return;
+  }
   const std::optional<Arrivals::Waiter> waiter = channels_[channel].arrivals.came(immediate, engine_.now());
   if (!waiter) return;
   Run* run = running(waiter->run);
@@ -251,7 +259,11 @@ void ScheduleExecutor::seen(uint32_t channel, uint32_t immediate) {
 
 void ScheduleExecutor::fail(Run& run, uint32_t step, const std::string& reason) {
   if (!run.is_in(RunState::kRunning)) return;
-  run.status.error = "node " + std::to_string(step) + ": " + reason;
+  fail(run, "node " + std::to_string(step) + ": " + reason);
+}
+
+void ScheduleExecutor::fail(Run& run, const std::string& error) {
+  run.status.error = error;
   end(run, RunState::kFailed);
 }
 
@@ -264,6 +276,7 @@ void ScheduleExecutor::end(Run& run, RunState state) {
   run.status.state = state;
   run.status.finished_ps = engine_.now();
   run.ready.clear();
+  end_clearing(run);
   if (state != RunState::kFinished) {
     forget_waiters(run.number());
     cancel_parts(run.number());

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "collectives/arrivals.hpp"
+#include "collectives/clear_to_send.hpp"
 #include "collectives/operation_traffic.hpp"
 #include "collectives/schedule_progress.hpp"
 #include "hosts/queue_pair.hpp"
@@ -94,6 +95,12 @@ class ScheduleExecutor : public CompletionHandler {
   // arrives.
   void resume(uint32_t channel, WritingQueuePair& queue_pair);
 
+  // Has the receivers of a channel's messages clear them first, over a channel of their own, at both ends
+  // (see clear_to_send.cpp). Throws std::invalid_argument for settings out of range, for channels without
+  // queue pairs, and for ones that have it already.
+  void clear_to_send(uint32_t channel, uint32_t clearances, const ClearToSendConfig& config);
+  const ClearToSendCounters& clear_to_send_counters() const { return clear_to_send_counters_; }
+
   // Starts a schedule at `start_ps` (now, if that is past) and returns the number of the run: the given one,
   // or one that none has had (from 1). Throws std::invalid_argument if it names a channel or aggregator that
   // does not exist, or if there is a run of that number.
@@ -149,7 +156,9 @@ class ScheduleExecutor : public CompletionHandler {
   };
   // Parts of runs have numbers from here on, runs those below.
   static constexpr uint64_t kFirstPart = uint64_t{1} << 31;
-  static constexpr uint64_t kPartLimit = uint64_t{1} << 32;
+  static constexpr uint64_t kPartLimit = (uint64_t{1} << 32) - 1;
+  // In place of a run's number, of work requests that are clearances.
+  static constexpr uint64_t kClearances = kPartLimit;
   // Of a channel, with one added.
   struct Place {
     uint32_t plus_one = 0;
@@ -170,16 +179,28 @@ class ScheduleExecutor : public CompletionHandler {
     uint32_t number = 0;
     Arrivals arrivals{};
     TimePs step_latency_ps = 0;
-    uint64_t id = 0;                       // from 1; no other channel has had it
-    uint64_t received = 0;                 // messages, over its queue pair
-    std::unique_ptr<Detour> detour{};      // once it has been suspended
-    std::optional<uint32_t> stands_for{};  // the channel whose messages it carries, if not its own
+    uint64_t id = 0;                            // from 1; no other channel has had it
+    uint64_t received = 0;                      // messages, over its queue pair
+    std::unique_ptr<Detour> detour{};           // once it has been suspended
+    std::optional<uint32_t> stands_for{};       // the channel whose messages it carries, if not its own
+    std::unique_ptr<ClearingState> clearing{};  // if its messages are to be cleared
+    std::optional<uint32_t> clears{};           // the channel whose clearances it carries
     bool is_removed() const { return queue_pair == nullptr && scale_up == nullptr && detour == nullptr; }
   };
 
   uint32_t insert(Channel channel);
   void post(uint32_t channel, RcRequest request);
   void flush(const RcRequest& request);
+  void clear_first(Run& run);
+  void clear_more(uint32_t channel, uint32_t tag, uint64_t messages);
+  void submit(uint32_t channel, RcRequest request, bool may_cut);
+  void send_or_hold(uint32_t channel, RcRequest request);
+  void cleared(uint32_t channel, uint32_t immediate);
+  void no_longer_held(size_t messages);
+  bool take_clearing(uint32_t channel, uint32_t immediate);
+  void clearance_done(const Completion& completion, uint64_t run);
+  void end_clearing(const Run& run);
+  std::vector<RcRequest> stop_clearing(uint32_t channel);
   Run& run_at(uint64_t number);
   const Run& run_at(uint64_t number) const;
   Run* running(uint64_t number);
@@ -199,6 +220,7 @@ class ScheduleExecutor : public CompletionHandler {
   void seen(uint32_t channel, uint32_t immediate);
   ConnectionEnds ends_of(uint32_t channel) const;
   void fail(Run& run, uint32_t step, const std::string& reason);
+  void fail(Run& run, const std::string& error);
   void forget_waiters(uint64_t run);
   void end(Run& run, RunState state);
 
@@ -211,6 +233,10 @@ class ScheduleExecutor : public CompletionHandler {
   uint64_t next_run_ = 1;
   uint64_t next_part_ = kFirstPart;
   std::vector<uint64_t> ended_parts_;  // not erased yet
+  size_t clearing_channels_ = 0;
+  size_t held_now_ = 0;  // messages that are not cleared
+  TimePs stalled_since_ps_ = 0;
+  ClearToSendCounters clear_to_send_counters_;
   std::function<void(uint64_t)> end_callback_;
   Probe* probe_ = nullptr;
   int32_t rank_ = -1;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -80,6 +81,13 @@ struct StepMessage {
   uint32_t immediate = 0;
 };
 
+// A message that a step waits for, and how long it is.
+struct ExpectedMessage {
+  uint32_t channel = 0;
+  uint32_t immediate = 0;
+  uint64_t length_bytes = 0;
+};
+
 class RunnableSchedule;
 
 // What a schedule can have done. A *step* is its number within the run; a *token* is what the schedule wants
@@ -131,6 +139,10 @@ class ScheduleProgress {
   virtual void received(StepActions& actions, uint32_t token) = 0;
   virtual void delay_over(StepActions& actions, uint32_t token) = 0;
   virtual void completed(StepActions& actions, uint32_t step) = 0;
+
+  // For clear-to-send: all messages that the run waits for, and whether it knows how long they are.
+  virtual void each_receive(const std::function<void(const ExpectedMessage&)>&) const {}
+  virtual bool has_lengths() const { return false; }
 
   // For steps that fast-forward repeats (see FastForward); schedules that it does not know do nothing.
   // Has the rest of the step done after all.

@@ -39,6 +39,14 @@ struct AcknowledgementEvent {
   const roce::IntStack* telemetry = nullptr;  // the receiver's echo, null without INT
 };
 
+// What a switch says at once of a packet that met a queue (docs/spec/host-transports.md).
+struct SwitchNotification {
+  TimePs now = 0;
+  TimePs sent_ps = 0;          // when that packet was sent
+  uint64_t queue_bytes = 0;    // that it left behind in its queue
+  uint64_t link_rate_bps = 0;  // of the queue's port
+};
+
 class CongestionControl {
  public:
   virtual ~CongestionControl() = default;
@@ -59,8 +67,12 @@ class CongestionControl {
   virtual void on_acknowledgement(const AcknowledgementEvent& /*event*/) {}
   // A CNP.
   virtual void on_congestion_notification(TimePs /*now*/) {}
-  // A sequence NAK or a retransmission timeout.
+  // From a switch, for controls with CongestionNeeds::notifications.
+  virtual void on_switch_notification(const SwitchNotification& /*notification*/) {}
+  // A sequence NAK, losses that a selective acknowledgement tells, or a retransmission timeout.
   virtual void on_loss(TimePs /*now*/, bool /*timeout*/) {}
+  // The same, for controls that count: frame bytes of the packets that are lost by this event.
+  virtual void on_lost_bytes(TimePs now, bool timeout, uint64_t /*lost_bytes*/) { on_loss(now, timeout); }
   // Timers of the algorithm (rate increase and the like).
   virtual TimePs next_deadline() const { return kNever; }
   virtual void on_deadline(TimePs /*now*/) {}

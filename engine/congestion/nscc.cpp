@@ -92,8 +92,8 @@ class Nscc final : public CongestionControl {
     in_flight_bytes_ += frame_bytes;
   }
   void on_acknowledgement(const AcknowledgementEvent& event) override;
-  // A packet that a switch trimmed or dropped.
-  void on_loss(TimePs now, bool timeout) override;
+  // Packets that a switch trimmed or dropped.
+  void on_lost_bytes(TimePs now, bool timeout, uint64_t lost_bytes) override;
 
  private:
   TimePs note_round_trip(TimePs round_trip_ps, bool marked);
@@ -278,14 +278,20 @@ void Nscc::adjust(TimePs now) {
   arrived_bytes_ = 0;
 }
 
-void Nscc::on_loss(TimePs now, bool /*timeout*/) {
-  ignored_bytes_ += parameters_.frame_bytes;
-  in_flight_bytes_ -= std::min<uint64_t>(in_flight_bytes_, parameters_.frame_bytes);
-  note_delay(parameters_.base_round_trip_ps, true);
-  adapt_wanted_ = true;
-  if (quick_adapt(now, true, true, 0)) return;
-  window_bytes_ -= parameters_.frame_bytes;
-  keep_bounds();
+// The simulator calls updateCwndOnNack_NSCC for each packet; an acknowledgement may tell of several at once.
+// Each lost byte comes off the window, unless quick adapt has set it.
+void Nscc::on_lost_bytes(TimePs now, bool /*timeout*/, uint64_t lost_bytes) {
+  for (uint64_t left = lost_bytes; left > 0;) {
+    const uint64_t frame_bytes = std::min<uint64_t>(left, parameters_.frame_bytes);
+    left -= frame_bytes;
+    ignored_bytes_ += frame_bytes;
+    in_flight_bytes_ -= std::min(in_flight_bytes_, frame_bytes);
+    note_delay(parameters_.base_round_trip_ps, true);
+    adapt_wanted_ = true;
+    if (quick_adapt(now, true, true, 0)) continue;
+    window_bytes_ -= static_cast<double>(frame_bytes);
+    keep_bounds();
+  }
 }
 
 void Nscc::keep_bounds() {

@@ -19,6 +19,7 @@ struct CongestionNeeds {
   bool marks = false;                  // CE marks of switches: as CNPs, or echoed by acknowledgements
   bool every_acknowledgement = false;  // an acknowledgement of each packet, not one for several
   bool one_path = false;               // all packets of a flow on one path
+  bool notifications = false;          // switches notify senders of queues, and mark what exceeds the supply
 };
 
 struct CongestionControlKind {

@@ -135,7 +135,8 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   NicPortCounters counters;
   RingBuffer<Attachment*> control_turns;
   uint32_t classes_with_data = 0;  // bit per class in which queue pairs take turns
-  std::array<RingBuffer<Attachment*>, roce::kDataClasses> data_turns;
+  // The control class's have clearances to send (ScheduleExecutor::clear_to_send).
+  std::array<RingBuffer<Attachment*>, roce::kControlClass + 1> data_turns;
   ClassTurns sending;
   ClassTurns fetching;  // from memory
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
@@ -502,13 +503,29 @@ void Nic::receive_non_roce(Port& port, int number, PacketPtr packet) {
   engine_.conservation().drop(DropPlace::kNic, kFirstParseErrorDrop + reason, packet->traffic());
 }
 
-void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet) {
+template <class Work>
+inline void Nic::let_work(Port& port, Attachment& attachment, Work&& work) {
   const bool outer = std::exchange(port.dispatching, true);
-  attachment.queue_pair.on_packet(engine_.now(), packet);
+  work(attachment.queue_pair);
   port.dispatching = outer;
   port.want_turns(attachment);
   if (!outer) port.start();
   attachment.arm_timer();
+}
+
+void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet) {
+  let_work(port, attachment, [&](QueuePair& queue_pair) { queue_pair.on_packet(engine_.now(), packet); });
+}
+
+bool Nic::notify(int number, const roce::IpAddress& peer, const switch_notification::Header& header) {
+  Port& port = port_at(number);
+  const auto found = std::ranges::find_if(attached_, [&](const Attachment* each) {
+    return &each->port == &port && each->queue_pair.is_notified_for(peer, header.queue_pair);
+  });
+  if (found == attached_.end()) return false;
+  let_work(port, **found,
+           [&](QueuePair& queue_pair) { queue_pair.on_switch_notification(engine_.now(), header); });
+  return true;
 }
 
 // Meanwhile its queue pair may have gone; the packet has been delivered all the same.

@@ -104,6 +104,10 @@ class Nic final : public Node {
   void attach_sender(QueuePair& sender, int port);
   // Null: what is not RoCEv2's is counted and dropped.
   void set_non_roce_receiver(NonRoceReceiver* receiver) { non_roce_receiver_ = receiver; }
+  NonRoceReceiver* non_roce_receiver() const { return non_roce_receiver_; }
+  // Gives a switch's notification to the queue pair that sends to that queue pair of that address. Returns
+  // whether there is one at the port.
+  bool notify(int port, const roce::IpAddress& peer, const switch_notification::Header& header);
   // Keeps an attached queue pair alive until it is detached. Throws std::invalid_argument if it is not
   // attached.
   void keep(std::shared_ptr<QueuePair> queue_pair);
@@ -140,6 +144,8 @@ class Nic final : public Node {
   // Null if there is none; `reason` then says why.
   Attachment* find_receiver(Port& port, const roce::ParsedPacket& packet, NicDrop& reason);
   void hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet);
+  template <class Work>
+  void let_work(Port& port, Attachment& attachment, Work&& work);
 
   Engine& engine_;
   std::string name_;

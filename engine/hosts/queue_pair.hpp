@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "hosts/recovery_times.hpp"
+#include "hosts/switch_notification.hpp"
 #include "memory/prefetch_step.hpp"
 #include "packets/packet.hpp"
 #include "packets/roce_codec.hpp"
@@ -111,6 +112,11 @@ class QueuePair {
   virtual TimePs next_deadline() const = 0;
   // Time reached next_deadline(); spurious calls are harmless.
   virtual void on_deadline(TimePs now) = 0;
+
+  // Whether its data go to this queue pair of that address, and switches may notify it of their queues; and
+  // such a notification.
+  virtual bool is_notified_for(const roce::IpAddress& /*peer*/, uint32_t /*number*/) const { return false; }
+  virtual void on_switch_notification(TimePs /*now*/, const switch_notification::Header& /*header*/) {}
 
   // Prefetches what packets in either direction pass by, `step` pointers away from this.
   virtual void fetch(PrefetchStep /*step*/) const {}

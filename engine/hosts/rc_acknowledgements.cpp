@@ -113,6 +113,23 @@ void RcRequester::on_read_response(TimePs now, const roce::ParsedPacket& packet)
   deliver_completions(now);
 }
 
+void RcRequester::on_switch_notification(TimePs now, const switch_notification::Header& header) {
+  const int64_t sequence = sequence_of(header.psn);
+  // Of a packet that has been answered meanwhile, nobody knows any more when it was sent.
+  if (error_ != CompletionStatus::kSuccess || sequence < static_cast<int64_t>(sent_.accepted()) ||
+      sequence >= static_cast<int64_t>(sent_.highest())) {
+    ++counters_.stale_switch_notifications;
+    return;
+  }
+  ++counters_.switch_notifications_received;
+  gate_.congestion_control().on_switch_notification(
+      {.now = now,
+       .sent_ps = sent_.packet(static_cast<uint64_t>(sequence)).sent_ps,
+       .queue_bytes = header.queue_bytes,
+       .link_rate_bps = switch_notification::rate_bps(header)});
+  follow_rate(now);
+}
+
 void RcRequester::on_congestion_notification(TimePs now) {
   ++counters_.cnps_received;
   gate_.congestion_control().on_congestion_notification(now);

@@ -41,7 +41,7 @@ void check(const RcConfig& config) {
   if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
     throw std::invalid_argument("source_ip and destination_ip are of different IP versions");
   }
-  if (config.data_class >= roce::kDataClasses) refuse_setting("data_class is", config.data_class, "0 to 5");
+  if (config.data_class > roce::kControlClass) refuse_setting("data_class is", config.data_class, "0 to 6");
   if (config.ack_interval_packets == 0) refuse_setting("ack_interval_packets is", 0, "1 or more");
   if (config.retransmission_timeout_ps <= 0) {
     throw std::invalid_argument("retransmission_timeout_ps is " +
@@ -105,7 +105,7 @@ roce::RoceHeaders headers_to_peer(const RcConfig& config) {
 roce::RoceHeaders data_headers(const RcConfig& config) {
   roce::RoceHeaders headers = headers_to_peer(config);
   headers.dscp = roce::dscp_of_data(config.data_class);
-  headers.ecn = roce::kEct0;
+  headers.ecn = config.data_class == roce::kControlClass ? roce::kNotEct : roce::kEct0;
   if (config.telemetry) headers.telemetry.emplace();
   return headers;
 }

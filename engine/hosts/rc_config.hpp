@@ -136,6 +136,8 @@ TimePs rnr_timer_ps(uint8_t code);
   STATISTIC(uint64_t, stale_acknowledgements, "for something acknowledged before")                          \
   STATISTIC(uint64_t, invalid_acknowledgements, "for something never sent, or of an unknown syndrome")      \
   STATISTIC(uint64_t, cnps_received, "congestion notifications")                                            \
+  STATISTIC(uint64_t, switch_notifications_received, "of queues, from switches")                            \
+  STATISTIC(uint64_t, stale_switch_notifications, "of packets that were answered before")                   \
   STATISTIC(uint64_t, data_packets_received, "accepted; go-back-N: in order")                               \
   STATISTIC(uint64_t, data_bytes_received, "payload, accepted")                                             \
   STATISTIC(uint64_t, duplicate_packets, "received before")                                                 \

@@ -146,6 +146,12 @@ void RcQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
   join_errors(now);
 }
 
+void RcQueuePair::on_switch_notification(TimePs now, const switch_notification::Header& header) {
+  requester_.on_switch_notification(now, header);
+  follow_rate(now);
+  join_errors(now);
+}
+
 PacketPtr RcQueuePair::pull_control(TimePs now) {
   PacketPtr packet = responder_.pull_control(now);
   if (packet == nullptr) packet = requester_.pull_control();

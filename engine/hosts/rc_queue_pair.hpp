@@ -57,6 +57,10 @@ class RcQueuePair : public WritingQueuePair {
   void flush(TimePs now) override;
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
+  bool is_notified_for(const roce::IpAddress& peer, uint32_t number) const override {
+    return number == config_.remote_queue_pair && peer == config_.destination_ip;
+  }
+  void on_switch_notification(TimePs now, const switch_notification::Header& header) override;
   PacketPtr pull_control(TimePs now) override;
   PacketPtr pull(TimePs now) override;
   PulledPacket last_pulled() const override {

@@ -33,7 +33,7 @@ void RcRequester::on_nak(TimePs now, uint64_t sequence, uint8_t syndrome) {
     ++counters_.sequence_naks_received;
     if (selective_repeat_) return;  // detect_losses() infers it from what arrived
     // Go-back-N learns of a loss by this NAK alone; selective repeat has its own detection.
-    gate_.congestion_control().on_loss(now, false);
+    gate_.congestion_control().on_lost_bytes(now, false, oldest_frame_bytes());
     go_back(now);
     return;
   }
@@ -65,7 +65,13 @@ void RcRequester::on_rnr_nak(TimePs now, uint8_t timer_code) {
 
 void RcRequester::detect_losses(TimePs now) {
   if (error_ != CompletionStatus::kSuccess) return;
-  if (sent_.detect_losses(now)) gate_.congestion_control().on_loss(now, false);
+  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
+    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
+}
+
+// Of the packet that go-back-N takes for lost; those behind it are sent again, but may have arrived.
+uint64_t RcRequester::oldest_frame_bytes() {
+  return sent_.accepted() < sent_.highest() ? sent_.packet(sent_.accepted()).frame_bytes : 0;
 }
 
 TimePs RcRequester::retransmission_timeout_ps() const {
@@ -111,14 +117,15 @@ void RcRequester::on_timeout(TimePs now) {
       return;  // the peer's congestion control hears of it, not ours
     }
   }
-  gate_.congestion_control().on_loss(now, true);
   if (!selective_repeat_) {
+    gate_.congestion_control().on_lost_bytes(now, true, oldest_frame_bytes());
     go_back(now);
     return;
   }
   // The oldest packet, and all others that are as long without an answer as that is allowed to be.
   progress_ps_ = now;
-  sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  const uint64_t lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  gate_.congestion_control().on_lost_bytes(now, true, lost_bytes);
 }
 
 }  // namespace weft

@@ -17,6 +17,7 @@
 #include "hosts/request_completions.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sent_stream.hpp"
+#include "hosts/switch_notification.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/hop_latencies.hpp"
 #include "observe/probe.hpp"
@@ -43,6 +44,7 @@ class RcRequester {
   PacketPtr pull_control() { return has_answer() ? reads_->pull_answer() : nullptr; }
   bool has_answer() const { return reads_ != nullptr && reads_->has_answer(); }
   void on_congestion_notification(TimePs now);
+  void on_switch_notification(TimePs now, const switch_notification::Header& header);
   // An acknowledgement may have brought an INT stack back.
   void note_telemetry(TimePs now, const roce::ParsedPacket& packet);
   // The responses of READs have changed what pacing allows.
@@ -130,6 +132,7 @@ class RcRequester {
   void on_nak(TimePs now, uint64_t sequence, uint8_t syndrome);
   void on_rnr_nak(TimePs now, uint8_t timer_code);
   void on_timeout(TimePs now);
+  uint64_t oldest_frame_bytes();
   TimePs retransmission_timeout_ps() const;
   TimePs timeout_deadline() const;
   void fail(CompletionStatus status);

@@ -190,7 +190,8 @@ void ReadResponder::on_acknowledgement(TimePs now, const roce::ParsedPacket& pac
 }
 
 void ReadResponder::detect_losses(TimePs now) {
-  if (sent_.detect_losses(now)) gate_.congestion_control().on_loss(now, false);
+  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
+    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
 }
 
 void ReadResponder::on_deadline(TimePs now) {

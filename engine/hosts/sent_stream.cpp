@@ -178,26 +178,30 @@ bool SentStream::take_refused_for_lost(uint64_t sequence, std::optional<uint16_t
   return true;
 }
 
-bool SentStream::detect_losses(TimePs now) {
+uint64_t SentStream::detect_losses(TimePs now) {
   const auto is_out = [this](uint64_t sequence, TimePs sent_ps) {
     if (sequence < accepted_) return false;
     const SentPacket& packet = sent_[sequence];
     return packet.state == SentPacket::State::kInFlight && packet.sent_ps == sent_ps;
   };
-  bool any = false;
+  uint64_t lost_bytes = 0;
   while (const std::optional<uint64_t> sequence = losses_.next_lost(now, is_out)) {
     take_for_lost(now, *sequence);
-    any = true;
+    lost_bytes += sent_[*sequence].frame_bytes;
   }
-  return any;
+  return lost_bytes;
 }
 
-void SentStream::take_overdue_for_lost(TimePs now, uint64_t from, uint64_t end, TimePs overdue_ps) {
+uint64_t SentStream::take_overdue_for_lost(TimePs now, uint64_t from, uint64_t end, TimePs overdue_ps) {
+  uint64_t lost_bytes = 0;
   for (uint64_t at = from; at < end; ++at) {
     const SentPacket& packet = sent_[at];
     const bool overdue = at == from || packet.sent_ps <= overdue_ps;
-    if (packet.state == SentPacket::State::kInFlight && overdue) take_for_lost(now, at);
+    if (packet.state != SentPacket::State::kInFlight || !overdue) continue;
+    lost_bytes += packet.frame_bytes;
+    take_for_lost(now, at);
   }
+  return lost_bytes;
 }
 
 std::optional<uint64_t> SentStream::next_lost() {

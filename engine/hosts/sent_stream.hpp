@@ -65,6 +65,8 @@ class SentStream {
   uint64_t asked_end() const { return asked_end_; }
   bool is_asked() const { return asked_end_ > accepted_; }
   uint64_t in_flight_bytes() const { return in_flight_bytes_; }
+  // Of a packet of [accepted, highest).
+  const SentPacket& packet(uint64_t sequence) { return sent_[sequence]; }
   const RoundTripEstimator& round_trips() const { return round_trips_; }
 
   // Whether the next packet should ask for an acknowledgement; `frame_bytes` with it are then in flight.
@@ -95,13 +97,13 @@ class SentStream {
   // path. `entropy` is that of the transmission that the peer means, if it is known. Returns whether that
   // was the newest one and is news.
   bool take_refused_for_lost(uint64_t sequence, std::optional<uint16_t> entropy);
-  // Selective repeat: takes for lost what packets sent later have overtaken, and says whether there is any.
-  bool detect_losses(TimePs now);
+  // Selective repeat: takes for lost what packets sent later have overtaken. Returns its frame bytes.
+  uint64_t detect_losses(TimePs now);
   // When detect_losses() is to be called again without any acknowledgement; kNever: not at all.
   TimePs loss_deadline_ps() const { return selective_repeat_ ? losses_.deadline_ps() : kNever; }
   // Selective repeat: takes for lost the oldest packet of [from, end), and all others of them that were sent
-  // at `overdue_ps` or before.
-  void take_overdue_for_lost(TimePs now, uint64_t from, uint64_t end, TimePs overdue_ps);
+  // at `overdue_ps` or before. Returns their frame bytes.
+  uint64_t take_overdue_for_lost(TimePs now, uint64_t from, uint64_t end, TimePs overdue_ps);
   // Selective repeat: the next packet to be sent again.
   std::optional<uint64_t> next_lost();
   bool has_lost() const { return !lost_.empty(); }

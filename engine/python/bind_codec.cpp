@@ -16,6 +16,7 @@
 
 #include "hosts/parameter_format.hpp"
 #include "hosts/service_format.hpp"
+#include "hosts/switch_notification.hpp"
 #include "packets/crc32.hpp"
 #include "packets/header_template.hpp"
 #include "packets/mrc_codec.hpp"
@@ -525,6 +526,7 @@ Raises ValueError, ending in uet_parse_error()'s name, unless the packet is vali
                      "CCState"_a = fields_list<mrc::CcState>(), "NETH"_a = fields_list<mrc::Neth>(),
                      "PETH"_a = fields_list<mrc::Peth>(), "ERTH"_a = fields_list<mrc::Erth>(),
                      "EETH"_a = fields_list<mrc::Eeth>(), "ServiceHeader"_a = fields_list<service::Header>(),
+                     "SwitchNotification"_a = fields_list<switch_notification::Header>(),
                      "ParameterHeader"_a = fields_list<parameter::Header>());
         add_uet_fields(dict, std::make_index_sequence<std::variant_size_v<uet::Header>>());
         return Typed<"dict[str, list[tuple[str, int]]]", py::dict>(dict);

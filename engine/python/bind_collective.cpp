@@ -231,6 +231,7 @@ std::pair<py::array_t<TimePs>, py::array_t<TimePs>> operation_times(PythonSchedu
 }
 
 void bind_executor(py::module_& m) {
+  declare_record<ClearToSendCounters>("ClearToSendStats");
   using Executor = PythonScheduleExecutor;
   py::class_<ScheduleExecutor, CompletionHandler, std::shared_ptr<ScheduleExecutor>>(m, "_ScheduleExecutor");
   py::class_<Executor, ScheduleExecutor, std::shared_ptr<Executor>>(
@@ -276,6 +277,24 @@ Raises ValueError if it is not suspended, or for channels or a number that canno
            R"doc(Have a new queue pair carry what is posted to a channel from now on.
 
 Raises ValueError if the channel is on no detour.)doc")
+      .def(
+          "clear_to_send",
+          [](Executor& executor, uint32_t channel, uint32_t clearances, uint32_t window,
+             uint64_t chunk_bytes) {
+            PythonGuard guard(executor.engine());
+            executor.clear_to_send(channel, clearances, {.window = window, .chunk_bytes = chunk_bytes});
+          },
+          "channel"_a, "clearances"_a, py::kw_only(), "window"_a, "chunk_bytes"_a,
+          R"doc(Have receivers clear a channel's messages, over the channel `clearances`; at both ends.
+
+Raises ValueError for settings out of range, and for channels without queue pairs or that have it.)doc")
+      .def(
+          "clear_to_send_stats",
+          [](Executor& executor) {
+            PythonGuard guard(executor.engine());
+            return Record<"ClearToSendStats">(statistics_dict(executor.clear_to_send_counters()));
+          },
+          "What was cleared and held.")
       .def(
           "start",
           [](Executor& executor, const std::shared_ptr<RunnableSchedule>& schedule, TimePs start_ps,

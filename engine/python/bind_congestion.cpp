@@ -136,18 +136,21 @@ void bind_registry(py::module_& m) {
       .def_readonly("source", &CongestionParameter::source,
                     "Paper and section, or where else it comes from.");
   py::class_<CongestionNeeds>(m, "CongestionNeeds", "What an algorithm needs of the fabric and of receivers.")
-      .def(py::init([](bool telemetry, bool marks, bool every_acknowledgement, bool one_path) {
-             return CongestionNeeds{telemetry, marks, every_acknowledgement, one_path};
-           }),
+      .def(py::init(
+               [](bool telemetry, bool marks, bool every_acknowledgement, bool one_path, bool notifications) {
+                 return CongestionNeeds{telemetry, marks, every_acknowledgement, one_path, notifications};
+               }),
            py::kw_only(), "telemetry"_a = false, "marks"_a = false, "every_acknowledgement"_a = false,
-           "one_path"_a = false)
+           "one_path"_a = false, "notifications"_a = false)
       .def_readonly("telemetry", &CongestionNeeds::telemetry,
                     "INT in data packets, echoed by acknowledgements.")
       .def_readonly("marks", &CongestionNeeds::marks,
                     "CE marks of switches: as CNPs, or echoed by acknowledgements.")
       .def_readonly("every_acknowledgement", &CongestionNeeds::every_acknowledgement,
                     "An acknowledgement of each packet, not one for several.")
-      .def_readonly("one_path", &CongestionNeeds::one_path, "All packets of a flow on one path.");
+      .def_readonly("one_path", &CongestionNeeds::one_path, "All packets of a flow on one path.")
+      .def_readonly("notifications", &CongestionNeeds::notifications,
+                    "Switches that notify senders of queues, and mark what exceeds the supply.");
   using Kind = CongestionControlKind;
   py::class_<Kind, std::unique_ptr<Kind, py::nodelete>>(m, "CongestionControlKind",
                                                         "A congestion control as its file declares it.")
@@ -210,8 +213,21 @@ the acknowledgement passed; congestion_experienced: a switch marked (CE) what it
 the INT stack that it echoes.)doc")
       .def("on_congestion_notification", &CongestionControl::on_congestion_notification, "now_ps"_a,
            "A CNP has come.")
-      .def("on_loss", &CongestionControl::on_loss, "now_ps"_a, "timeout"_a,
-           "A sequence NAK has come, or a retransmission has timed out.")
+      .def(
+          "on_switch_notification",
+          [](CongestionControl& control, TimePs now_ps, TimePs sent_ps, uint64_t queue_bytes,
+             uint64_t link_rate_bps) {
+            control.on_switch_notification({now_ps, sent_ps, queue_bytes, link_rate_bps});
+          },
+          "now_ps"_a, py::kw_only(), "sent_ps"_a, "queue_bytes"_a, "link_rate_bps"_a,
+          "A switch tells of the queue that a packet sent at sent_ps has left behind.")
+      .def(
+          "on_loss",
+          [](CongestionControl& control, TimePs now_ps, bool timeout, uint64_t lost_bytes) {
+            control.on_lost_bytes(now_ps, timeout, lost_bytes);
+          },
+          "now_ps"_a, "timeout"_a, "lost_bytes"_a = 0,
+          "A sequence NAK has come, or a retransmission has timed out; so many frame bytes are lost.")
       .def("on_deadline", &CongestionControl::on_deadline, "now_ps"_a, "The time next_deadline_ps has come.");
 
   bind_registry(m);

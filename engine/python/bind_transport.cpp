@@ -12,6 +12,7 @@
 
 #include "hosts/completion_queue.hpp"
 #include "hosts/nic.hpp"
+#include "hosts/notification_receiver.hpp"
 #include "links/pcap_writer.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bindings.hpp"
@@ -269,6 +270,12 @@ Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_p
         PythonGuard guard(nic.engine());
         nic.reset_counters();
       });
+
+  py::class_<NotificationReceiver, std::shared_ptr<NotificationReceiver>>(
+      m, "NotificationReceiver",
+      "Gives switches' notifications of queues to the NIC's queue pairs; other packets go where they went.")
+      .def(py::init([](Nic& nic) { return make_component<NotificationReceiver>(nic.engine(), nic); }),
+           "nic"_a, py::keep_alive<1, 2>());
 }
 
 }  // namespace

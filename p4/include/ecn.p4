@@ -51,7 +51,14 @@ control EcnMarking(inout headers_t hdr, inout metadata_t meta, inout standard_me
             codepoint = hdr.ipv6.ecn;
         }
         if (codepoint != ECN_NOT_ECT && codepoint != ECN_CE) {
-            ecn_thresholds.apply();
+#ifdef BOLT
+            if (meta.is_bolt == 1) {
+                mark = meta.bolt_marks;
+            } else
+#endif
+            {
+                ecn_thresholds.apply();
+            }
             if (mark == 1) {
                 ecn_marked.count((bit<32>)standard_metadata.egress_port);
                 if (hdr.ipv4.isValid()) {

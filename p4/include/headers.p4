@@ -54,6 +54,10 @@ const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_ECT0    = 2;
 const bit<2> ECN_CE      = 3;
 
+// Of simple_switch's, in `instance_type`.
+const bit<32> INSTANCE_NORMAL       = 0;
+const bit<32> INSTANCE_EGRESS_CLONE = 2;
+
 // The class of what keeps the network going, above all data: acknowledgements, reports, neighbours' addresses.
 const bit<3> CLASS_CONTROL = 6;
 const bit<6> DSCP_CONTROL  = 48;
@@ -251,6 +255,9 @@ header icrc_t {
 #ifdef INT_MD
 #include "int_md/headers.p4"
 #endif
+#ifdef BOLT
+#include "bolt/headers.p4"
+#endif
 
 // What a program of your own adds (docs/own-program.md); defined before this file is included.
 #ifndef OWN_HEADERS
@@ -311,6 +318,9 @@ struct headers_t {
     block_t       block;
 #endif
     icrc_t        icrc;
+#ifdef BOLT
+    notification_t notification;
+#endif
 #ifdef INT_MD
     INT_MD_HEADERS
 #endif
@@ -386,6 +396,9 @@ struct metadata_t {
     bit<2>         colour;            // of the meter of a job's member (aggregation.p4)
     bit<1>         rewrite_icrc;      // egress computes the iCRC anew
     bit<1>         rewrite_neighbour; // the ICMPv6 checksum of a neighbour advertisement is to be computed
+#ifdef BOLT
+    BOLT_METADATA
+#endif
 #ifdef INT_MD
     INT_MD_METADATA
 #endif

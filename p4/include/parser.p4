@@ -337,6 +337,9 @@ control FabricDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.udp);
 #endif
         OWN_UDP_EMITS
+#ifdef BOLT
+        packet.emit(hdr.notification);
+#endif
         packet.emit(hdr.bth);
         packet.emit(hdr.deth);
         packet.emit(hdr.reth);

@@ -286,6 +286,7 @@ NSCC_EVENTS = st.lists(
         st.booleans(),
         st.integers(1, 9000),  # ns since the event before
         st.integers(0, 200),  # frames in flight
+        st.integers(1, 6),  # frames lost at once
     ),
     max_size=300,
 )
@@ -293,15 +294,16 @@ NSCC_EVENTS = st.lists(
 
 @given(events=NSCC_EVENTS)
 @settings(max_examples=100, deadline=None)
-def test_nscc_follows_the_consortium_s_simulator(events: list[tuple[str, int, bool, int, int]]) -> None:
+def test_nscc_follows_the_consortium_s_simulator(events: list[tuple[str, int, bool, int, int, int]]) -> None:
     nscc, model = control("nscc"), NsccModel()
     assert nscc.window_bytes == int(1.5 * PRODUCT_BYTES)
     now = 0
-    for kind, delay_ns, marked, gap_ns, frames in events:
+    for kind, delay_ns, marked, gap_ns, frames, lost in events:
         now += gap_ns * 1000
         if kind == "loss":
-            nscc.on_loss(now, timeout=False)
-            model.lose(now)
+            nscc.on_loss(now, timeout=False, lost_bytes=lost * FRAME_BYTES)
+            for _ in range(lost):
+                model.lose(now)
         else:
             round_trip_ps = ROUND_TRIP_PS + delay_ns * 1000
             nscc.on_acknowledgement(
@@ -313,6 +315,14 @@ def test_nscc_follows_the_consortium_s_simulator(events: list[tuple[str, int, bo
             )
             model.acknowledge(now, round_trip_ps, marked, frames * FRAME_BYTES)
         assert nscc.window_bytes == pytest.approx(model.window, abs=2, rel=1e-6)
+
+
+def test_nscc_takes_all_that_is_lost_at_once_off_the_window() -> None:
+    """One acknowledgement may tell of several losses: each takes a frame, the last one its own, smaller size."""
+    nscc = control("nscc", quick_adapt=0)
+    before = nscc.window_bytes
+    nscc.on_loss(US, timeout=False, lost_bytes=3 * FRAME_BYTES + 100)
+    assert nscc.window_bytes == before - 3 * FRAME_BYTES - 100
 
 
 @pytest.mark.parametrize("rate_gbps", [10, 100, 400, 800])

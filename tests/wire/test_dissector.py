@@ -9,6 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 from scapy.utils import wrpcap
@@ -26,6 +27,7 @@ from weft.wire.headers.int_shim import INT_ETHERTYPE, INT_HOP, INT_SHIM
 from weft.wire.headers.mac_control import CREDIT_LANE, CREDIT_UPDATE
 from weft.wire.headers.mrc import DSCP_TRIMMED, MRC_BTH
 from weft.wire.headers.network import ETHERNET
+from weft.wire.headers.notification import NOTIFICATION_UDP_PORT, SWITCH_NOTIFICATION
 from weft.wire.headers.parameter import PARAMETER, PARAMETER_CLIENT_QP, PARAMETER_STORE_QP
 from weft.wire.headers.service import REQUEST_QP, SERVICE
 from weft.wire.headers.valiant_shim import VALIANT_ETHERTYPE, VALIANT_SHIM
@@ -62,6 +64,9 @@ def framed(header: Header, values: dict[str, int]) -> Packet:
         return datagram(data, REQUEST_QP, REQUEST_QP)
     if header is PARAMETER:
         return datagram(data, PARAMETER_CLIENT_QP, PARAMETER_STORE_QP)
+    if header is SWITCH_NOTIFICATION:
+        below = Ether(src=MACS["source_mac"], dst=MACS["destination_mac"]) / IP(src="10.0.0.1", dst="10.0.0.2")
+        return below / UDP(sport=0xC000, dport=NOTIFICATION_UDP_PORT) / Raw(data)
     if header is VALIANT_SHIM:
         return Ether(src=MACS["source_mac"], dst=MACS["destination_mac"], type=VALIANT_ETHERTYPE) / Raw(data)
     if header is INT_SHIM:
@@ -101,6 +106,7 @@ def read_numbers(prefix: str, shown: dict[str, Any]) -> dict[str, int]:
         (AGGREGATION, "weft_aggregation", 0),
         (SERVICE, "weft_service", 0),
         (PARAMETER, "weft_parameter", 0),
+        (SWITCH_NOTIFICATION, "weft_notification", 0),
         (VALIANT_SHIM, "weft_valiant", 0),
         (CREDIT_UPDATE, "weft_credits", len(ETHERNET.fields)),
     ],

@@ -14,6 +14,7 @@ from weft.wire.headers import (
     int_shim,
     mac_control,
     network,
+    notification,
     parameter,
     roce,
     service,
@@ -38,7 +39,7 @@ NOT_DESCRIBED = {
 @cache
 def checked(lanes: int = 64) -> CheckedProgram:
     """Every header of the fabric's program, with all modules."""
-    modules = {"SERVICE_SYNCHRONISATION": "1", "SERVICE_PARAMETER_CACHE": "1", "INT_MD": "1"}
+    modules = {"SERVICE_SYNCHRONISATION": "1", "SERVICE_PARAMETER_CACHE": "1", "INT_MD": "1", "BOLT": "1"}
     return check_file(FABRIC, defines={**modules, "AGGREGATION_LANES": str(lanes)})
 
 
@@ -94,6 +95,7 @@ def enumerated(prefix: str, field: Field) -> dict[str, int]:
     return {f"{prefix}_{name.upper()}": value for value, name in field.values.items()}
 
 
+NOTIFICATION_BYTES = sum(each.size_bytes for each in (network.ETHERNET, network.UDP, notification.SWITCH_NOTIFICATION))
 EXPECTED = {
     "ETHERTYPE_IPV4": network.IPV4_ETHERTYPE,
     "ETHERTYPE_ARP": network.ARP_ETHERTYPE,
@@ -119,6 +121,11 @@ EXPECTED = {
     "SERVICE_VERSION": service.HEADER_VERSION,
     "PARAMETER_VERSION": parameter.HEADER_VERSION,
     "PARAMETER_CACHED": parameter.PARAMETER_CACHED,
+    "UDP_PORT_NOTIFICATION": notification.NOTIFICATION_UDP_PORT,
+    "NOTIFICATION_VERSION": notification.NOTIFICATION_VERSION,
+    "NOTIFICATION_UDP_LENGTH": network.UDP.size_bytes + notification.SWITCH_NOTIFICATION.size_bytes,
+    "NOTIFICATION_BYTES_IPV4": NOTIFICATION_BYTES + network.IPV4.size_bytes,
+    "NOTIFICATION_BYTES_IPV6": NOTIFICATION_BYTES + network.IPV6.size_bytes,
     "UDP_PORT_INT_MD": int_md.INT_MD_UDP_PORT,
     "INT_TYPE_MD": int_md.INT_MD_TYPE,
     "INT_MD_VERSION": int_md.INT_MD_VERSION,

@@ -52,6 +52,9 @@ def options_of_programs(options: FabricOptions, pipelines: Pipelines) -> FabricO
     for service in options.services:
         for table in _SERVICE_TABLES[service]:
             _require_on_all("services", pipelines, table, f"the service {service}")
+    if options.is_notified:
+        for table in FEATURES.named("bolt").tables:
+            _require_on_all("transport.congestion_control", pipelines, table, "notifications")
     if options.telemetry.is_on:
         for table in FEATURES.named("INT-MD").tables:
             _require_on_all("telemetry.mode", pipelines, table, "int-md")

@@ -184,6 +184,18 @@ class ClassStats(typing.TypedDict):
     trimmed: TrafficCounter
     """Trimmed as they found none, and the bytes cut off them."""
 
+class ClearToSendStats(typing.TypedDict):
+    clearances_sent: int
+    """Packets that clear messages to be sent."""
+    cleared_messages: int
+    """Messages sent that the receiver had cleared."""
+    held_messages: int
+    """Messages that waited until the receiver did so."""
+    clearance_wait_ps: int
+    """Time that these waited, summed over messages."""
+    clearance_stall_ps: int
+    """Time in which any message waited."""
+
 class CreditLaneStats(typing.TypedDict):
     stalls: int
     """How often this port ran out of credit for a frame."""
@@ -551,6 +563,10 @@ class RcCounters(typing.TypedDict):
     """For something never sent, or of an unknown syndrome."""
     cnps_received: int
     """Congestion notifications."""
+    switch_notifications_received: int
+    """Of queues, from switches."""
+    stale_switch_notifications: int
+    """Of packets that were answered before."""
     data_packets_received: int
     """Accepted; go-back-N: in order."""
     data_bytes_received: int
@@ -654,6 +670,10 @@ class RcStats(typing.TypedDict):
     """For something never sent, or of an unknown syndrome."""
     cnps_received: int
     """Congestion notifications."""
+    switch_notifications_received: int
+    """Of queues, from switches."""
+    stale_switch_notifications: int
+    """Of packets that were answered before."""
     data_packets_received: int
     """Accepted; go-back-N: in order."""
     data_bytes_received: int
@@ -1650,9 +1670,11 @@ class CongestionControl:
         """A CNP has come."""
     def on_deadline(self, now_ps: int) -> None:
         """The time next_deadline_ps has come."""
-    def on_loss(self, now_ps: int, timeout: bool) -> None:
-        """A sequence NAK has come, or a retransmission has timed out."""
+    def on_loss(self, now_ps: int, timeout: bool, lost_bytes: int = 0) -> None:
+        """A sequence NAK has come, or a retransmission has timed out; so many frame bytes are lost."""
     def on_packet_sent(self, now_ps: int, frame_bytes: int, retransmission: bool = False) -> None: ...
+    def on_switch_notification(self, now_ps: int, *, sent_ps: int, queue_bytes: int, link_rate_bps: int) -> None:
+        """A switch tells of the queue that a packet sent at sent_ps has left behind."""
     @property
     def name(self) -> str: ...
     @property
@@ -1703,6 +1725,7 @@ class CongestionNeeds:
         marks: bool = False,
         every_acknowledgement: bool = False,
         one_path: bool = False,
+        notifications: bool = False,
     ) -> None: ...
     @property
     def every_acknowledgement(self) -> bool:
@@ -1710,6 +1733,9 @@ class CongestionNeeds:
     @property
     def marks(self) -> bool:
         """CE marks of switches: as CNPs, or echoed by acknowledgements."""
+    @property
+    def notifications(self) -> bool:
+        """Switches that notify senders of queues, and mark what exceeds the supply."""
     @property
     def one_path(self) -> bool:
         """All packets of a flow on one path."""
@@ -1875,6 +1901,10 @@ class Nic(Node):
         """When the first and the last packet sent again was acknowledged since the last call; -1: there was none."""
     @property
     def name(self) -> str: ...
+
+class NotificationReceiver:
+    """Gives switches' notifications of queues to the NIC's queue pairs; other packets go where they went."""
+    def __init__(self, nic: Nic) -> None: ...
 
 class HopLatencies:
     """What packets have met at each hop of their paths, by the INT stacks that acknowledgements bring back.
@@ -2543,6 +2573,13 @@ class ScheduleExecutor(_ScheduleExecutor):
     def add_scale_up_channel(self, channel: _ScaleUpChannel, step_latency_ps: int = 0) -> int:
         """The same of a channel between ranks of a host."""
     def cancel(self, run: int) -> None: ...
+    def clear_to_send(self, channel: int, clearances: int, *, window: int, chunk_bytes: int) -> None:
+        """Have receivers clear a channel's messages, over the channel `clearances`; at both ends.
+
+        Raises ValueError for settings out of range, and for channels without queue pairs or that have it.
+        """
+    def clear_to_send_stats(self) -> ClearToSendStats:
+        """What was cleared and held."""
     def detour(self, channel: int, over: collections.abc.Sequence[int], peer_received: int) -> None:
         """Have other channels carry, in turn, what a suspended one would, but for what its peer has received.
 
@@ -3292,6 +3329,7 @@ def mrc_defaults() -> MrcOptions:
 
 def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, encapsulated: bool = False) -> int:
     """The same of MRC; encapsulated: in an outer IPv6 header."""
+
 def mrc_endpoint_stats(nic: Nic) -> MrcEndpointCounters:
     """What a NIC has counted of endpoint operations, zeros without a queue pair of MRC."""
 

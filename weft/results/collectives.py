@@ -14,6 +14,7 @@ from rich.console import Console
 from weft.quantities.readable import counted, format_size
 from weft.quantities.units import PS_PER_US
 from weft.results.choices import AlgorithmChoice
+from weft.results.clearances import ClearToSendResult, clearances_of
 from weft.results.columns import Column, Look, ResultTable
 from weft.results.counters import HostTotals
 from weft.results.figure_tables import Layout
@@ -98,6 +99,8 @@ class CollectiveResult(ItemResult):
     """Choice of `auto`; missing where the algorithm was named."""
     protocol: str = ""
     """NCCL's protocol in which messages travelled; missing where none was named."""
+    clear_to_send: ClearToSendResult | None = None
+    """Messages that receivers cleared; missing where senders did not wait for them."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -128,6 +131,8 @@ class CollectiveResult(ItemResult):
             del data["choice"]
         if not self.protocol:
             del data["protocol"]
+        if self.clear_to_send is None:
+            del data["clear_to_send"]
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             data["largest_error"] = None
@@ -183,6 +188,7 @@ def collective_result(
         data=data,
         choice=choice,
         protocol=spec.protocol,
+        clear_to_send=clearances_of(spec, times_ps, counts),
         root=spec.root if collective.has_root else None,
         title=collective.title,
         reduces=collective.reduces,
@@ -241,6 +247,19 @@ _TABLE = ResultTable[CollectiveResult](
         Column("overflowed packets", "overflowed_packets", terminal=None),
         Column("retransmitted\npackets", "retransmissions"),
         Column("CNPs", "cnps", terminal=None),
+        Column(
+            "clearance\nwait",
+            "clear_to_send.mean_wait_ps",
+            unit="µs",
+            scale=PS_PER_US,
+            digits=2,
+            only_if=lambda results: any(each.clear_to_send for each in results),
+        ),
+        Column(
+            "held\nmessages",
+            "clear_to_send.held_messages",
+            only_if=lambda results: any(each.clear_to_send for each in results),
+        ),
     ),
     layout=Layout(is_narrow=True, headings="bottom", whole=True),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Literal, cast
 
 from weft.controller.counters import Count, SwitchCounters
@@ -20,14 +20,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HostTotals:
-    """Sums over all hosts: packets sent again, congestion notifications, what switches have aggregated for them, and
-    packets of results with a sum that has left its type's range.
+    """Sums over all hosts: packets sent again, congestion notifications, what switches have aggregated for them,
+    packets of results with a sum that has left its type's range, messages that receivers had to clear and what of them
+    waited, and how long (docs/spec/endpoint-protocol.md).
     """
 
     retransmissions: int
     cnps: int
     aggregated_packets: int = 0
     overflowed_packets: int = 0
+    cleared_messages: int = 0
+    held_messages: int = 0
+    clearance_wait_ps: int = 0
+    clearance_stall_ps: int = 0
 
     @classmethod
     def of(cls, endpoint_stats: Sequence[HostStats], aggregated_packets: int = 0) -> HostTotals:
@@ -38,16 +43,15 @@ class HostTotals:
             sum(each["cnps_received"] for each in totals),
             aggregated_packets,
             sum(each["aggregation_overflowed_packets"] for each in totals),
+            **{name: sum(each[name] for each in totals) for name in _OF_CLEAR_TO_SEND},
         )
 
     def __sub__(self, before: HostTotals) -> HostTotals:
         """Return what was counted since."""
-        return HostTotals(
-            self.retransmissions - before.retransmissions,
-            self.cnps - before.cnps,
-            self.aggregated_packets - before.aggregated_packets,
-            self.overflowed_packets - before.overflowed_packets,
-        )
+        return HostTotals(*(getattr(self, each.name) - getattr(before, each.name) for each in fields(self)))
+
+
+_OF_CLEAR_TO_SEND = ("cleared_messages", "held_messages", "clearance_wait_ps", "clearance_stall_ps")
 
 
 def drop_totals(

@@ -18,6 +18,7 @@ from weft.results.collectives import CollectiveResult
 from weft.topologies import FabricSpec
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import absolute_reference, is_class_reference
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.collectives import COLLECTIVE_KINDS, Collective, collective_named
 from weft.traffic.data_types import DataType, data_type_of, elements_of, numbers
 from weft.traffic.protocols import NONE
@@ -92,6 +93,7 @@ class CollectiveRequest:
         repetitions: how often it runs. Times are the runs' mean, least and largest; buffers are the last run's.
         warmup: runs before these, which are verified but not counted.
         protocol: NCCL's in which messages travel: "simple", "ll", "ll128", or "auto", by size; "" for none.
+        clear_to_send: how much receivers clear; None: senders do not wait for them.
     """
 
     collective: str
@@ -107,6 +109,7 @@ class CollectiveRequest:
     repetitions: int = 1
     warmup: int = 0
     protocol: str = NONE
+    clear_to_send: ClearToSend | None = None
 
     @property
     def buffers(self) -> Sequence[NDArray[Any]] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from weft.errors import BadInputError
+from weft.run.clear_to_send import cost_of_first_clearance, links_with_clearances
 from weft.run.fabric_links import fabric_links
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec
@@ -44,8 +45,13 @@ def chosen_protocol(
     if protocol != AUTO_PROTOCOL:
         return protocol
     settings, links = options.protocols.settings(), fabric_links(topology, options)
-    cost = collective.algorithm(algorithm).cost
-    return settings.chosen(spec.size_bytes, lambda name: cost(spec, links_of_protocol(links, settings, name)).total_ps)
+    cost, clearing = collective.algorithm(algorithm).cost, spec.clear_to_send
+
+    def predicted_ps(name: str) -> float:
+        wires = links_with_clearances(links_of_protocol(links, settings, name), clearing)
+        return (cost(spec, wires) + cost_of_first_clearance(links, clearing)).total_ps
+
+    return settings.chosen(spec.size_bytes, predicted_ps)
 
 
 def links_of_protocol(links: Links, settings: ProtocolSettings, protocol: str) -> Links:

@@ -24,6 +24,7 @@ from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, veri
 from weft.results.verification import Verdict, verify
 from weft.results.workloads import WORKLOADS, WorkloadResult, workload_result
 from weft.run.algorithms import placed_group
+from weft.run.clear_to_send import checked_clear_to_send
 from weft.run.collectives import (
     CollectiveRequest,
     Repetitions,
@@ -98,11 +99,11 @@ class TaskMaker:
         repetitions = Repetitions(request.repetitions, request.warmup)
         data = LENGTHS if arrays is None else request.data
         if ranks is not None:
-            group = self._group(question, request.algorithm, elements, ranks, request.protocol)
+            group = self._group(question, request.algorithm, elements, ranks, request)
             return self._of_group(group, arrays, data, repetitions).of(request.tenant)
         choice = self._choice(question, request.algorithm, elements)
         spec = self._spec(question, choice.algorithm if choice else request.algorithm, elements)
-        spec = replace(spec, protocol=self._protocol(request.protocol, found, request.algorithm, spec))
+        spec = replace(spec, **self._messages(request, found, spec))
         inputs = None if arrays is None else data_of_ranks(found, spec, arrays)
         task = self._collective(found, request.algorithm, spec, inputs, data, repetitions, choice)
         if arrays is not None:
@@ -118,12 +119,16 @@ class TaskMaker:
         """Return the choice of `auto`; None for another algorithm."""
         return self._tuner.choose(question, elements) if algorithm == AUTO else None
 
-    def _protocol(self, asked: str, collective: Collective, algorithm: str, spec: CollectiveSpec) -> str:
-        """Return the protocol for a collective; errors as `chosen_protocol`."""
-        return chosen_protocol(asked, collective, algorithm, spec, self._topology, self._options)
+    def _messages(self, request: CollectiveRequest, collective: Collective, spec: CollectiveSpec) -> dict[str, Any]:
+        """Return how messages travel: fields of specs and calls. Raises BadInputError for what cannot be."""
+        algorithm = request.algorithm
+        clearing = checked_clear_to_send(request.clear_to_send, collective, algorithm, self._options)
+        spec = replace(spec, clear_to_send=clearing)
+        protocol = chosen_protocol(request.protocol, collective, algorithm, spec, self._topology, self._options)
+        return {"protocol": protocol, "clear_to_send": clearing}
 
     def _group(
-        self, question: Question, algorithm: str, elements: int, ranks: Sequence[int], protocol: str
+        self, question: Question, algorithm: str, elements: int, ranks: Sequence[int], request: CollectiveRequest
     ) -> GroupCollective:
         """Return a collective of some ranks. Raises BadInputError and JobError for an impossible one."""
         collective = question.collective
@@ -135,9 +140,9 @@ class TaskMaker:
             self._placed(call_of(collective.algorithms[0].name), ranks)  # raises for ranks that the fabric lacks
         choice = self._choice(question, algorithm, elements)
         call = question.call(choice.algorithm if choice else algorithm, elements)
-        if protocol:
+        if request.protocol or request.clear_to_send:
             spec = placed_group(call, ranks, self._topology).spec
-            call = replace(call, protocol=self._protocol(protocol, collective, algorithm, spec))
+            call = replace(call, **self._messages(request, collective, spec))
         return GroupCollective(collective, call, self._placed(call, ranks), choice)
 
     def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:

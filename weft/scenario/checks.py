@@ -54,6 +54,7 @@ def check_options(options: FabricOptions) -> None:
             check_telemetry(options, name, needs)
             check_order(options, name, needs)
     _check_transport(options)
+    check_notifications(options)
     for number in options.transport.classes:
         check_class(options, number, f"transport.classes.{number}")
     for number, faults in enumerate(options.faults.variants):
@@ -94,6 +95,29 @@ def _check_transport(options: FabricOptions) -> None:
             f"the code points of {name} stand for no class but {DATA_CLASS}, so it does not go with "
             f"scheduling.classes: {options.scheduling.classes}",
         )
+
+
+def check_notifications(options: FabricOptions) -> None:
+    """Check that switches can notify senders, and hosts take it, where a congestion control needs it.
+
+    Raises KeyProblem.
+    """
+    if not options.is_notified:
+        if options.transport.notification_threshold is not None:
+            raise KeyProblem("transport.notification_threshold", "no congestion control takes notifications")
+        return
+    reasons = (
+        (options.clock == "real", "clock: real, where a host's kernel would answer them"),
+        (options.target == "bmv2", "target: bmv2, which counts queues in packets, and time in microseconds"),
+        (options.fidelity.has_segments, "fidelity.segment, as each packet is notified of"),
+        (options.telemetry.is_on, "telemetry.mode: int-md, for which notifications are not made"),
+    )
+    for is_given, reason in reasons:
+        if is_given:
+            controls = options.transport.congestion_controls
+            (name, *_) = (each for each in controls if congestion_needs(each).notifications)
+            problem = f"{name} needs notifications of switches, which do not go with {reason}"
+            raise KeyProblem("transport.congestion_control", problem)
 
 
 def check_class(options: FabricOptions, number: int, key: str) -> None:

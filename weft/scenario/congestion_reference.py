@@ -18,6 +18,7 @@ _NEEDS = {
     "marks": "CE marks (ECN)",
     "every_acknowledgement": "an acknowledgement of each packet",
     "one_path": "one path for all packets of a flow",
+    "notifications": "notifications of switches",
 }
 
 

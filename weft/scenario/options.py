@@ -148,8 +148,15 @@ class FabricOptions(Section):
             macros["INT_MD"] = "1"
         if macro := ROUTING_KINDS.named(self.routing.kind).macro:
             macros[macro] = "1"
+        if self.is_notified:
+            macros["BOLT"] = "1"
         lanes = self.aggregation.lane_count
         return macros if lanes == LANE_COUNT else macros | {"AGGREGATION_LANES": str(lanes)}
+
+    @property
+    def is_notified(self) -> bool:
+        """Whether switches notify senders of queues, as a congestion control needs."""
+        return bool(self.transport.notified_classes(self.scheduling.data_classes))
 
     @property
     def hash_seed_in_force(self) -> int:

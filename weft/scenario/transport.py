@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+from weft.controller.features.bolt import BoltSettings
 from weft.engine import (
     CongestionNeeds,
     CongestionParameter,
@@ -23,9 +24,10 @@ from weft.hints import did_you_mean
 from weft.quantities.definitions import PLAIN_NUMBER, quantity_of, without_unit
 from weft.quantities.units import shown
 from weft.scenario.places import KeyProblem
-from weft.scenario.values import DataClass, Section
+from weft.scenario.values import DataClass, FeatureSection, Section
 from weft.traffic.class_reference import absolute_reference, is_class_reference, is_cpp_reference, short_reference
 from weft.traffic.extensions import congestion_needs, engine_name
+from weft.traffic.header_sizes import overhead_bytes
 from weft.traffic.transport_settings import (
     PATHS,
     CongestionSettings,
@@ -33,6 +35,9 @@ from weft.traffic.transport_settings import (
     preset_of,
 )
 from weft.traffic.transports.registry import TRANSPORT_KINDS
+
+if TYPE_CHECKING:
+    from weft.scenario.options import FabricOptions
 
 _FOLLOWS_CNPS = ("dcqcn",)
 
@@ -98,7 +103,7 @@ class CongestionSection(Section, CongestionSettings):
         return absolute | ({} if native is None else {"parameters": native_parameters(native, parameters)})
 
 
-class TransportSection(CongestionSection, TransportSettings):
+class TransportSection(FeatureSection, CongestionSection, TransportSettings):
     """The queue pairs of all hosts."""
 
     classes: dict[DataClass, CongestionSection] = Field(default={})
@@ -154,6 +159,23 @@ class TransportSection(CongestionSection, TransportSettings):
         if self.path != "flow" and not is_class_reference(self.path):
             make_path_choice(self.path, 0, self.path_keys | self._native_path_parameters(), **_ANY_PATH)
         return self
+
+    def notified_classes(self, data_classes: Iterable[int]) -> tuple[int, ...]:
+        """Return the classes with congestion controls that take notifications of switches."""
+
+        def is_notified(number: int) -> bool:
+            name = self.classes.get(number, self).congestion_control
+            return not is_class_reference(name) and congestion_needs(name).notifications
+
+        return tuple(filter(is_notified, data_classes))
+
+    def of_features(self, options: FabricOptions) -> Iterator[object]:
+        """Return which classes' senders switches notify, if any."""
+        if classes := self.notified_classes(options.scheduling.data_classes):
+            overhead = overhead_bytes(options.ip_version, int_telemetry=options.int_telemetry)
+            frame_bytes = options.mtu_bytes + overhead
+            threshold = frame_bytes if self.notification_threshold is None else self.notification_threshold
+            yield BoltSettings(classes, threshold, frame_bytes)
 
     @property
     def congestion_controls(self) -> list[str]:

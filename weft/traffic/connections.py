@@ -92,17 +92,13 @@ class Connections:
         for side, (own, towards) in enumerate(ends):
             connections.setdefault(own, []).append(
                 Connection(
-                    plane=towards.plane,
-                    peer=towards.peer,
+                    **{name: getattr(towards, name) for name in Channel.__dataclass_fields__},
                     queue_pair=queue_pairs[side],
                     remote_queue_pair=queue_pairs[1 - side],
                     destination_ip=self._address(towards),
-                    label=towards.label,
                     initial_psn=psns[side],
                     remote_initial_psn=psns[1 - side],
-                    telemetry=telemetry,
-                    traffic_class=towards.traffic_class,
-                    protocol=towards.protocol,
+                    telemetry=telemetry and not towards.is_clearance,
                     more_planes=() if towards.is_scale_up else self.more_planes(own, towards.peer, towards.plane),
                 )
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
@@ -33,7 +33,7 @@ from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
 from weft.traffic.named_paths import NamedPaths
-from weft.traffic.protocols import LINE_FORMATS
+from weft.traffic.protocols import LINE_FORMATS, NONE
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import ALL_PLANES, Channel
 from weft.traffic.transports.kind import QueuePair
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from weft.engine._core import NicStats, PortMacStats, PortStats, RcOptions
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
+_CLEAR_TO_SEND_TOTALS = tuple(_core.record_types()["ClearToSendStats"])
 
 
 @dataclass
@@ -67,8 +68,11 @@ class Host:
         self.transport = HostTransport(config)
         self.named_paths = None if config.ev_paths is None else NamedPaths(config.ev_paths)
         """EVs that name paths; None where switches hash EVs."""
+        self._notifications: _core.NotificationReceiver | None = None
         self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
+        if self.transport.is_notified:
+            self._notifications = _core.NotificationReceiver(self.nic)
         self._scale_up = ScaleUpPort(scale_up, config.rank, self.nic, self.executor) if scale_up is not None else None
         self._connections: dict[Channel, _Connection] = {}
         # The executor's numbers of channels without a queue pair, for which others stand.
@@ -133,7 +137,8 @@ class Host:
         One labelled for scale-up links is made over the host's own links. Raises ValueError if it has none.
         """
         channel, settings = connection.channel, self.config.protocols
-        step_latency_ps = settings.step_latency_ps(channel.protocol, scale_up=channel.is_scale_up)
+        protocol = NONE if channel.is_clearance else channel.protocol
+        step_latency_ps = settings.step_latency_ps(protocol, scale_up=channel.is_scale_up)
         if channel.is_scale_up:
             port = self._scale_up_port()
             port.connect(channel, connection.queue_pair, connection.remote_queue_pair, step_latency_ps)
@@ -149,15 +154,25 @@ class Host:
             self.executor,
             connection,
             retry_limit=connection.retry_limit,
-            line_format=LINE_FORMATS[channel.protocol],
+            line_format=LINE_FORMATS[protocol],
         )
         self._follow(queue_pair, connection)
         self._observe(queue_pair, channel)
         if suspended is None:
             self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair, step_latency_ps))
+            self._join_clearances(channel)
         else:
             self.executor.resume(suspended, queue_pair)
             self._connections[channel] = _Connection(queue_pair, suspended)
+
+    def _join_clearances(self, channel: Channel) -> None:
+        """Have a channel's messages be cleared once both it and the channel of its clearances are there."""
+        if (settings := channel.clear_to_send) is None:
+            return
+        numbers = self.channels()
+        data, clearances = (numbers.get(replace(channel, is_clearance=is_one)) for is_one in (False, True))
+        if data is not None and clearances is not None:
+            self.executor.clear_to_send(data, clearances, window=settings.window, chunk_bytes=settings.chunk)
 
     def open_queue_pair(
         self,
@@ -441,7 +456,9 @@ class Host:
         totals.update({name: sum(counters[name] for counters in every) for name in self._queue_pair_totals})
         totals.update(self.config.transport.kind.nic_stats(self.nic))
         totals.update(self.reductions.totals())
-        names = (*self._queue_pair_totals, *self.config.transport.kind.nic_totals, *REDUCTION_TOTALS)
+        totals.update(self.executor.clear_to_send_stats())
+        of_nic = self.config.transport.kind.nic_totals
+        names = (*self._queue_pair_totals, *of_nic, *REDUCTION_TOTALS, *_CLEAR_TO_SEND_TOTALS)
         return {name: totals[name] for name in names}
 
     def _totals_of(self, counters: Mapping[str, Any]) -> dict[str, int]:

@@ -13,12 +13,13 @@ from weft.engine import (
     CongestionControl,
     PathChoice,
     _core,
+    congestion_control_kind,
     congestion_parameters_in_force,
     make_congestion_control,
     make_path_choice,
 )
 from weft.errors import InvalidValueError
-from weft.quantities.traffic_classes import DATA_CLASS
+from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.traffic.answers import TransportInForce
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands.connections import Connection
@@ -30,6 +31,9 @@ from weft.traffic.transports.kind import FrameShape, PlaneEnds, QueuePair, Queue
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
+
+_OF_CLEARANCES = "fixed-window"
+"""Congestion control of clearances: few and small, and ahead of all data, they need none."""
 
 
 def destination_of(connection: Connection) -> str:
@@ -60,6 +64,13 @@ class HostTransport:
         self._config = config
         self._settings = config.transport
         self._options_of_class: dict[tuple[int, int], RcOptions] = {}
+
+    @property
+    def is_notified(self) -> bool:
+        """Whether a congestion control takes notifications of switches."""
+        settings = (self._settings, *self._settings.classes.values())
+        names = {engine_name(each.congestion_control) for each in settings}
+        return any(congestion_control_kind(name).needs.notifications for name in names if name is not None)
 
     def least_timeout_ps(self, nic: NicConfig) -> int:
         """Return the least retransmission timeout: above the path's round trip and the host's jitter."""
@@ -107,14 +118,18 @@ class HostTransport:
         destination_ip = destination_of(connection)
         nic = self.whole(nic, [each.plane for each in connection.more_planes])
         transport = self._settings.of_class(connection.traffic_class)
+        traffic_class = connection.traffic_class
+        if connection.is_clearance:
+            traffic_class = CONTROL_CLASS
+            transport = replace(transport, congestion_control=_OF_CLEARANCES, preset=None, parameters={})
         number = connection.queue_pair
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
         chosen: RcOptions = {
-            **self._kept_options(nic, transport, connection.traffic_class),
+            **self._kept_options(nic, transport, traffic_class),
             "initial_psn": connection.initial_psn,
             "remote_initial_psn": connection.remote_initial_psn,
             "telemetry": connection.telemetry,
-            "data_class": connection.traffic_class,
+            "data_class": traffic_class,
             **options,
         }
         place = QueuePairPlace(

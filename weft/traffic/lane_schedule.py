@@ -118,8 +118,8 @@ class LaneSchedule:
         return lengths
 
     def channels(self) -> list[nodes.Channel]:
-        """Return the channels that are named, each once, in order."""
-        return list(dict.fromkeys(self.named_channels))
+        """Return the channels that are named, each once, in order, and channels for their clearances."""
+        return [each for channel in dict.fromkeys(self.named_channels) for each in channel.with_clearances()]
 
     def written_peers(self) -> list[int]:
         """Return the ranks that this rank writes to, each once."""

@@ -8,7 +8,7 @@ eighths of its bandwidth, not half of it for the share of one plane.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weft.traffic.commands.connections import Detour, DetouredChannel, Suspend
 from weft.traffic.connections import Connections
@@ -123,7 +123,11 @@ class PlaneDetours:
         # A stand-in may lose its plane, too: who stands in for it carries the first one's messages.
         origin = self._stands_for.get(end, channel)
         label = f"{origin.label}, for plane {origin.plane}"
-        channels = tuple(Channel(plane, channel.peer, label, origin.traffic_class, origin.protocol) for plane in planes)
+        if origin.clear_to_send is not None:
+            planes = planes[:1]  # parts of a transfer keep their order over one queue pair alone
+        # The one that it stands for holds what is not cleared.
+        stand_in = replace(origin, peer=channel.peer, label=label, clear_to_send=None)
+        channels = tuple(replace(stand_in, plane=plane) for plane in planes)
         self._stands_for.update({(rank, each): origin for each in channels})
         return channels
 

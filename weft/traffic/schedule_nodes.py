@@ -13,6 +13,7 @@ from typing import Annotated
 from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import DATA_CLASS, DATA_CLASSES
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.data_types import DataType
 from weft.traffic.messages import Between
 from weft.traffic.protocols import NONE, ProtocolName
@@ -65,6 +66,8 @@ class Channel:
 
     Over scale-up links (`is_scale_up`), which use no plane's network, `plane` only distinguishes connections of the
     same pair. Its messages travel in the fabric's `traffic_class`, in the form of an NCCL `protocol` ("": as they are).
+    With `clear_to_send`, receivers clear its messages, by another channel of the pair: `is_clearance`, in the
+    acknowledgements' class.
     """
 
     plane: int
@@ -72,6 +75,14 @@ class Channel:
     label: str = "collective"
     traffic_class: TrafficClass = DATA_CLASS
     protocol: ProtocolName = NONE
+    clear_to_send: ClearToSend | None = None
+    is_clearance: bool = False
+
+    def with_clearances(self) -> tuple[Channel, ...]:
+        """Return the channel, and the one that clears its messages if receivers do so."""
+        if self.clear_to_send is None:
+            return (self,)
+        return self, replace(self, is_clearance=True)
 
     def towards(self, peer: int) -> Channel:
         """Return the same channel to another peer, such as its other end's."""
@@ -189,9 +200,9 @@ class RankSchedule:
         return lengths
 
     def channels(self) -> list[Channel]:
-        """Return the channels that the nodes name, each once, in order of first use."""
+        """Return the channels that the nodes name, each once, in order of first use, and channels for clearances."""
         used = (node.channel for node in self.nodes if isinstance(node, Write | WaitReceive))
-        return list(dict.fromkeys(used))
+        return [each for channel in dict.fromkeys(used) for each in channel.with_clearances()]
 
     def written_peers(self) -> list[int]:
         """Return the ranks that the nodes write to, each once."""

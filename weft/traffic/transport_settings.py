@@ -14,7 +14,7 @@ from weft.engine import (
     rc_defaults,
     record_types,
 )
-from weft.quantities.definitions import PositiveTime, Rate, ShortTime, Time, whole, without_unit
+from weft.quantities.definitions import SIZE, PositiveTime, Rate, ShortTime, Time, whole, without_unit
 from weft.quantities.example import Example
 from weft.quantities.names import Name
 from weft.quantities.traffic_classes import DATA_CLASS
@@ -114,6 +114,11 @@ class TransportSettings(CongestionSettings):
     """READs that a queue pair has under way at once; further ones wait."""
     cnp_interval: Annotated[Time | None, Example("50us")] = None
     """A receiver's CNPs for a flow come at most so often; by default as the preset has it."""
+    notification_threshold: Annotated[
+        Annotated[int, SIZE] | None, Example("8KiB", (".congestion_control=bolt", "clock=virtual"))
+    ] = None
+    """With a congestion control that takes notifications (`bolt`): queue that a packet leaves behind above which its
+    sender is notified; by default a full packet."""
     connections: Literal["fresh", "kept"] = "fresh"
     """`fresh` ones for every run of an item of the traffic, so that its figures do not depend on earlier runs, or
     `kept` with all that they have learnt."""

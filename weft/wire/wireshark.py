@@ -5,7 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from weft.wire.fields import Field, Header, Repeated
-from weft.wire.headers import aggregation, int_shim, mac_control, mrc, parameter, roce, service, uet, valiant_shim
+from weft.wire.headers import (
+    aggregation,
+    int_shim,
+    mac_control,
+    mrc,
+    notification,
+    parameter,
+    roce,
+    service,
+    uet,
+    valiant_shim,
+)
 from weft.wire.headers.network import ETHERNET
 
 
@@ -25,6 +36,7 @@ def constants() -> str:
         "ANSWER_QP": f"0x{service.ANSWER_QP:06X}",
         "PARAMETER_STORE_QP": f"0x{parameter.PARAMETER_STORE_QP:06X}",
         "PARAMETER_CLIENT_QP": f"0x{parameter.PARAMETER_CLIENT_QP:06X}",
+        "NOTIFICATION_UDP_PORT": str(notification.NOTIFICATION_UDP_PORT),
         "UET_UDP_PORT": str(uet.UET_UDP_PORT),
     }
     return "".join(f"local {name} = {number}\n" for name, number in numbers.items())
@@ -42,6 +54,7 @@ def layouts() -> str:
         "AGGREGATION": aggregation.AGGREGATION.fields,
         "SERVICE": service.SERVICE.fields,
         "PARAMETER": parameter.PARAMETER.fields,
+        "NOTIFICATION": notification.SWITCH_NOTIFICATION.fields,
         **{_layout_name(each): each.fields for each in _OF_MRC},
         **{_uet_name(each): each.fields for each in uet.HEADERS},
     }

@@ -304,7 +304,7 @@ void Requester::lose_without_blame(TimePs now, uint64_t sequence, std::optional<
     return;
   retries_ = 0;
   progress_ps_ = now;
-  gate_.congestion_control().on_loss(now, false);
+  gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
 }
 
 void Requester::on_refusal(TimePs now, const roce::ParsedPacket& packet) {
@@ -381,7 +381,8 @@ void Requester::stop_probing() {
 
 void Requester::detect_losses(TimePs now) {
   if (error_ != CompletionStatus::kSuccess) return;
-  if (sent_.detect_losses(now)) gate_.congestion_control().on_loss(now, false);
+  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
+    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
 }
 
 uint32_t Requester::doublings() const { return std::min(retries_, common_.timeout_backoff_limit); }
@@ -433,11 +434,11 @@ void Requester::on_timeout(TimePs now) {
   if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
   const TimePs overdue_ps = now - retransmission_timeout_ps();
   ++retries_;
-  gate_.congestion_control().on_loss(now, true);
   progress_ps_ = now;
   silent_ = true;
-  sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  const uint64_t lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
   silent_ = false;
+  gate_.congestion_control().on_lost_bytes(now, true, lost_bytes);
 }
 
 void Requester::fail(CompletionStatus status) {

@@ -17,10 +17,6 @@ const bit<8> INT_MD_WORDS    = 3;
 const bit<16> INT_MD_FIXED_BYTES = 16;
 const bit<16> UDP_BYTES          = 8;
 
-// Of simple_switch's, in `instance_type`.
-const bit<32> INSTANCE_NORMAL       = 0;
-const bit<32> INSTANCE_EGRESS_CLONE = 2;
-
 // The session's only replica goes to CPU_PORT, which it never reaches: it recirculates, to be routed like any packet.
 const bit<32> INT_MD_REPORT_SESSION = 1;
 const bit<8>  FIELDS_OF_CLONE       = 1;

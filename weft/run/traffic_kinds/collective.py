@@ -26,9 +26,11 @@ from weft.run.algorithms import (
     may_reduce,
     suitable,
 )
+from weft.run.clear_to_send import objection_to_clear_to_send
 from weft.run.collectives import CollectiveRequest, random_elements
 from weft.run.protocols import objection_to_protocol
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
+from weft.scenario.clear_to_send import ClearToSendSection
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
 from weft.topologies import FabricSpec
@@ -92,6 +94,9 @@ class CollectiveTraffic(JoinableItem):
     protocol: Annotated[ProtocolChoice | None, Example("ll", (".algorithms=[ring]",))] = None
     """NCCL's protocol in which messages travel, with the costs in `protocols`: `simple`, `ll`, `ll128`, or `auto`, by
     size. By default none: messages travel as they are, and steps go on at once. Requires `algorithms`."""
+    clear_to_send: Annotated[ClearToSendSection | None, Example("{window: 4}", (".algorithms=[ring]",))] = None
+    """Receiver-driven admission: ranks send only what the receiver has cleared, by packets ahead of all data. By
+    default they do not wait. Requires `algorithms`."""
     repetitions: Annotated[int, whole(1, 1000)] = 1
     """Runs of each size with each algorithm; results have the mean, least and largest time."""
     warmup: Annotated[int, whole(0, 1000)] = 0
@@ -133,20 +138,23 @@ class CollectiveTraffic(JoinableItem):
         operation = Operation[self.operation.upper()]
         if objection := collective.objection_to_operation(operation, DataType(self.dtype)):
             raise KeyProblem(f"{key}.operation", objection)
-        self._check_protocol(collective, key)
+        self._check_messages(collective, key)
         if self.ranks is None:
             check_algorithms(collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation)
 
-    def _check_protocol(self, collective: Collective, key: str) -> None:
-        if self.protocol is None:
-            return
-        if not self.algorithms:
-            raise KeyProblem(f"{key}.algorithms", "with protocol there must be one or more")
-        for name in self.algorithms:
-            with translated(ValueError, KeyProblem, f"{key}.algorithms"):
-                objection = objection_to_protocol(collective, name)
-            if objection:
-                raise KeyProblem(f"{key}.protocol", objection, valid="leave it out")
+    def _check_messages(self, collective: Collective, key: str) -> None:
+        """Check the keys on how messages travel, which the algorithms must have."""
+        objections = {"protocol": objection_to_protocol, "clear_to_send": objection_to_clear_to_send}
+        for own, objection_to in objections.items():
+            if getattr(self, own) is None:
+                continue
+            if not self.algorithms:
+                raise KeyProblem(f"{key}.algorithms", f"with {own} there must be one or more")
+            for name in self.algorithms:
+                with translated(ValueError, KeyProblem, f"{key}.algorithms"):
+                    objection = objection_to(collective, name)
+                if objection:
+                    raise KeyProblem(f"{key}.{own}", objection, valid="leave it out")
 
     def _count(self, ranks_of_fabric: int) -> int:
         """Return how many ranks take part."""
@@ -207,17 +215,17 @@ class CollectiveTraffic(JoinableItem):
             repetitions=self.repetitions,
             warmup=self.warmup,
             protocol=self.protocol or NONE,
+            clear_to_send=None if self.clear_to_send is None else self.clear_to_send.settings(),
         )
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return collectives of all sizes, one after the other, without repetitions.
 
-        Raises BadInputError with a protocol, for which traces of jobs have no place.
+        Raises BadInputError with a protocol or clear_to_send, for which traces of jobs have no place.
         """
-        if self.protocol is not None:
-            raise BadInputError(
-                f"protocol {self.protocol} has no place in a trace", place=self.kind, valid="an item without it"
-            )
+        for name in ("protocol", "clear_to_send"):
+            if getattr(self, name) is not None:
+                raise BadInputError(f"{name} has no place in a trace", place=self.kind, valid="an item without it")
         calls = [
             CollectiveCall(
                 self.collective,

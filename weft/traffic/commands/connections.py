@@ -7,6 +7,7 @@ from typing import Annotated
 
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.answers import Done, Suspended
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.commands.base import Command
 from weft.traffic.messages import Between
 from weft.traffic.protocols import NONE, ProtocolName
@@ -47,12 +48,14 @@ class Connection:
     retry_limit: Annotated[int, Between(0)] = DEFAULTS["retry_limit"]
     traffic_class: TrafficClass = DATA_CLASS
     protocol: ProtocolName = NONE
+    clear_to_send: ClearToSend | None = None
+    is_clearance: bool = False
     more_planes: tuple[PlaneAddress, ...] = ()
 
     @property
     def channel(self) -> Channel:
         """The channel that it carries."""
-        return Channel(self.plane, self.peer, self.label, self.traffic_class, self.protocol)
+        return Channel(**{name: getattr(self, name) for name in Channel.__dataclass_fields__})
 
 
 @dataclass(frozen=True)

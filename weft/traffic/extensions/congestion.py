@@ -7,10 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
-from weft.engine import Acknowledgement, CongestionNeeds, congestion_control_kind, python_congestion_control
+from weft.engine import (
+    Acknowledgement,
+    CongestionNeeds,
+    ExtensionError,
+    congestion_control_kind,
+    python_congestion_control,
+)
 from weft.engine import CongestionControl as NativeCongestionControl
 from weft.quantities.units import PS_PER_S
 from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.traffic.class_reference import short_reference
 from weft.traffic.extensions.loading import ClassSpec, load_class, make, overridden
 from weft.traffic.extensions.native import engine_name
 
@@ -89,9 +96,13 @@ def congestion_needs(name: str) -> CongestionNeeds:
         ExtensionError: there is no such class, or it cannot be used.
     """
     native = engine_name(name)
-    if native is None:
-        return load_class(name, CongestionControl).needs  # type: ignore[type-abstract]
-    return congestion_control_kind(native).needs
+    own = None if native is not None else load_class(name, CongestionControl)  # type: ignore[type-abstract]
+    needs = congestion_control_kind(str(native)).needs if own is None else own.needs
+    if needs.notifications and native != name:
+        raise ExtensionError(
+            f"{short_reference(name)} needs notifications of switches, which only Weft's own controls get"
+        )
+    return needs
 
 
 def congestion_control(spec: ClassSpec, path: PathProperties) -> NativeCongestionControl:

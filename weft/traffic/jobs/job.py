@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from weft.errors import Refusal
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs.operations import Operations
 from weft.traffic.protocols import NONE, ProtocolName
@@ -44,6 +45,7 @@ class CollectiveCall:
         operation: reduces the elements, if the collective reduces.
         root: a broadcast's or a reduce's root, a group rank.
         protocol: NCCL's, in which messages travel; "" for none.
+        clear_to_send: how much receivers clear; None: senders do not wait.
     """
 
     collective: str
@@ -53,6 +55,7 @@ class CollectiveCall:
     operation: Operation = Operation.SUM
     root: int = 0
     protocol: ProtocolName = NONE
+    clear_to_send: ClearToSend | None = None
 
 
 @dataclass(frozen=True)

@@ -290,6 +290,7 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
         plane_rates_bps=places.plane_rates_bps,
         root=call.root,
         protocol=call.protocol,
+        clear_to_send=call.clear_to_send,
         **shape._asdict(),
     )
     in_network = {each.name for each in collective.algorithms if each.in_network}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Annotated
 
@@ -66,7 +66,7 @@ class RankCall:
     def channel(self, channel: Channel) -> Channel:
         """Return the fabric's channel for one of the schedule."""
         label = scale_up_label(self.label) if channel.is_scale_up else self.label
-        return Channel(channel.plane, self.ranks[channel.peer], label, self.traffic_class, channel.protocol)
+        return replace(channel, peer=self.ranks[channel.peer], label=label, traffic_class=self.traffic_class)
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from weft.traffic.layers.mrc import (
     TSETH,
     CCState,
 )
+from weft.traffic.layers.notification import SwitchNotification
 from weft.traffic.layers.parameter import ParameterHeader, parameter_frame
 from weft.traffic.layers.pfc import pfc_frame
 from weft.traffic.layers.roce import (
@@ -103,6 +104,7 @@ __all__ = [
     "MACControlClassBasedFlowControl",
     "ParameterHeader",
     "ServiceHeader",
+    "SwitchNotification",
     "UETAck",
     "UETAckCC",
     "UETAtomic",

@@ -6,13 +6,11 @@ So no message overwrites what another step still reads, whatever the order in wh
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from weft.traffic.msccl.ordering import OrderedSteps
 from weft.traffic.msccl.reading import Block, Chunks, Gpu, MscclAlgorithm, Step
 from weft.traffic.schedule_nodes import (
     DATA,
-    SCALE_UP,
     SCRATCH,
     Channel,
     Copy,
@@ -23,6 +21,7 @@ from weft.traffic.schedule_nodes import (
     Write,
     run_immediate,
 )
+from weft.traffic.schedules.plan import channel_to
 from weft.traffic.schedules.spec import CollectiveSpec
 
 
@@ -142,5 +141,4 @@ class _Rank:
 
     def _channel(self, block: Block, peer: int) -> Channel:
         plane = block.channel % len(self._spec.plane_rates_bps)
-        channel = Channel(plane, peer, protocol=self._spec.protocol)
-        return replace(channel, label=SCALE_UP) if self._spec.share_a_host(self._rank, peer) else channel
+        return channel_to(self._spec, self._rank, plane, peer)

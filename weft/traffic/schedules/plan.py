@@ -39,6 +39,14 @@ def cut(elements: range, piece_bytes: int, element_bytes: int) -> list[range]:
     return split_evenly(elements, piece_count(len(elements) * element_bytes, piece_bytes)) if elements else []
 
 
+def channel_to(spec: CollectiveSpec, rank: int, plane: int, peer: int) -> Channel:
+    """Return a rank's channel to a peer: over a plane, or over scale-up links where the two share a host."""
+    channel = Channel(plane, peer, protocol=spec.protocol)
+    if spec.share_a_host(rank, peer):
+        return replace(channel, label=SCALE_UP)
+    return replace(channel, clear_to_send=spec.clear_to_send)
+
+
 class Plan(Generic[_Schedule]):
     """Adds to a rank's schedule over one plane, or over scale-up links where two ranks share a host.
 
@@ -59,9 +67,7 @@ class Plan(Generic[_Schedule]):
 
     def channel_to(self, peer: int) -> Channel:
         """Return the rank's channel to a peer."""
-        shared = self.spec.share_a_host(self.rank, peer)
-        channel = Channel(self.plane, peer, protocol=self.spec.protocol)
-        return replace(channel, label=SCALE_UP) if shared else channel
+        return channel_to(self.spec, self.rank, self.plane, peer)
 
 
 class RankPlan(Plan[RankSchedule]):

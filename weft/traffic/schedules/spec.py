@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from weft.errors import InvalidValueError
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.data_types import DataType
 from weft.traffic.protocols import NONE, ProtocolName
 from weft.traffic.schedule_nodes import Span
@@ -28,7 +29,7 @@ class CollectiveSpec:
     host by host. Where ranks share hosts in another way, `hosts` has the host of each: scale-up links join ranks of the
     same host; it has no other effect.
 
-    Messages travel in NCCL's `protocol`, "" for none.
+    Messages travel in NCCL's `protocol`, "" for none. With `clear_to_send`, receivers clear those between hosts.
 
     In the network every plane has `trees`, over which its elements are striped. Schedules name tree t of plane p as
     plane p + t times the number of planes.
@@ -47,6 +48,7 @@ class CollectiveSpec:
     hosts: tuple[int, ...] = ()
     trees: int = 1
     protocol: ProtocolName = NONE
+    clear_to_send: ClearToSend | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""

@@ -95,6 +95,8 @@ class TransportKind(ABC):
     """Receivers tell of marks by CNPs."""
     operations: ClassVar[frozenset[str]]
     """Those that it carries."""
+    orders_messages: ClassVar[bool] = False
+    """A message arrives after those that were posted before it."""
     carries_int: ClassVar[bool] = False
     has_segments: ClassVar[bool] = False
     """A simulation may move several of its packets as one."""

@@ -23,6 +23,7 @@ class ReliableConnection(TransportKind):
     sprays = False
     has_cnps = True
     answer_bytes = AETH
+    orders_messages = True
     carries_int = True
     has_segments = True
     goes_with_flow_control = True
