@@ -16,6 +16,8 @@
 #include "hosts/mrc/mrc_counters.hpp"
 #include "hosts/nic.hpp"
 #include "hosts/rc_config.hpp"
+#include "hosts/uet/uet_config.hpp"
+#include "hosts/uet/uet_counters.hpp"
 #include "hosts/writing_queue_pair.hpp"
 #include "observe/probe.hpp"
 #include "paths/path_choice.hpp"
@@ -32,8 +34,10 @@ struct FlowPort {
   std::function<std::shared_ptr<CongestionControl>(uint32_t frame_bytes)> make_congestion_control;
   // Empty: a path a flow.
   std::function<std::shared_ptr<PathChoice>(uint32_t queue_pair, uint32_t frame_bytes)> make_path_choice;
-  std::optional<MrcConfig> mrc{};  // nothing: RC
-  bool as_lengths = false;         // packets carry their payload as a length, not as zeros
+  // Neither: RC.
+  std::optional<MrcConfig> mrc{};
+  std::optional<UetConfig> uet{};
+  bool as_lengths = false;  // packets carry their payload as a length, not as zeros
 };
 
 // What an engine's probe records of a flow that is sent, and under which names.
@@ -95,6 +99,7 @@ class FlowGenerator final : public CompletionHandler {
   // Of all its queue pairs, those that are gone included.
   RcCounters counters() const;
   MrcCounters mrc_counters() const;
+  UetCounters uet_counters() const;
   void reset_counters();
 
   void on_completion(const Completion& completion) override;
@@ -139,10 +144,11 @@ class FlowGenerator final : public CompletionHandler {
   std::vector<std::pair<uint32_t, uint32_t>> sent_by_flow_;        // flow, index; sorted
   std::vector<uint32_t> acknowledged_;                             // flows sent whose queue pairs are to go
   std::deque<Farewell> farewells_;                                 // flows received whole, oldest first
-  std::deque<Farewell> sent_farewells_;  // flows of MRC that are acknowledged, oldest first
+  std::deque<Farewell> sent_farewells_;  // flows over several paths that are acknowledged, oldest first
   std::vector<FlowRecord> records_;
   RcCounters closed_;  // of queue pairs that are gone
   MrcCounters mrc_closed_;
+  UetCounters uet_closed_;
   RunStatus status_;
   uint32_t run_ = 0;
   bool started_ = false;

@@ -104,7 +104,8 @@ bool SentStream::acknowledge(TimePs now, const Arrivals& arrivals) {
   accepted_ = arrivals.end;
   while (accepted_ < highest_ && sent_[accepted_].state == SentPacket::State::kDelivered) ++accepted_;
   if (settled.packets == 0) return false;
-  const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
+  const bool is_timed = answer_is_new && !newest.retransmitted;
+  const TimePs round_trip_ps = is_timed ? std::max<TimePs>(0, now - newest.sent_ps - arrivals.service_ps) : 0;
   if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
   gate_.congestion_control().on_acknowledgement(
       {.now = now,

@@ -76,6 +76,7 @@ class SentStream {
     std::optional<uint64_t> answered{};
     bool marked = false;
     uint8_t hop_limit = 0;
+    TimePs service_ps = 0;  // from the arrival of `answered` to its answer, at the peer
   };
   bool acknowledge(TimePs now, const Arrivals& arrivals);
   // What was sent then has arrived, though it was none of these packets.

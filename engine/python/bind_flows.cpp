@@ -90,6 +90,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
                   const CongestionParameters& parameters, const std::string& preset,
                   std::optional<MakesPathChoice> path_choice, bool as_lengths,
                   const Record<"RcOptions">& options, std::optional<Record<"MrcOptions">> mrc_options,
+                  std::optional<Record<"UetOptions">> uet_options,
                   const py::KWArgs<Typed<"typing.Unpack[PathOptions]">>& path_given) {
   FlowPort added;
   added.port = port;
@@ -99,6 +100,12 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
     if (path_choice) throw std::invalid_argument("path_choice does not go with MRC, which chooses itself");
     added.mrc = options_of<MrcConfig>(*mrc_options, "FlowGenerator");
     if (!options.contains("retransmission")) added.config.retransmission = Retransmission::kSelectiveRepeat;
+  }
+  if (uet_options) {
+    if (mrc_options) throw std::invalid_argument("uet_options do not go with mrc_options");
+    added.uet = options_of<UetConfig>(*uet_options, "FlowGenerator");
+    if (!options.contains("retransmission"))
+      added.config.retransmission = retransmission_of(added.uet->service);
   }
   added.as_lengths = as_lengths;
   if (const auto* name = std::get_if<std::string>(&congestion_control)) {
@@ -163,13 +170,13 @@ to 2 GiB, starts count from the run's. The executor's listener is notified of th
            "nic"_a, "executor"_a, py::keep_alive<1, 2>())
       .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
-           "as_lengths"_a = false, "options"_a, "mrc_options"_a = py::none(),
+           "as_lengths"_a = false, "options"_a, "mrc_options"_a = py::none(), "uet_options"_a = py::none(),
            R"doc(Say how queue pairs of a port are made; returns the place by which flows name it.
 
 congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
 makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
 queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
-first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC.)doc")
+first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC; uet_options: of UET.)doc")
       .def(
           "add_sent",
           [](Flows& flows, uint32_t flow, TimePs start_ps, uint32_t place, const std::string& peer_ip,
@@ -229,6 +236,13 @@ What is recorded of its messages bears the number of the run, and as their step 
             return Record<"MrcCounters">(statistics_dict(flows.generator.mrc_counters()));
           },
           "What its queue pairs of MRC have counted, and those that are gone.")
+      .def(
+          "uet_counters",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            return Record<"UetCounters">(statistics_dict(flows.generator.uet_counters()));
+          },
+          "The same of UET.")
       .def("reset_counters", [](Flows& flows) {
         PythonGuard guard(flows.engine);
         flows.generator.reset_counters();
