@@ -178,6 +178,10 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             "Take store-and-forward, or use --clock virtual",
             place="switching.mode",
         )
+    if (transport := options.transport.kind).virtual_only:
+        raise EnvironmentLacksError(
+            f"{transport.name} is the virtual clock's: use --clock virtual", place="transport.protocol"
+        )
     if of_switches := options.observe.of_switches:
         raise EnvironmentLacksError(
             f"observe: {', '.join(of_switches)} are recorded under the virtual clock only, whose process has the "

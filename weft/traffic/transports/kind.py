@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions
     from weft.traffic.transport_settings import TransportSettings
 
-QueuePair = _core.RcQueuePair | _core.MrcQueuePair
+QueuePair = _core.RcQueuePair | _core.MrcQueuePair | _core.UetQueuePair
 """A queue pair of a connection or a program, of any transport."""
 
 
@@ -51,6 +51,8 @@ class TransportKind(ABC):
     """Keys of `transport` that have no meaning for it, besides those that other protocols own."""
     defaults: ClassVar[Mapping[str, str]] = {}
     """Keys of `transport` with another default than the section's."""
+    virtual_only: ClassVar[bool] = False
+    """Whether it exists under the virtual clock only."""
     retransmissions: ClassVar[tuple[str, ...]]
     """Valid values of `retransmission`."""
     sprays: ClassVar[bool]
@@ -70,6 +72,14 @@ class TransportKind(ABC):
     """DSCPs that only it uses, each with its traffic class."""
     totals: ClassVar[tuple[str, ...]] = ()
     """Names of its own counters, which a host sums over its queue pairs in addition to those of RC."""
+
+    def defaults_for(self, given: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return `defaults`, and those that follow from other keys, which are not checked yet."""
+        return self.defaults
+
+    def check(self, settings: TransportSettings) -> None:
+        """Check its own keys against others. Raises ValueError."""
+        return
 
     @abstractmethod
     def make_queue_pair(
