@@ -178,9 +178,10 @@ std::unique_ptr<WritingQueuePair> FlowGenerator::make_queue_pair(const FlowPort&
                                           port.make_congestion_control(frame_bytes), this);
   }
   if (port.uet) {
-    const auto frame_bytes = static_cast<uint32_t>(uet::full_frame_bytes(config));
+    const auto frame_bytes = static_cast<uint32_t>(uet::full_frame_bytes(config, *port.uet));
     return std::make_unique<UetQueuePair>(
         config, *port.uet, engine_.packets(), nic_.memory(), nic_.pdcs(),
+        port.uet->receiver_credits ? nic_.credit_pacer(port.port) : nullptr,
         port.make_congestion_control(frame_bytes),
         port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
   }

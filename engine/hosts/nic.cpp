@@ -6,6 +6,7 @@
 
 #include "hosts/class_turns.hpp"
 #include "hosts/ip/ip_formats.hpp"
+#include "hosts/uet/credit_pacer.hpp"
 #include "hosts/uet/pdc_table.hpp"
 #include "links/pcap_writer.hpp"
 #include "memory/prefetch.hpp"
@@ -141,6 +142,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
   std::vector<std::pair<uint32_t, Attachment*>> legs;  // by number of their queue pairs
   std::shared_ptr<PcapWriter> capture;
+  std::shared_ptr<uet::CreditPacer> pacer;
   uint32_t blocked_classes = 0;
   bool dispatching = false;  // a queue pair is at work; the transmit is kicked when it is done
 };
@@ -529,6 +531,13 @@ void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket
   port.want_turns(attachment);
   if (!outer) port.start();
   attachment.arm_timer();
+}
+
+std::shared_ptr<uet::CreditPacer> Nic::credit_pacer(int number) {
+  Port& port = port_at(number);
+  if (port.pacer == nullptr)
+    port.pacer = std::make_shared<uet::CreditPacer>(engine_, port.transmit.rate_bps());
+  return port.pacer;
 }
 
 // Meanwhile its queue pair may have gone; the packet has been delivered all the same.

@@ -26,8 +26,9 @@ namespace weft {
 
 class PcapWriter;
 namespace uet {
+class CreditPacer;
 class PdcTable;
-}
+}  // namespace uet
 
 struct NicPortConfig {
   roce::MacAddress mac{};
@@ -104,6 +105,9 @@ class Nic final : public Node {
 
   // Of its queue pairs of UET; from the first call on it delivers packets to UDP port 4793 to them.
   const std::shared_ptr<uet::PdcTable>& pdcs();
+
+  // Of queue pairs at the port with receiver credits.
+  std::shared_ptr<uet::CreditPacer> credit_pacer(int port);
 
   MemoryRegistry& memory() { return memory_; }
   Engine& engine() override { return engine_; }

@@ -95,6 +95,8 @@ class SentStream {
   // Selective repeat: the next packet to be sent again.
   std::optional<uint64_t> next_lost();
   bool has_lost() const { return !lost_.empty(); }
+  // At most so many packets are to be sent again: some may have arrived after all.
+  size_t lost_packets() const { return lost_.size(); }
   // All that was sent of [from, end) is lost.
   void go_back(TimePs now, uint64_t from, uint64_t end);
   // What of [accepted, end) was sent at `overdue_ps` or before is in flight no more.

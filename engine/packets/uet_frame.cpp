@@ -14,11 +14,17 @@ constexpr size_t kPdsBytes = wire::kHeaderBytes<Request>;
 constexpr size_t kWriteBytes = wire::kHeaderBytes<Standard>;
 static_assert(kWriteBytes == wire::kHeaderBytes<Continuation>);
 static_assert(kPdsBytes == wire::kHeaderBytes<SynRequest>);
+static_assert(wire::kHeaderBytes<NsccState> == wire::kHeaderBytes<CreditState>);
 constexpr size_t kSmallestBytes = wire::kHeaderBytes<Rudi>;  // of what is looked into
 
 bool has_syn(const uint8_t* at) { return (at[1] & kSynBit) != 0; }
 uint8_t next_header_of(const uint8_t* at) {
   return static_cast<uint8_t>(load_big_endian<uint16_t>(at) >> 7 & 15);
+}
+
+// Up to the semantic header.
+size_t request_bytes(uint8_t type) {
+  return kPdsBytes + (has_cc_state(type) ? wire::kHeaderBytes<RequestCcState> : 0);
 }
 
 // Reads whom a packet is for, and how many bytes of headers it has; 0 if they are not all there.
@@ -27,7 +33,9 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
   switch (type_of(at)) {
     case kRudRequest:
     case kRodRequest:
-      header_bytes = kPdsBytes + kWriteBytes;
+    case kRudCcRequest:
+    case kRodCcRequest:
+      header_bytes = request_bytes(type_of(at)) + kWriteBytes;
       if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
       break;
     case kAckCc:
@@ -49,9 +57,9 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
       return roce::ParseError::kUnknownOpcode;
   }
   if (bytes < header_bytes) return roce::ParseError::kTruncated;
-  if (type_of(at) == kAckCc && wire::load_field<AckCc, "cc_type">(at + wire::kHeaderBytes<Ack>) != kNscc)
+  if (type_of(at) == kAckCc && wire::load_field<AckCc, "cc_type">(at + wire::kHeaderBytes<Ack>) > kCredit)
     return roce::ParseError::kUnknownOpcode;
-  if (!(has_syn(at) && (type_of(at) == kRudRequest || type_of(at) == kRodRequest))) {
+  if (!is_request(type_of(at)) || !has_syn(at)) {
     // All types have it in the same place.
     to = {true, static_cast<uint32_t>(wire::load_field<Request, "dpdcid">(at))};
     static_assert(wire::kFieldsAt<Request>[10] == wire::kFieldsAt<Ack>[11]);
@@ -59,7 +67,7 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
     static_assert(wire::kFieldsAt<Request>[10] == wire::kFieldsAt<Control>[11]);
     return roce::ParseError::kNone;
   }
-  const uint8_t* const write = at + kPdsBytes;
+  const uint8_t* const write = at + request_bytes(type_of(at));
   if (wire::load_field<Standard, "version">(write) != 0) return roce::ParseError::kBadTransportVersion;
   to = {false, static_cast<uint32_t>(wire::load_field<Standard, "pid_on_fep">(write) << 12 |
                                      wire::load_field<Standard, "resource_index">(write))};
@@ -114,7 +122,10 @@ RequestPacket load_request(const uint8_t* at) {
   } else {
     wire::load_header(request.pds, at);
   }
-  request.write = load_write(at + kPdsBytes);
+  const uint8_t type = type_of(at);
+  request.asks_for_credit = has_cc_state(type);
+  if (request.asks_for_credit) wire::load_header(request.cc, at + kPdsBytes);
+  request.write = load_write(at + request_bytes(type));
   return request;
 }
 
@@ -124,7 +135,11 @@ AckPacket load_ack(const uint8_t* at) {
   at += wire::kHeaderBytes<Ack>;
   wire::load_header(ack.cc, at);
   at += wire::kHeaderBytes<AckCc>;
-  wire::load_header(ack.nscc, at);
+  ack.has_credit = ack.cc.cc_type == kCredit;
+  if (ack.has_credit)
+    wire::load_header(ack.credit, at);
+  else
+    wire::load_header(ack.nscc, at);
   ack.has_response = ack.pds.next_header == kResponse;
   if (ack.has_response) wire::load_header(ack.response, at + wire::kHeaderBytes<NsccState>);
   return ack;
@@ -143,8 +158,7 @@ roce::ParseError parse_frame(const weft::Packet& packet, roce::ParsedPacket& out
       find_destination(at, datagram.readable_bytes - roce::kUdpBytes, to, header_bytes);
   if (error != roce::ParseError::kNone) return error;
   // Nothing vouches for what a trimmed packet says; only requests lose a payload.
-  if (out.trimmed && type_of(at) != kRudRequest && type_of(at) != kRodRequest)
-    return roce::ParseError::kTruncated;
+  if (out.trimmed && !is_request(type_of(at))) return roce::ParseError::kTruncated;
   if (!out.trimmed && !roce::has_valid_checksum(out, datagram)) return roce::ParseError::kBadUdpChecksum;
   const size_t before_payload = roce::kUdpBytes + header_bytes;
   out.payload_bytes = out.trimmed ? 0 : datagram.bytes - before_payload;

@@ -86,6 +86,8 @@ struct RequestPacket {
   Request pds;  // with syn, its dpdcid is 0
   bool syn = false;
   uint16_t psn_offset = 0;  // with syn
+  bool asks_for_credit = false;
+  RequestCcState cc;  // if it does
   WriteHeader write;
 };
 
@@ -94,6 +96,8 @@ struct AckPacket {
   Ack pds;
   AckCc cc;
   NsccState nscc;
+  bool has_credit = false;
+  CreditState credit;  // if it has, instead of NSCC's state
   Response response;
   bool has_response = false;
 };
@@ -104,6 +108,11 @@ inline const uint8_t* first_header(const roce::ParsedPacket& packet) {
          (packet.source_ip.is_ipv6 ? roce::kIpv6Bytes : roce::kIpv4Bytes) + roce::kUdpBytes;
 }
 inline uint8_t type_of(const uint8_t* header) { return header[0] >> 3; }
+// Of packets that carry messages over a PDC, without and with the state of receiver credits.
+constexpr bool is_request(uint8_t type) {
+  return type == kRudRequest || type == kRodRequest || type == kRudCcRequest || type == kRodCcRequest;
+}
+constexpr bool has_cc_state(uint8_t type) { return type == kRudCcRequest || type == kRodCcRequest; }
 
 // `at` is the first header of a packet of the type that parse_frame() has accepted.
 RequestPacket load_request(const uint8_t* at);

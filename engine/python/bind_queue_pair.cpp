@@ -79,11 +79,12 @@ class PythonMrcQueuePair final : public MrcQueuePair, public MadeByPython {
 
 class PythonUetQueuePair final : public UetQueuePair, public MadeByPython {
  public:
-  PythonUetQueuePair(Nic& nic, const RcConfig& config, const UetConfig& uet,
+  PythonUetQueuePair(Nic& nic, int port, const RcConfig& config, const UetConfig& uet,
                      std::shared_ptr<CongestionControl> congestion_control,
                      std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
       : UetQueuePair(config, uet, nic.engine().packets(), nic.memory(), nic.pdcs(),
-                     std::move(congestion_control), std::move(path_choice), handler.get()),
+                     uet.receiver_credits ? nic.credit_pacer(port) : nullptr, std::move(congestion_control),
+                     std::move(path_choice), handler.get()),
         MadeByPython(nic, std::move(handler)) {}
 };
 
@@ -176,7 +177,7 @@ std::shared_ptr<UetQueuePair> make_uet_queue_pair(
   PythonGuard guard(engine);
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
   config.source_udp_port = source_udp_port_of(nic, config, source_udp_port);
-  auto made = make_in_cache_lines<PythonUetQueuePair>(nic, config, uet, std::move(congestion_control),
+  auto made = make_in_cache_lines<PythonUetQueuePair>(nic, port, config, uet, std::move(congestion_control),
                                                       std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   nic.keep(made);
@@ -614,13 +615,16 @@ Under a real clock a host's process may run late, so the floor must lie above it
       "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "The same of MRC.");
   m.def(
       "uet_full_frame_bytes",
-      [](uint32_t path_mtu_bytes, bool is_ipv6) {
+      [](uint32_t path_mtu_bytes, bool is_ipv6, bool receiver_credits) {
         RcConfig config;
         config.path_mtu_bytes = path_mtu_bytes;
         config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
-        return uet::full_frame_bytes(config);
+        UetConfig uet;
+        uet.receiver_credits = receiver_credits;
+        return uet::full_frame_bytes(config, uet);
       },
-      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "The same of UET.");
+      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "receiver_credits"_a = false,
+      "The same of UET.");
   m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a,
         "Bytes on the way in a round trip, rounded up.");
 }

@@ -33,8 +33,13 @@ UET: dict[str, Any] = {
     "reordering_window_ps": 3 * US,
 }
 ROD: dict[str, Any] = {**UET, "uet_options": {"service": "rod", "pdc_idle_ps": 30 * US}, "reordering_window_ps": 0}
+CREDITS: dict[str, Any] = {
+    **UET,
+    "uet_options": {"pdc_idle_ps": 30 * US, "receiver_credits": True, "advance_bytes": 400},
+}
+SERVICES = pytest.mark.parametrize("options", [UET, ROD, CREDITS], ids=["rud", "rod", "rccc"])
 UDP_AT = 14 + 40
-REQUEST_TYPES = (2, 3)
+REQUEST_TYPES = (2, 3, 13)
 
 
 def headers_of(frame: bytes) -> list[dict[str, Any]]:
@@ -53,7 +58,8 @@ def with_dscp(frame: bytes, dscp: int) -> bytes:
 
 def trimmed(frame: bytes, dscp: int = DSCP_TRIMMED) -> bytes:
     """Return what a switch leaves of a request over IPv6 that it trims."""
-    return with_dscp(frame, dscp)[: UDP_AT + 8 + 12 + 44]
+    state = 4 if type_of(frame) == 13 else 0
+    return with_dscp(frame, dscp)[: UDP_AT + 8 + 12 + state + 44]
 
 
 def marked(frame: bytes) -> bytes:
@@ -103,7 +109,7 @@ def is_closed(pair: WiredPair) -> bool:
 ACTIONS = ("deliver", "drop", "duplicate", "hold", "trim")
 
 
-@pytest.mark.parametrize("options", [UET, ROD], ids=["rud", "rod"])
+@SERVICES
 @pytest.mark.parametrize("length", [4, pytest.param(6, marks=pytest.mark.slow)])
 def test_every_fate_of_the_first_frames_ends_well(length: int, options: dict[str, Any]) -> None:
     """Requests, ACKs, NACKs and control packets alike; the next ones are sent by what became of these."""
@@ -111,7 +117,7 @@ def test_every_fate_of_the_first_frames_ends_well(length: int, options: dict[str
         arrives_once_and_in_order(wired_pair(**options, version=6, **PATIENT), Wire(actions), [2 * MTU, 1])
 
 
-@pytest.mark.parametrize("options", [UET, ROD], ids=["rud", "rod"])
+@SERVICES
 @pytest.mark.parametrize("length", [4, pytest.param(6, marks=pytest.mark.slow)])
 def test_every_fate_of_a_closing_pdc_ends_well(length: int, options: dict[str, Any]) -> None:
     """From the moment that it is idle on; the next message goes over another one."""
@@ -132,7 +138,7 @@ def arrives_once_and_in_order_again(pair: WiredPair, wire: Wire) -> None:
     assert pair.a.queue_pair.uet_stats()["pdcs_opened"] == pair.b.queue_pair.uet_stats()["pdcs_accepted"] == 2
 
 
-@pytest.mark.parametrize("options", [UET, ROD], ids=["rud", "rod"])
+@SERVICES
 @given(
     actions=st.lists(
         st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold", "trim", "mark"]), max_size=80
@@ -149,7 +155,7 @@ def test_whatever_the_wire_does_all_arrives_once_and_in_order(
     arrives_once_and_in_order(pair, Wire(actions), sizes)
 
 
-@pytest.mark.parametrize("options", [UET, ROD], ids=["rud", "rod"])
+@SERVICES
 @pytest.mark.parametrize("version", [4, 6])
 def test_faults_of_a_link_cost_time_and_nothing_else(version: int, options: dict[str, Any]) -> None:
     faults = {"loss": 0.01, "duplicate": 0.01, "delay_probability": 0.02, "extra_delay_ps": 5 * US}
@@ -171,7 +177,7 @@ def test_faults_of_a_link_cost_time_and_nothing_else(version: int, options: dict
 
 
 def test_data_comes_with_syn_until_the_target_has_answered() -> None:
-    """PSNs go on over 2^32, and only psn_offset says where the PDC began."""
+    """Only psn_offset says where the PDC began."""
     pair = wired_pair(**UET, version=6, window_bytes=8 * MTU)
     seen = []
 
@@ -194,6 +200,39 @@ def test_data_comes_with_syn_until_the_target_has_answered() -> None:
     assert requests[-1][1]["eom"]
     # Nothing of what is acknowledged needs a response kept for it.
     assert all(headers[0]["clear_psn_offset"] < 0 for headers in requests)
+
+
+@given(
+    actions=st.lists(st.sampled_from(["deliver", "deliver", "drop", "duplicate", "hold"]), max_size=80),
+    packets=st.integers(1, 150),
+)
+@settings(max_examples=60, deadline=None)
+def test_an_ack_claims_what_has_arrived_and_the_packet_that_it_answers(actions: list[str], packets: int) -> None:
+    pair = wired_pair(**UET, version=6, initial_psn=0xFFFFF0, **PATIENT)
+    wire = Wire(actions)
+    arrived: set[int] = set()
+
+    def watched(sender: str, frame: bytes) -> list[bytes]:
+        delivered = wire(sender, frame)
+        if sender == "a":
+            arrived.update(headers_of(each)[0]["psn"] for each in delivered if type_of(each) in REQUEST_TYPES)
+            return delivered
+        ack, extension = headers_of(frame)[:2]
+        if ack["name"] != "UETAck":
+            return delivered
+        cack = ack["cack_psn"]
+        first = cack + extension["sack_psn_offset"]
+        claimed = {first + bit for bit in range(64) if extension["sack_bitmap"] >> bit & 1}
+        assert claimed | set(range(0xFFFFF0, cack + 1)) <= arrived
+        assert first > cack
+        if not ack["probe"]:
+            answered = cack + ack["ack_psn_offset"]
+            assert answered <= cack or answered in claimed
+        return delivered
+
+    source, target = post(pair, [packets * MTU])
+    pair.run(watched, done(pair, 1))
+    assert np.array_equal(source, target)
 
 
 @pytest.mark.parametrize(("dscp", "code"), [(DSCP_TRIMMED, 1), (DSCP_TRIMMED_LASTHOP, 2)])
@@ -289,8 +328,10 @@ def test_a_packet_of_the_past_opens_no_pdc() -> None:
     assert pair.a.queue_pair.uet_stats()["late_packets"] == 1
 
 
-def many_to_one(senders: int, **uet_options: Any) -> tuple[Engine, list[Any], Any, CompletionQueue]:
-    """Queue pairs of one host, each to one of another host, whose NICs they share."""
+def many_to_one(
+    senders: int, both: dict[str, Any] | None = None, **uet_options: Any
+) -> tuple[Engine, list[Any], list[Any], int]:
+    """Return queue pairs of one host, their peers at another host, and the key of that one's memory."""
     engine = Engine(seed=1)
     links = [Link(engine, name=name, delay_ps=US) for name in ("a-b", "b-a")]
     nics, ports, completions = [], [], CompletionQueue(engine)
@@ -315,10 +356,10 @@ def many_to_one(senders: int, **uet_options: Any) -> tuple[Engine, list[Any], An
                     destination_ip=f"10.0.0.{2 - side}",
                     congestion_control=fixed_window(),
                     retransmission_timeout_ps=50 * US,
-                    uet_options={"pdc_idle_ps": 20 * US, **(uet_options if side else {})},
+                    uet_options={"pdc_idle_ps": 20 * US, **(both or {}), **(uet_options if side else {})},
                 )
             )
-    return engine, made[0], made[1], completions
+    return engine, made[0], made[1], nics[1].register_sink(1 << 20).rkey
 
 
 def test_a_host_holds_no_more_pdcs_than_it_may() -> None:
@@ -344,6 +385,47 @@ def test_an_initiator_waits_for_a_pdc_of_its_own_nic() -> None:
     assert all(each.stats()["outstanding_requests"] == 0 for each in receivers)
     assert sum(each.uet_stats()["pdc_waits"] for each in receivers) >= 3
     assert all(each.uet_stats()["pdcs_accepted"] == 1 for each in senders)
+
+
+def test_an_initiator_sends_what_it_has_credit_for() -> None:
+    """Cumulative credit, in ACKs and control packets, is never exceeded by more than the advance."""
+    pair = wired_pair(**CREDITS, version=6, window_bytes=10**6)
+    size = 40 * MTU
+    sent, granted = 0, 0
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        nonlocal sent, granted
+        for header in headers_of(frame):
+            if header["name"] == "UETCreditState":
+                granted = max(granted, header["credit"] * 256)
+            if header["name"] == "UETControl" and header["ctl_type"] == 7:
+                granted = max(granted, header["ctl_payload"] * 256)
+            if header["name"] == "UETRequestCCState":
+                sent += len(frame)
+                assert sent <= granted + 400
+                assert header["credit_target"] * 256 <= size * 2
+        return [frame]
+
+    source, target = post(pair, [size])
+    pair.run(wire, done(pair, 1))
+    assert np.array_equal(source, target)
+    assert granted >= size
+    stats = pair.a.queue_pair.uet_stats()
+    assert stats["credits_received"] > 0
+    assert stats["credit_waits"] > 0
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
+
+
+def test_a_target_grants_all_initiators_alike() -> None:
+    """Of one port, in turn, together at its rate."""
+    credits = {"receiver_credits": True, "advance_bytes": 2000}
+    engine, senders, receivers, rkey = many_to_one(4, both=credits)
+    for queue_pair in senders:
+        queue_pair.post_write_as_length(400_000, 0, rkey)
+    engine.run_for(60 * US)
+    received = [each.stats()["data_bytes_received"] for each in receivers]
+    assert max(received) - min(received) <= 5 * 4096
+    assert sum(received) > 0.7 * 60e-6 * 1e11 / 8
 
 
 @pytest.mark.parametrize(

@@ -784,6 +784,12 @@ class UetCounters(typing.TypedDict):
     """ROD: for packets behind a gap."""
     other_nacks_received: int
     """For another reason."""
+    credits_sent: int
+    """RCCC: control packets with credit."""
+    credits_received: int
+    """RCCC: control packets with credit."""
+    credit_waits: int
+    """RCCC: times that it had to wait for credit."""
     probes_sent: int
     """Control packets that ask what has arrived."""
     probes_received: int
@@ -798,6 +804,10 @@ class UetOptions(typing.TypedDict):
     """PDCs that a NIC holds at once as initiator, and as many as target."""
     pdc_idle_ps: typing.NotRequired[int]
     """An initiator closes its PDC after so long with nothing to do."""
+    receiver_credits: typing.NotRequired[bool]
+    """RCCC: initiators send what their targets have granted."""
+    advance_bytes: typing.NotRequired[int]
+    """RCCC: of a new PDC that need no credit."""
     data_dscp: typing.NotRequired[int]
     """Of data that is sent for the first time, of probes."""
     retransmission_dscp: typing.NotRequired[int]
@@ -3334,7 +3344,7 @@ def tcp_congestion_control_names() -> list[str]: ...
 def uet_defaults() -> UetOptions:
     """Defaults of UET's options that are numbers."""
 
-def uet_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False) -> int:
+def uet_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, receiver_credits: bool = False) -> int:
     """The same of UET."""
 
 def uet_parse_error(datagram: bytes) -> str:

@@ -33,11 +33,12 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       pdcs_(pdcs),
       path_choice_(path_choice),
       is_ordered_(config.service == UetService::kRod),
-      largest_frame_bytes_(uet::full_frame_bytes(common)),
+      largest_frame_bytes_(uet::full_frame_bytes(common, config)),
       headers_(headers_to_peer(common)),
       psn_map_(common.initial_psn),
       messages_(common.queue_pair, handler),
-      sent_(common, gate, path_choice) {}
+      sent_(common, gate, path_choice),
+      ledger_(config.advance_bytes) {}
 
 void Initiator::post(TimePs now, RcRequest request) {
   if (request.kind != CompletionKind::kWrite) {
@@ -98,6 +99,7 @@ bool Initiator::open_pdc(TimePs now, uint64_t first_sequence) {
   pdc_ = *id;
   pdc_start_ = first_sequence;
   state_ = PdcState::kSyn;
+  ledger_.start();
   ++counters_.pdcs_opened;
   return true;
 }
@@ -108,9 +110,9 @@ void Initiator::close_pdc() {
   state_ = PdcState::kClosed;
 }
 
-template <class Pds>
-PacketPtr Initiator::build_write(const Pds& pds, const Message& message, uint64_t sequence, uint64_t offset,
-                                 uint64_t payload_bytes) {
+template <class... Pds>
+PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint64_t offset,
+                                 uint64_t payload_bytes, const Pds&... pds) {
   const Body body{message.data == nullptr ? nullptr : message.data + offset, payload_bytes,
                   message.as_length};
   const auto write = [&]<class Header>(Header header) {
@@ -129,18 +131,29 @@ PacketPtr Initiator::build_write(const Pds& pds, const Message& message, uint64_
   if (sequence == message.first_sequence) {
     Standard header = write(Standard());
     header.header_data = message.immediate.value_or(0);
-    return build_frame(pool_, headers_, body, pds, header);
+    return build_frame(pool_, headers_, body, pds..., header);
   }
   Continuation header = write(Continuation());
   header.payload_length = static_cast<uint16_t>(payload_bytes);
   header.message_offset = static_cast<uint32_t>(offset);
-  return build_frame(pool_, headers_, body, pds, header);
+  return build_frame(pool_, headers_, body, pds..., header);
+}
+
+template <class Pds>
+PacketPtr Initiator::build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
+                                       uint64_t payload_bytes, const Pds& pds) {
+  if (!config_.receiver_credits) return build_write(message, sequence, offset, payload_bytes, pds);
+  // As if every packet were full.
+  const uint64_t packets = messages_.end_sequence() - next_sequence_ + sent_.lost_packets();
+  const RequestCcState cc{.credit_target =
+                              credit_units(ledger_.wanted_bytes(packets * largest_frame_bytes_))};
+  return build_write(message, sequence, offset, payload_bytes, pds, cc);
 }
 
 PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, uint64_t offset,
                                    uint64_t payload_bytes, bool asks) {
   const auto request = [&]<class Pds>(Pds pds) {
-    pds.type = request_type(config_.service);
+    pds.type = request_type(config_);
     pds.next_header = kRequestStandard;
     pds.retx = sequence < sent_.highest();
     pds.ackreq = asks;
@@ -154,11 +167,11 @@ PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, ui
   if (state_ == PdcState::kSyn) {
     SynRequest pds = request(SynRequest());
     pds.psn_offset = static_cast<uint16_t>(sequence - pdc_start_);
-    return build_write(pds, message, sequence, offset, payload_bytes);
+    return build_with_credit(message, sequence, offset, payload_bytes, pds);
   }
   Request pds = request(Request());
   pds.dpdcid = target_pdc_;
-  return build_write(pds, message, sequence, offset, payload_bytes);
+  return build_with_credit(message, sequence, offset, payload_bytes, pds);
 }
 
 PacketPtr Initiator::build_control(uint8_t type, uint64_t sequence, uint16_t opaque, bool retransmission,
@@ -174,6 +187,18 @@ PacketPtr Initiator::build_control(uint8_t type, uint64_t sequence, uint16_t opa
   PacketPtr packet = build_frame(pool_, headers_, Body(), control);
   packet->set_traffic_kind(weft::Packet::kControlTraffic);
   return packet;
+}
+
+bool Initiator::has_credit(TimePs now, uint64_t frame_bytes) {
+  if (ledger_.covers(frame_bytes)) {
+    starved_ps_ = kNever;
+    return true;
+  }
+  if (starved_ps_ == kNever) {
+    starved_ps_ = now;
+    ++counters_.credit_waits;
+  }
+  return false;
 }
 
 PacketPtr Initiator::pull(TimePs now) {
@@ -196,11 +221,11 @@ PacketPtr Initiator::pull(TimePs now) {
   const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
   const uint64_t payload_bytes =
       message.closes ? 0 : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
-  const bool is_ipv6 = common_.source_ip.is_ipv6;
-  const size_t frame_bytes = message.closes ? uet::frame_bytes<Control>(is_ipv6, 0)
-                                            : uet::frame_bytes<Request, Standard>(is_ipv6, payload_bytes);
+  const size_t frame_bytes = message.closes ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
+                                            : data_frame_bytes(common_, config_, payload_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
   if (state_ == PdcState::kClosed && !open_pdc(now, *sequence)) return nullptr;
+  if (config_.receiver_credits && !message.closes && !has_credit(now, frame_bytes)) return nullptr;
   const bool retransmission = *sequence < sent_.highest();
   const bool asks = should_ask(message, *sequence, frame_bytes);
   if (asks) {
@@ -216,6 +241,7 @@ PacketPtr Initiator::pull(TimePs now) {
   } else {
     packet = build_request(message, *sequence, offset, payload_bytes, asks);
     packet->set_traffic_kind(message.traffic_kind);
+    ledger_.spend(frame_bytes);
     common_counters_.data_bytes_sent += payload_bytes;
     ++common_counters_.data_packets_sent;
   }

@@ -12,6 +12,7 @@
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sent_stream.hpp"
+#include "hosts/uet/credit_ledger.hpp"
 #include "hosts/uet/messages.hpp"
 #include "hosts/uet/pdc_table.hpp"
 #include "hosts/uet/uet_config.hpp"
@@ -25,7 +26,7 @@ enum class PdcState : uint8_t {
   kClosed,
   kSyn,          // packets establish it: the target has not acknowledged one
   kEstablished,  // the target's identifier is known
-  kClosing,      // all is acknowledged but the command to close it, or not even that is sent
+  kClosing,      // nothing is missing but an acknowledgement of the command to close it
 };
 const char* pdc_state_name(PdcState state);
 
@@ -46,6 +47,8 @@ class Initiator {
   PulledPacket last_pulled() const { return last_pulled_; }
   void on_ack(TimePs now, const roce::ParsedPacket& packet);
   void on_nack(TimePs now, const roce::ParsedPacket& packet);
+  // A control packet with credit.
+  void on_credit(TimePs now, const Control& control);
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
   void flush(TimePs now);
@@ -65,9 +68,13 @@ class Initiator {
   void close_pdc();
   PacketPtr build_request(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
                           bool asks);
+  template <class... Pds>
+  PacketPtr build_write(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
+                        const Pds&... pds);
   template <class Pds>
-  PacketPtr build_write(const Pds& pds, const Message& message, uint64_t sequence, uint64_t offset,
-                        uint64_t payload_bytes);
+  PacketPtr build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
+                              uint64_t payload_bytes, const Pds& pds);
+  bool has_credit(TimePs now, uint64_t frame_bytes);
   PacketPtr build_control(uint8_t type, uint64_t sequence, uint16_t opaque, bool retransmission, bool asks);
   PacketPtr pull_probe(TimePs now);
   uint16_t take_entropy(TimePs now, uint64_t sequence, bool retransmission);
@@ -82,6 +89,7 @@ class Initiator {
   TimePs timeout_deadline() const;
   TimePs silence_deadline() const;
   TimePs idle_deadline() const;
+  TimePs credit_deadline() const;
   bool is_waiting() const { return sent_.highest() != sent_.accepted(); }
   void fail(CompletionStatus status);
   void deliver_completions(TimePs now) { messages_.deliver(now, sent_.accepted(), error_); }
@@ -103,11 +111,13 @@ class Initiator {
   uint64_t next_sequence_ = 0;  // ROD goes back with it, RUD repeats single packets apart from it
 
   PdcState state_ = PdcState::kClosed;
-  uint16_t pdc_ = 0;           // own identifier, of the newest PDC
-  uint16_t target_pdc_ = 0;    // from kEstablished on
-  uint64_t pdc_start_ = 0;     // its first packet
-  uint64_t pdc_close_ = 0;     // kClosing: its last
-  bool clear_wanted_ = false;  // a response that was not the default one has come
+  uint16_t pdc_ = 0;         // own identifier, of the newest PDC
+  uint16_t target_pdc_ = 0;  // from kEstablished on
+  uint64_t pdc_start_ = 0;   // its first packet
+  uint64_t pdc_close_ = 0;   // kClosing: its last
+  CreditLedger ledger_;
+  TimePs starved_ps_ = kNever;  // since when credit has been missing
+  bool clear_wanted_ = false;   // a response that was not the default one has come
 
   bool silence_probed_ = false;  // since the newest progress
   bool probe_wanted_ = false;

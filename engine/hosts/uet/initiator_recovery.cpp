@@ -43,6 +43,7 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     state_ = PdcState::kEstablished;
     target_pdc_ = ack.pds.spdcid;
   }
+  if (ack.has_credit) ledger_.grant(ack.credit.credit);
   if (ack.has_response && ack.response.return_code > kReturnOk) {
     ++common_counters_.fatal_naks_received;
     clear_wanted_ = true;
@@ -87,6 +88,17 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     ++counters_.pdcs_closed;
   }
   deliver_completions(now);
+}
+
+void Initiator::on_credit(TimePs now, const Control& control) {
+  const bool is_other_pdc = state_ == PdcState::kClosed || control.dpdcid != pdc_ ||
+                            (state_ != PdcState::kSyn && control.spdcid != target_pdc_);
+  if (is_other_pdc) {
+    ++counters_.late_packets;
+    return;
+  }
+  ++counters_.credits_received;
+  if (ledger_.grant(control.ctl_payload & kCreditMask) && starved_ps_ != kNever) starved_ps_ = now;
 }
 
 void Initiator::note_progress(TimePs now) {
@@ -194,10 +206,16 @@ TimePs Initiator::idle_deadline() const {
   return progress_ps_ + config_.pdc_idle_ps;
 }
 
+// Nothing is in flight that would be missed, so the grant is.
+TimePs Initiator::credit_deadline() const {
+  if (starved_ps_ == kNever || is_waiting()) return kNever;
+  return std::max(starved_ps_, progress_ps_) + common_.retransmission_timeout_ps;
+}
+
 TimePs Initiator::next_deadline() const {
   const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
   if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
-  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), wait_until_ps_,
+  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), credit_deadline(), wait_until_ps_,
                    sent_.loss_deadline_ps(), of_congestion_ps});
 }
 
@@ -209,6 +227,10 @@ void Initiator::on_deadline(TimePs now) {
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
   if (now >= silence_deadline()) silence_probed_ = probe_wanted_ = true;
   if (now >= timeout_deadline()) on_timeout(now);
+  if (now >= credit_deadline()) {
+    ledger_.forgive(largest_frame_bytes_);
+    starved_ps_ = kNever;
+  }
   if (now >= idle_deadline()) {
     pdc_close_ = messages_.add_close();
     state_ = PdcState::kClosing;
@@ -225,6 +247,7 @@ void Initiator::on_timeout(TimePs now) {
   ++retries_;
   gate_.congestion_control().on_loss(now, true);
   if (path_choice_ != nullptr) path_choice_->on_timeout(now);
+  ledger_.forgive(largest_frame_bytes_);
   progress_ps_ = now;
   if (is_ordered_) {
     sent_.go_back(now, sent_.accepted(), next_sequence_);
@@ -239,6 +262,7 @@ void Initiator::fail(CompletionStatus status) {
   sent_.release();
   close_pdc();
   wait_until_ps_ = kNever;
+  starved_ps_ = kNever;
   probe_wanted_ = false;
 }
 

@@ -4,15 +4,9 @@
 #include <utility>
 
 #include "hosts/rc_request.hpp"
-#include "paths/path_choice.hpp"
 
 namespace weft::uet {
 namespace {
-
-constexpr uint8_t kAckRequestsClear = 1;  // `req` of an ACK
-constexpr uint8_t kDefaultResponse = 0;   // `opcode` of a response
-constexpr uint8_t kResponseOpcode = 1;
-constexpr int64_t kMostServiceUnits = 0xFFFF;
 
 CompletionStatus status_of_refusing(uint8_t return_code) {
   return return_code == kReturnPermissionViolation ? CompletionStatus::kRemoteAccessError
@@ -23,7 +17,7 @@ CompletionStatus status_of_refusing(uint8_t return_code) {
 
 Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
                UetCounters& counters, PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs,
-               CompletionHandler* handler)
+               CreditPacer* pacer, CreditOwner& owner, CompletionHandler* handler)
     : common_(common),
       config_(config),
       common_counters_(common_counters),
@@ -31,6 +25,8 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       pool_(pool),
       memory_(memory),
       pdcs_(pdcs),
+      pacer_(config.receiver_credits ? pacer : nullptr),
+      owner_(owner),
       handler_(handler),
       is_ordered_(config.service == UetService::kRod),
       headers_(headers_to_peer(common)),
@@ -39,41 +35,9 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
   headers_.ecn = roce::kNotEct;
 }
 
-// The oldest go first: what they say later ones say again, or a timeout asks for.
-void Target::answer(Kind kind, const Arrived& arrived, uint8_t nack_code, uint16_t opaque) {
-  if (answers_.size() >= kMaxOutstanding) answers_.pop();
-  answers_.push({.sequence = arrived.sequence,
-                 .arrived_ps = arrived.now,
-                 .entropy = static_cast<uint16_t>(arrived.packet.source_udp_port & kEntropyMask),
-                 .initiator_pdc = arrived.initiator_pdc,
-                 .opaque = opaque,
-                 .kind = kind,
-                 .nack_code = nack_code,
-                 .marked = arrived.packet.ecn == roce::kCe});
-}
-
-void Target::nack(uint8_t code, const Arrived& arrived) {
-  switch (code) {
-    case kNackTrimmed:
-    case kNackTrimmedLastHop:
-      ++counters_.trim_nacks_sent;
-      break;
-    case kNackNoPdc:
-      ++counters_.pdc_nacks_sent;
-      break;
-    case kNackRodOutOfOrder:
-      ++counters_.order_nacks_sent;
-      break;
-    default:
-      // It ends the connection, or says nothing that matters: not on the word of headers that no checksum
-      // covers.
-      if (arrived.packet.trimmed) {
-        ++counters_.late_packets;
-        return;
-      }
-      ++counters_.other_nacks_sent;
-  }
-  answer(Kind::kNack, arrived, code);
+Target::~Target() {
+  if (pacer_ != nullptr) pacer_->forget(*this);
+  pdcs_.forget(common_.queue_pair, pdc_);
 }
 
 bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
@@ -91,6 +55,8 @@ bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
   pdc_ = *id;
   initiator_pdc_ = arrived.initiator_pdc;
   is_open_ = true;
+  credit_target_bytes_ = credit_granted_bytes_ = credit_arrived_bytes_ = credit_advance_bytes_ = 0;
+  credit_due_ = false;
   close_sequence_.reset();
   ++counters_.pdcs_accepted;
   return true;
@@ -145,7 +111,9 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   const int64_t signed_sequence = psn_map_.sequence(request.pds.psn, arrivals_.expected());
   const Arrived arrived{now, packet, static_cast<uint64_t>(std::max<int64_t>(0, signed_sequence)),
                         request.pds.spdcid};
-  if (!accept(arrived, signed_sequence, request)) return;
+  const bool accepted = accept(arrived, signed_sequence, request);
+  if (pacer_ != nullptr) count_for_credit(packet, request);
+  if (!accepted) return;
   if (packet.trimmed)
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
   const WriteHeader& write = request.write;
@@ -173,9 +141,7 @@ void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
   while (const std::optional<Arrival> next = arrivals_.pop()) {
     --waiting_packets_;
     if (close_sequence_ && arrivals_.expected() > *close_sequence_) {
-      close_sequence_.reset();
-      pdcs_.close(pdc_);
-      is_open_ = false;
+      close_pdc();
       continue;
     }
     finish_in_order(arrived.now, *next);
@@ -183,9 +149,7 @@ void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
   }
 }
 
-void Target::on_control(TimePs now, const roce::ParsedPacket& packet) {
-  Control control;
-  wire::load_header(control, first_header(packet));
+void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Control& control) {
   const int64_t signed_sequence = psn_map_.sequence(control.psn, arrivals_.expected());
   const Arrived arrived{now, packet, static_cast<uint64_t>(std::max<int64_t>(0, signed_sequence)),
                         control.spdcid};
@@ -262,78 +226,15 @@ void Target::fail(CompletionStatus status) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = status;
   answers_ = {};
-  if (is_open_) pdcs_.close(pdc_);
-  is_open_ = false;
+  close_pdc();
 }
 
-// Of the 64 packets that an ACK of this one tells of, the first, counted from cack_psn.
-int64_t Target::sack_offset_of(uint64_t sequence) const {
-  if (sequence < arrivals_.expected()) return 1;
-  return static_cast<int64_t>((sequence - arrivals_.expected()) / kSackBits * kSackBits) + 1;
-}
-
-bool Target::is_covered_by(const Answer& answer, const Answer& next) const {
-  const bool plain = answer.kind == Kind::kAck && next.kind == Kind::kAck && !answer.marked && !next.marked;
-  return plain && answer.initiator_pdc == next.initiator_pdc &&
-         sack_offset_of(answer.sequence) == sack_offset_of(next.sequence);
-}
-
-PacketPtr Target::build_ack(TimePs now, const Answer& answer) {
-  const uint64_t expected = arrivals_.expected();
-  const bool is_probe = answer.kind == Kind::kProbeAck;
-  const int64_t offset = sack_offset_of(answer.sequence);
-  const auto behind = static_cast<int64_t>(answer.sequence) - (static_cast<int64_t>(expected) - 1);
-  // Too old for its field: the newest in order stands for it.
-  const int64_t named = behind < -0x8000 ? 0 : behind;
-  uint64_t bitmap = 0;
-  if (arrivals_.has_gap()) {
-    for (uint64_t bit = 0; bit < kSackBits; ++bit)
-      bitmap |= uint64_t{arrivals_.contains(expected + static_cast<uint64_t>(offset - 1) + bit)} << bit;
-  }
-  const bool is_refusal = answer.kind == Kind::kRefusal;
-  const Ack ack{.type = kAckCc,
-                .next_header = kResponse,
-                .m = answer.marked,
-                .probe = is_probe,
-                .req = is_refusal ? kAckRequestsClear : uint8_t{0},
-                .ack_psn_offset = static_cast<int16_t>(is_probe ? answer.opaque : named),
-                .cack_psn = psn_map_.psn(expected - 1),
-                .spdcid = pdc_,
-                .dpdcid = answer.initiator_pdc};
-  const AckCc cc{.cc_type = kNscc,
-                 .mpr = kMaxOutstanding / kMprUnitPsns,
-                 .sack_psn_offset = static_cast<int16_t>(offset),
-                 .sack_bitmap = bitmap};
-  const NsccState state{.service_time = static_cast<uint16_t>(
-                            std::min((now - answer.arrived_ps) / kServiceUnitPs, kMostServiceUnits)),
-                        .rcvd_bytes = static_cast<uint32_t>(received_bytes_ / kReceivedUnitBytes) & 0xFFFFFF,
-                        .ooo_count = static_cast<uint16_t>(waiting_packets_)};
-  const Response response{.opcode = is_refusal ? kResponseOpcode : kDefaultResponse,
-                          .return_code = is_refusal ? error_code_ : uint8_t{kReturnOk},
-                          .message_id = is_refusal ? error_message_id_ : uint16_t{0}};
-  ++common_counters_.acknowledgements_sent;
-  return build_frame(pool_, headers_, Body(), ack, cc, state, response);
-}
-
-PacketPtr Target::build_nack(const Answer& answer) {
-  const Nack nack{.m = answer.marked,
-                  .nack_code = answer.nack_code,
-                  .nack_psn = psn_map_.psn(answer.sequence),
-                  .spdcid = is_open_ ? pdc_ : uint16_t{0},
-                  .dpdcid = answer.initiator_pdc};
-  return build_frame(pool_, headers_, Body(), nack);
-}
-
-// It goes back with the entropy of the packet that it answers, by which the initiator knows which
-// transmission is meant.
-PacketPtr Target::pull_control(TimePs now) {
-  if (answers_.empty()) return nullptr;
-  Answer answer = answers_.pop();
-  while (!answers_.empty() && is_covered_by(answer, answers_.front())) answer = answers_.pop();
-  set_entropy(headers_, answer.entropy);
-  PacketPtr packet = answer.kind == Kind::kNack ? build_nack(answer) : build_ack(now, answer);
-  packet->set_traffic_kind(weft::Packet::kControlTraffic);
-  return packet;
+void Target::close_pdc() {
+  close_sequence_.reset();
+  if (!std::exchange(is_open_, false)) return;
+  pdcs_.close(pdc_);
+  credit_due_ = false;
+  if (pacer_ != nullptr) pacer_->forget(*this);
 }
 
 }  // namespace weft::uet

@@ -8,6 +8,8 @@
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
+#include "hosts/uet/credit_ledger.hpp"
+#include "hosts/uet/credit_pacer.hpp"
 #include "hosts/uet/pdc_table.hpp"
 #include "hosts/uet/uet_config.hpp"
 #include "hosts/uet/uet_counters.hpp"
@@ -16,23 +18,34 @@
 
 namespace weft::uet {
 
-class Target {
+// Learns that a target has credit to send.
+struct CreditOwner {
+  virtual void on_credit_due() = 0;
+
+ protected:
+  ~CreditOwner() = default;
+};
+
+class Target final : public CreditTaker {
  public:
   Target(const RcConfig& common, const UetConfig& config, RcCounters& common_counters, UetCounters& counters,
-         PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs, CompletionHandler* handler);
-  ~Target() { pdcs_.forget(common_.queue_pair, pdc_); }
+         PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs, CreditPacer* pacer,
+         CreditOwner& owner, CompletionHandler* handler);
+  ~Target() override;
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
 
   // A request, maybe trimmed.
   void on_request(TimePs now, const roce::ParsedPacket& packet);
-  void on_control(TimePs now, const roce::ParsedPacket& packet);
+  void on_control(TimePs now, const roce::ParsedPacket& packet, const Control& control);
   // The next ACK or NACK, null if none is due.
   PacketPtr pull_control(TimePs now);
-  bool has_answer() const { return !answers_.empty(); }
+  bool has_answer() const { return !answers_.empty() || credit_due_; }
   void flush() { fail(CompletionStatus::kFlushed); }
   CompletionStatus error() const { return error_; }
   bool has_pdc() const { return is_open_; }
+  uint64_t credit_wanted_bytes() const override;
+  void grant_credit(uint64_t bytes) override;
 
  private:
   enum class Kind : uint8_t { kAck, kProbeAck, kRefusal, kNack };
@@ -63,6 +76,9 @@ class Target {
   void insert(const Arrived& arrived, Arrival arrival, bool asked);
   uint8_t place(const roce::ParsedPacket& packet, const WriteHeader& write) const;
   void finish_in_order(TimePs now, const Arrival& arrival);
+  void count_for_credit(const roce::ParsedPacket& packet, const RequestPacket& request);
+  void close_pdc();
+  PacketPtr build_credit();
   void refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id);
   void fail(CompletionStatus status);
   int64_t sack_offset_of(uint64_t sequence) const;
@@ -77,6 +93,8 @@ class Target {
   PacketPool& pool_;
   const MemoryRegistry& memory_;
   PdcTable& pdcs_;
+  CreditPacer* pacer_;  // null: no credits
+  CreditOwner& owner_;
   CompletionHandler* handler_;
   const bool is_ordered_;
   roce::RoceHeaders headers_;
@@ -92,6 +110,13 @@ class Target {
   std::optional<uint64_t> close_sequence_;  // of the command that closes it
   uint64_t newest_refused_ = 0;             // ROD: the newest packet behind the gap
   bool gap_is_told_ = false;                // ROD: the initiator has got a NACK for it
+
+  // Of the open PDC, in bytes of frames.
+  uint64_t credit_target_bytes_ = 0;   // that the initiator asks for in all
+  uint64_t credit_granted_bytes_ = 0;  // in all
+  uint64_t credit_arrived_bytes_ = 0;
+  uint64_t credit_advance_bytes_ = 0;  // that arrived before they were granted
+  bool credit_due_ = false;            // granted, and not yet sent
 
   uint64_t message_bytes_ = 0;  // of the message that is next in order
   std::optional<uint32_t> immediate_;

@@ -43,8 +43,14 @@ void check(const UetConfig& config, const RcConfig& common) {
 
 namespace uet {
 
-size_t full_frame_bytes(const RcConfig& common) {
-  return frame_bytes<Request, Standard>(common.source_ip.is_ipv6, common.path_mtu_bytes);
+size_t full_frame_bytes(const RcConfig& common, const UetConfig& config) {
+  return data_frame_bytes(common, config, common.path_mtu_bytes);
+}
+
+size_t data_frame_bytes(const RcConfig& common, const UetConfig& config, uint64_t payload_bytes) {
+  const bool is_ipv6 = common.source_ip.is_ipv6;
+  return config.receiver_credits ? frame_bytes<Request, RequestCcState, Standard>(is_ipv6, payload_bytes)
+                                 : frame_bytes<Request, Standard>(is_ipv6, payload_bytes);
 }
 
 }  // namespace uet

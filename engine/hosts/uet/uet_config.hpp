@@ -23,6 +23,8 @@ enum class UetService : uint8_t {
   OPTION(uint32_t, max_pdcs, 4096, "PDCs that a NIC holds at once as initiator, and as many as target") \
   OPTION(TimePs, pdc_idle_ps, 100 * kPsPerUs,                                                           \
          "an initiator closes its PDC after so long with nothing to do")                                \
+  OPTION(bool, receiver_credits, false, "RCCC: initiators send what their targets have granted")        \
+  OPTION(uint32_t, advance_bytes, 16384, "RCCC: of a new PDC that need no credit")                      \
   OPTION(uint8_t, data_dscp, uet::kDscpTrimmable, "of data that is sent for the first time, of probes") \
   OPTION(uint8_t, retransmission_dscp, uet::kDscpTrimmableRetransmission, "of data that is sent again") \
   OPTION(uint8_t, control_dscp, uet::kDscpControl, "of ACKs and NACKs")
@@ -47,12 +49,15 @@ constexpr uint64_t kMaxOutstanding = 1u << 14;
 static_assert(kMaxOutstanding / kMprUnitPsns <= 0xFF);
 
 // Of its packets that carry messages.
-constexpr Type request_type(UetService service) {
-  return service == UetService::kRod ? kRodRequest : kRudRequest;
+constexpr Type request_type(const UetConfig& config) {
+  if (config.service == UetService::kRod) return config.receiver_credits ? kRodCcRequest : kRodRequest;
+  return config.receiver_credits ? kRudCcRequest : kRudRequest;
 }
 
 // Frame of a data packet with a full payload, from Ethernet on.
-size_t full_frame_bytes(const RcConfig& common);
+size_t full_frame_bytes(const RcConfig& common, const UetConfig& config);
+// With so much payload.
+size_t data_frame_bytes(const RcConfig& common, const UetConfig& config, uint64_t payload_bytes);
 
 }  // namespace uet
 }  // namespace weft

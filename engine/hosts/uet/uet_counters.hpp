@@ -20,6 +20,9 @@ namespace weft {
   STATISTIC(uint64_t, pdc_nacks_received, "the peer had no PDC left")                    \
   STATISTIC(uint64_t, order_nacks_received, "ROD: for packets behind a gap")             \
   STATISTIC(uint64_t, other_nacks_received, "for another reason")                        \
+  STATISTIC(uint64_t, credits_sent, "RCCC: control packets with credit")                 \
+  STATISTIC(uint64_t, credits_received, "RCCC: control packets with credit")             \
+  STATISTIC(uint64_t, credit_waits, "RCCC: times that it had to wait for credit")        \
   STATISTIC(uint64_t, probes_sent, "control packets that ask what has arrived")          \
   STATISTIC(uint64_t, probes_received, "of the peer")                                    \
   STATISTIC(uint64_t, late_packets, "dropped: of a PDC that is closed, or of none of this queue pair")

@@ -15,15 +15,18 @@ const RcConfig& checked_with_uet(const RcConfig& common, const UetConfig& config
 
 UetQueuePair::UetQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
                            const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
+                           std::shared_ptr<uet::CreditPacer> pacer,
                            std::shared_ptr<CongestionControl> congestion_control,
                            std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
     : WritingQueuePair(checked_with_uet(common, config), std::move(congestion_control)),
       uet_config_(config),
       pdcs_(std::move(pdcs)),
+      pacer_(std::move(pacer)),
       path_choice_(std::move(path_choice)),
       initiator_(config_, uet_config_, counters_, uet_counters_, pool, gate_, *pdcs_, path_choice_.get(),
                  handler),
-      target_(config_, uet_config_, counters_, uet_counters_, pool, memory, *pdcs_, handler) {
+      target_(config_, uet_config_, counters_, uet_counters_, pool, memory, *pdcs_, pacer_.get(), *this,
+              handler) {
   pdcs_->add(config_.queue_pair, this);
 }
 
@@ -70,6 +73,15 @@ std::vector<uint8_t> UetQueuePair::data_frame() const {
   return frame;
 }
 
+void UetQueuePair::on_control(TimePs now, const roce::ParsedPacket& packet) {
+  uet::Control control;
+  wire::load_header(control, uet::first_header(packet));
+  if (control.ctl_type == uet::kCreditGrant)
+    initiator_.on_credit(now, control);
+  else
+    target_.on_control(now, packet, control);
+}
+
 void UetQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
   if (packet.bth.opcode != uet::kNoOpcode) {  // a packet of RoCEv2 with our number
     ++counters_.unexpected_opcode;
@@ -88,10 +100,10 @@ void UetQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
       initiator_.on_nack(now, packet);
       break;
     case uet::kControl:
-      target_.on_control(now, packet);
+      on_control(now, packet);
       break;
     default:
-      if (type == uet::request_type(uet_config_.service))
+      if (type == uet::request_type(uet_config_))
         target_.on_request(now, packet);
       else
         ++counters_.unexpected_opcode;

@@ -18,13 +18,14 @@
 
 namespace weft {
 
-class UetQueuePair : public WritingQueuePair {
+class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
  public:
-  // As RcQueuePair's; `pdcs` are the NIC's. Throws std::invalid_argument as check() does.
+  // As RcQueuePair's; `pdcs` are the NIC's and `pacer` its port's, null unless config.receiver_credits.
+  // Throws std::invalid_argument as check() does.
   UetQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
                const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
-               std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
-               CompletionHandler* handler);
+               std::shared_ptr<uet::CreditPacer> pacer, std::shared_ptr<CongestionControl> congestion_control,
+               std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
 
   void post(TimePs now, RcRequest request) override;
   std::vector<RcRequest> withdraw(TimePs now) override;
@@ -57,11 +58,14 @@ class UetQueuePair : public WritingQueuePair {
   bool has_target_pdc() const { return target_.has_pdc(); }
 
  private:
+  void on_credit_due() override { wake(); }
+  void on_control(TimePs now, const roce::ParsedPacket& packet);
   void join_errors(TimePs now);
 
   UetConfig uet_config_;
   UetCounters uet_counters_;
   std::shared_ptr<uet::PdcTable> pdcs_;
+  std::shared_ptr<uet::CreditPacer> pacer_;
   std::shared_ptr<PathChoice> path_choice_;
   uet::Initiator initiator_;
   uet::Target target_;
