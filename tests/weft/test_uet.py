@@ -22,6 +22,7 @@ US = 10**6
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=4, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US)
 UET = TransportSection(protocol="uet")
 ROD = TransportSection(protocol="uet", service="rod")
+CREDITS = TransportSection(protocol="uet", receiver_credits=True)
 
 
 def made(**options: Any) -> Fabric:
@@ -33,7 +34,7 @@ def totals(fabric: Fabric) -> dict[str, int]:
     return {name: sum(one[name] for one in each) for name in each[0]}
 
 
-@pytest.mark.parametrize("transport", [UET, ROD], ids=["rud", "rod"])
+@pytest.mark.parametrize("transport", [UET, ROD, CREDITS], ids=["rud", "rod", "rccc"])
 @pytest.mark.parametrize("ip_version", [4, 6])
 @pytest.mark.parametrize(
     "faults", [{}, {"loss": 0.01, "duplicate": 0.01, "delay_probability": 0.01, "extra_delay": 5 * US}]
@@ -81,6 +82,25 @@ def test_an_incast_with_trimming_drops_nothing() -> None:
     assert found["timeouts"] == found["other_nacks_sent"] == 0
 
 
+def test_receiver_credits_keep_an_incast_s_queue_short() -> None:
+    """16 to 1, where NSCC alone starts with a window from each sender."""
+    incast = topologies.leaf_spine(
+        planes=1, leaves=1, spines=1, hosts_per_leaf=17, host_rate_bps=100 * 10**9, queue_capacity_bytes=16 << 20
+    )
+    depths, times = [], []
+    for credits in (False, True):
+        transport = TransportSection(protocol="uet", receiver_credits=credits, credit_advance=4096)
+        with Fabric(incast, clock="virtual", int_telemetry=False, transport=transport) as fabric:
+            result = fabric.incast("h0", 400_000)
+            nic = fabric.topology.hosts[0].nics[0]
+            port = fabric.lab.switch_stats()["switches"][nic.switch]["ports"][str(nic.switch_port)]
+            assert result.retransmissions == 0
+            depths.append(port["transmit"]["max_queue_depth_bytes"])
+            times.append(result.time_ps)
+    assert depths[1] < 150_000 < depths[0]
+    assert times[1] < 1.1 * times[0]
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_messages_are_neither_wrong_nor_stuck() -> None:
     """All pairs of 16 hosts, 7 times over, with faults and few PDCs."""
@@ -111,6 +131,7 @@ def test_a_hundred_thousand_messages_are_neither_wrong_nor_stuck() -> None:
         ({"int": False, "transport": {"service": "uud"}}, "uud of uet is not supported"),
         ({"int": False, "transport": {"congestion_control": "dcqcn"}}, "dcqcn follows CNPs"),
         ({"int": False, "transport": {"ev_count": 4}}, "ev_count does not go with protocol: uet"),
+        ({"int": False, "transport": {"protocol": "mrc", "receiver_credits": True}}, "does not go with protocol: mrc"),
         ({"int": False, "traffic": [{"remote_memory": [1]}]}, r"traffic\[0\]: posts READs"),
         ({"int": False, "transport": {"protocol": "rc", "max_pdcs": 4}}, "max_pdcs does not go with protocol: rc"),
     ],

@@ -216,5 +216,5 @@ class HostTransport:
         return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
     def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
-        shape = FrameShape(is_ipv6, telemetry, self._settings.retransmission)
+        shape = FrameShape(is_ipv6, telemetry, self._settings.retransmission, self._settings.receiver_credits)
         return self._settings.kind.full_frame_bytes(self._config.mtu_bytes, shape)

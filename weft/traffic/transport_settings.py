@@ -14,7 +14,7 @@ from weft.engine import (
     rc_defaults,
     record_types,
 )
-from weft.quantities.definitions import PositiveTime, Rate, ShortTime, Time, whole, without_unit
+from weft.quantities.definitions import PositiveTime, Rate, ShortTime, Size, Time, whole, without_unit
 from weft.quantities.example import Example
 from weft.quantities.names import Name
 from weft.quantities.traffic_classes import DATA_CLASS
@@ -101,6 +101,13 @@ class TransportSettings(CongestionSettings):
     """`uet`: packet delivery contexts (PDCs) that a host holds at once as initiator, and as many as target."""
     pdc_idle: Annotated[PositiveTime | None, Example("20us", _WITH_UET)] = None
     """`uet`: an initiator closes a PDC after so long with nothing to do; by default 100us."""
+    receiver_credits: Annotated[bool, Example("true", _WITH_UET)] = False
+    """`uet`: receiver-credit congestion control (RCCC) besides `congestion_control`: hosts send what receivers grant,
+    all senders in turn, no faster than a receiver's link."""
+    credit_advance: Annotated[Size, Example("4KiB", (*_WITH_UET, ".receiver_credits=true"))] = UET_DEFAULTS[
+        "advance_bytes"
+    ]
+    """`uet`: what a sender may have sent over a new PDC before a receiver grants credit."""
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """Packets sent again after a loss."""
     retransmission_timeout: Annotated[PositiveTime | None, Example("200us")] = None

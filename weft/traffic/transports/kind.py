@@ -38,6 +38,7 @@ class FrameShape:
     is_ipv6: bool
     telemetry: bool
     retransmission: str
+    receiver_credits: bool
 
 
 class TransportKind(ABC):

@@ -41,7 +41,9 @@ class ReliableConnection(TransportKind):
 
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """See TransportKind."""
-        return _core.full_frame_bytes(mtu_bytes, **vars(shape))
+        return _core.full_frame_bytes(
+            mtu_bytes, is_ipv6=shape.is_ipv6, telemetry=shape.telemetry, retransmission=shape.retransmission
+        )
 
 
 KIND = ReliableConnection()

@@ -30,7 +30,7 @@ class UltraEthernetTransport(TransportKind):
     """Ultra Ethernet Transport."""
 
     name = "uet"
-    own_keys = ("service", "max_pdcs", "pdc_idle")
+    own_keys = ("service", "max_pdcs", "pdc_idle", "receiver_credits", "credit_advance")
     defaults: ClassVar = {"congestion_control": "nscc"}
     virtual_only = True
     retransmissions = ("selective-repeat", "go-back-n")
@@ -74,7 +74,7 @@ class UltraEthernetTransport(TransportKind):
 
     def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
         """See TransportKind."""
-        return _core.uet_full_frame_bytes(mtu_bytes, is_ipv6=shape.is_ipv6)
+        return _core.uet_full_frame_bytes(mtu_bytes, is_ipv6=shape.is_ipv6, receiver_credits=shape.receiver_credits)
 
     def options(self, settings: TransportSettings) -> UetOptions:
         """See TransportKind."""
@@ -82,6 +82,8 @@ class UltraEthernetTransport(TransportKind):
             "service": settings.service,
             "max_pdcs": settings.max_pdcs,
             "pdc_idle_ps": settings.pdc_idle or UET_DEFAULTS["pdc_idle_ps"],
+            "receiver_credits": settings.receiver_credits,
+            "advance_bytes": settings.credit_advance,
         }
 
     def flow_options(self, settings: TransportSettings) -> Mapping[str, Any]:
