@@ -87,6 +87,7 @@ SHARED = [
     ("engine/collectives/job_operations.hpp", "kMaxTransfer", transfer_job.MAX_MESSAGES - 1),
     ("engine/hosts/flow_generator.cpp", "kMaxFlowBytes", limits.MAX_FLOW_BYTES),
     ("engine/hosts/rc_config.cpp", "kMaxOutstandingReads", transport_settings.MAX_OUTSTANDING_READS),
+    ("engine/hosts/uet/pdc_table.hpp", "kMostPdcs", transport_settings.MAX_PDCS),
     ("engine/hosts/rc_request.hpp", "kMaxMessageBytes", limits.MAX_FLOW_BYTES),
 ]
 """Source, name in it, and value in Python."""

@@ -7,6 +7,7 @@
 #include "hosts/mrc/mrc_endpoint.hpp"
 #include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
+#include "hosts/uet/uet_queue_pair.hpp"
 #include "packets/psn.hpp"
 
 namespace weft {
@@ -206,6 +207,14 @@ std::unique_ptr<WritingQueuePair> FlowGenerator::make_mrc_queue_pair(const FlowP
 std::unique_ptr<WritingQueuePair> FlowGenerator::make_queue_pair(const FlowPort& port,
                                                                  const RcConfig& config) {
   if (port.mrc) return make_mrc_queue_pair(port, config);
+  if (port.uet) {
+    const auto frame_bytes = static_cast<uint32_t>(uet::full_frame_bytes(config, *port.uet));
+    return std::make_unique<UetQueuePair>(
+        config, *port.uet, engine_.packets(), nic_.memory(), nic_.pdcs(),
+        port.uet->receiver_credits ? nic_.credit_pacer(port.port) : nullptr,
+        port.make_congestion_control(frame_bytes),
+        port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
+  }
   const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));
   return std::make_unique<RcQueuePair>(
       config, engine_.packets(), nic_.memory(), port.make_congestion_control(frame_bytes),
@@ -217,6 +226,8 @@ void FlowGenerator::close(Flow& flow) {
   closed_ += flow.queue_pair->counters();
   if (const auto* mrc = dynamic_cast<const MrcQueuePair*>(flow.queue_pair.get()))
     mrc_closed_ += mrc->mrc_counters();
+  if (const auto* uet = dynamic_cast<const UetQueuePair*>(flow.queue_pair.get()))
+    uet_closed_ += uet->uet_counters();
   flow.queue_pair.reset();
 }
 
@@ -254,9 +265,21 @@ MrcCounters FlowGenerator::mrc_counters() const {
   return sums;
 }
 
+UetCounters FlowGenerator::uet_counters() const {
+  UetCounters sums = uet_closed_;
+  for (const Flows* flows : {&sent_, &received_}) {
+    for (const Flow& flow : flows->items) {
+      if (const auto* uet = dynamic_cast<const UetQueuePair*>(flow.queue_pair.get()))
+        sums += uet->uet_counters();
+    }
+  }
+  return sums;
+}
+
 void FlowGenerator::reset_counters() {
   closed_ = RcCounters();
   mrc_closed_ = MrcCounters();
+  uet_closed_ = UetCounters();
   for (Flows* flows : {&sent_, &received_}) {
     for (Flow& flow : flows->items) {
       if (flow.queue_pair != nullptr) flow.queue_pair->reset_counters();
@@ -286,9 +309,11 @@ void FlowGenerator::sent(const Completion& completion) {
   records_.push_back(
       {flow.end.flow, start_ps_ + flow.end.start_ps, engine_.now(), completion.retransmitted_packets});
   const FlowPort& port = ports_[flow.end.place];
-  if (port.mrc) {
-    // SACKs of packets before the last may come later, by other paths.
-    sent_farewells_.push_back({engine_.now() + port.config.retransmission_timeout_ps, found->second});
+  if (port.mrc || port.uet) {
+    // SACKs of packets before the last may come later, by other paths; and PDCs are closed first.
+    const TimePs closing_ps = port.uet ? port.uet->pdc_idle_ps : 0;
+    sent_farewells_.push_back(
+        {engine_.now() + closing_ps + port.config.retransmission_timeout_ps, found->second});
     if (!timer_.armed()) arm();
   } else {
     // Its queue pair is still at work on this completion.

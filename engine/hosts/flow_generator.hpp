@@ -17,6 +17,8 @@
 #include "hosts/mrc/mrc_counters.hpp"
 #include "hosts/nic.hpp"
 #include "hosts/rc_config.hpp"
+#include "hosts/uet/uet_config.hpp"
+#include "hosts/uet/uet_counters.hpp"
 #include "hosts/writing_queue_pair.hpp"
 #include "observe/probe.hpp"
 #include "paths/path_choice.hpp"
@@ -33,7 +35,9 @@ struct FlowPort {
   std::function<std::shared_ptr<CongestionControl>(uint32_t frame_bytes)> make_congestion_control;
   // Empty: a path a flow.
   std::function<std::shared_ptr<PathChoice>(uint32_t queue_pair, uint32_t frame_bytes)> make_path_choice;
-  std::optional<MrcConfig> mrc{};  // nothing: RC
+  // Neither: RC.
+  std::optional<MrcConfig> mrc{};
+  std::optional<UetConfig> uet{};
   // MRC: the ports of the planes after the first, and the MAC addresses of what leaves by them.
   std::vector<std::pair<int, roce::MacAddress>> more_planes{};
   bool as_lengths = false;  // packets carry their payload as a length, not as zeros
@@ -104,6 +108,7 @@ class FlowGenerator final : public CompletionHandler {
   // By the administrator: excludes an EV of a port's queue pairs to a peer, those to come included, or admits
   // it again. Throws std::invalid_argument if none leads there.
   void set_ev_denied(uint32_t place, const roce::IpAddress& peer, uint32_t value, bool denied);
+  UetCounters uet_counters() const;
   void reset_counters();
 
   void on_completion(const Completion& completion) override;
@@ -151,10 +156,11 @@ class FlowGenerator final : public CompletionHandler {
   std::vector<std::pair<uint32_t, uint32_t>> sent_by_flow_;        // flow, index; sorted
   std::vector<uint32_t> acknowledged_;                             // flows sent whose queue pairs are to go
   std::deque<Farewell> farewells_;                                 // flows received whole, oldest first
-  std::deque<Farewell> sent_farewells_;  // flows of MRC that are acknowledged, oldest first
+  std::deque<Farewell> sent_farewells_;  // flows over several paths that are acknowledged, oldest first
   std::vector<FlowRecord> records_;
   RcCounters closed_;  // of queue pairs that are gone
   MrcCounters mrc_closed_;
+  UetCounters uet_closed_;
   RunStatus status_;
   uint32_t run_ = 0;
   bool started_ = false;

@@ -7,11 +7,14 @@
 
 #include "hosts/class_turns.hpp"
 #include "hosts/ip/ip_formats.hpp"
+#include "hosts/uet/credit_pacer.hpp"
+#include "hosts/uet/pdc_table.hpp"
 #include "links/pcap_writer.hpp"
 #include "memory/prefetch.hpp"
 #include "memory/ring_buffer.hpp"
 #include "observe/probe.hpp"
 #include "packets/psn.hpp"
+#include "packets/uet_frame.hpp"
 #include "time/partition.hpp"
 
 namespace weft {
@@ -142,6 +145,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   std::vector<std::pair<roce::IpAddress, Attachment*>> groups;
   std::unordered_map<uint32_t, Attachment*> legs;  // by number of their queue pairs
   std::shared_ptr<PcapWriter> capture;
+  std::shared_ptr<uet::CreditPacer> pacer;
   uint32_t blocked_classes = 0;
   bool dispatching = false;  // a queue pair is at work; the transmit is kicked when it is done
 };
@@ -458,20 +462,9 @@ Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet
   return leg == port.legs.end() ? nullptr : leg->second;
 }
 
-void Nic::receive(int port_number, PacketPtr packet) {
-  Port& port = port_at(port_number);
-  if (port.capture != nullptr) port.capture->write(engine_.now(), *packet, CaptureDirection::kInbound);
-  roce::ParsedPacket parsed;
-  const roce::ParseError error = roce::parse_packet(*packet, parsed);
-  if (error != roce::ParseError::kNone) {
-    // The codec refuses some frames before it sees that they are not RoCEv2's: with IPv4 options, for one.
-    if (error == roce::ParseError::kNotRoce ||
-        (non_roce_receiver_ != nullptr && !ip::is_meant_for_roce(packet->bytes())))
-      receive_non_roce(port, port_number, std::move(packet));
-    else
-      port.drop(error, *packet);
-    return;
-  }
+// Inlined where RoCEv2's packets pass.
+[[gnu::always_inline]] inline void Nic::deliver(Port& port, PacketPtr& packet,
+                                                const roce::ParsedPacket& parsed) {
   if (parsed.destination_mac != port.config.mac && !is_group_mac(parsed.destination_mac)) {
     port.drop(NicDrop::kForeignMac, *packet);
     return;
@@ -491,6 +484,52 @@ void Nic::receive(int port_number, PacketPtr packet) {
   } else {
     hand_over(port, *attachment, parsed);
   }
+}
+
+void Nic::receive(int port_number, PacketPtr packet) {
+  Port& port = port_at(port_number);
+  if (port.capture != nullptr) port.capture->write(engine_.now(), *packet, CaptureDirection::kInbound);
+  roce::ParsedPacket parsed;
+  const roce::ParseError error = roce::parse_packet(*packet, parsed);
+  if (error != roce::ParseError::kNone) {
+    receive_other(port, port_number, std::move(packet), error);
+    return;
+  }
+  deliver(port, packet, parsed);
+}
+
+void Nic::receive_other(Port& port, int number, PacketPtr packet, roce::ParseError error) {
+  if (pdcs_ != nullptr && receive_uet(port, packet)) return;
+  // The codec refuses some frames before it sees that they are not RoCEv2's: with IPv4 options, for one.
+  if (error == roce::ParseError::kNotRoce ||
+      (non_roce_receiver_ != nullptr && !ip::is_meant_for_roce(packet->bytes())))
+    receive_non_roce(port, number, std::move(packet));
+  else
+    port.drop(error, *packet);
+}
+
+// Takes a packet that is UET's, and returns whether it is.
+bool Nic::receive_uet(Port& port, PacketPtr& packet) {
+  roce::ParsedPacket parsed;
+  uet::Destination to;
+  const roce::ParseError error = uet::parse_frame(*packet, parsed, to);
+  if (error == roce::ParseError::kNotRoce) return false;
+  if (error != roce::ParseError::kNone) {
+    port.drop(error, *packet);
+    return true;
+  }
+  parsed.bth.destination_qp = to.is_pdc ? pdcs_->queue_pair_of(to.number) : to.number;
+  // Queue pairs of other transports would take it for one of theirs.
+  if (!pdcs_->has_queue_pair(parsed.bth.destination_qp))
+    port.drop(NicDrop::kUnknownQueuePair, *packet);
+  else
+    deliver(port, packet, parsed);
+  return true;
+}
+
+const std::shared_ptr<uet::PdcTable>& Nic::pdcs() {
+  if (pdcs_ == nullptr) pdcs_ = std::make_shared<uet::PdcTable>();
+  return pdcs_;
 }
 
 void Nic::receive_non_roce(Port& port, int number, PacketPtr packet) {
@@ -526,6 +565,13 @@ bool Nic::notify(int number, const roce::IpAddress& peer, const switch_notificat
   let_work(port, **found,
            [&](QueuePair& queue_pair) { queue_pair.on_switch_notification(engine_.now(), header); });
   return true;
+}
+
+std::shared_ptr<uet::CreditPacer> Nic::credit_pacer(int number) {
+  Port& port = port_at(number);
+  if (port.pacer == nullptr)
+    port.pacer = std::make_shared<uet::CreditPacer>(engine_, port.transmit.rate_bps());
+  return port.pacer;
 }
 
 // Meanwhile its queue pair may have gone; the packet has been delivered all the same.

@@ -25,6 +25,10 @@
 namespace weft {
 
 class PcapWriter;
+namespace uet {
+class CreditPacer;
+class PdcTable;
+}  // namespace uet
 
 struct NicPortConfig {
   roce::MacAddress mac{};
@@ -115,6 +119,12 @@ class Nic final : public Node {
   // completions.
   void detach(QueuePair& queue_pair);
 
+  // Of its queue pairs of UET; from the first call on it delivers packets to UDP port 4793 to them.
+  const std::shared_ptr<uet::PdcTable>& pdcs();
+
+  // Of queue pairs at the port with receiver credits.
+  std::shared_ptr<uet::CreditPacer> credit_pacer(int port);
+
   MemoryRegistry& memory() { return memory_; }
   Engine& engine() override { return engine_; }
   const std::string& name() const { return name_; }
@@ -140,7 +150,11 @@ class Nic final : public Node {
   Port& port_at(int port);
   const Port& port_at(int port) const;
   Attachment& attachment_for(QueuePair& queue_pair, int port);
+  // What roce::parse_packet() has refused.
+  void receive_other(Port& port, int number, PacketPtr packet, roce::ParseError error);
+  bool receive_uet(Port& port, PacketPtr& packet);
   void receive_non_roce(Port& port, int number, PacketPtr packet);
+  void deliver(Port& port, PacketPtr& packet, const roce::ParsedPacket& parsed);
   // Null if there is none; `reason` then says why.
   Attachment* find_receiver(Port& port, const roce::ParsedPacket& packet, NicDrop& reason);
   void hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket& packet);
@@ -160,6 +174,7 @@ class Nic final : public Node {
   RecoveryTimes recovery_times_;
   NonRoceReceiver* non_roce_receiver_ = nullptr;
   std::vector<PortWatcher*> port_watchers_;
+  std::shared_ptr<uet::PdcTable> pdcs_;  // null: no queue pair is of UET
 };
 
 }  // namespace weft

@@ -16,6 +16,7 @@ struct AcknowledgedBy {
   const roce::IntStack* telemetry() const {
     return packet.telemetry && packet.telemetry->echo ? &*packet.telemetry : nullptr;
   }
+  TimePs on_the_way_ps(TimePs since_sent_ps) const { return since_sent_ps; }
   uint64_t newest(uint64_t end) const { return end - 1; }  // there is one, or this is no news
   template <class Settle>
   void each_other(Settle&&) const {}
@@ -28,6 +29,9 @@ struct SelectivelyAcknowledgedBy {
   bool marked() const { return arrivals.marked; }
   uint8_t hop_limit() const { return arrivals.hop_limit; }
   const roce::IntStack* telemetry() const { return nullptr; }
+  TimePs on_the_way_ps(TimePs since_sent_ps) const {
+    return std::max<TimePs>(0, since_sent_ps - arrivals.service_ps);
+  }
   uint64_t newest(uint64_t end) const { return end == 0 ? 0 : end - 1; }
   template <class Settle>
   void each_other(Settle&& settle) const {
@@ -101,7 +105,8 @@ template <class News>
   while (selective_repeat_ && accepted_ < highest_ && sent_[accepted_].state == SentPacket::State::kDelivered)
     ++accepted_;
   if (settled.packets == 0) return false;
-  const TimePs round_trip_ps = answer_is_new && !newest.retransmitted ? now - newest.sent_ps : 0;
+  const bool is_timed = answer_is_new && !newest.retransmitted;
+  const TimePs round_trip_ps = is_timed ? news.on_the_way_ps(now - newest.sent_ps) : 0;
   if (round_trip_ps > 0) round_trips_.add(round_trip_ps);
   gate_.congestion_control().on_acknowledgement(
       {.now = now,
@@ -124,7 +129,7 @@ bool SentStream::acknowledge(TimePs now, uint64_t end, std::optional<uint64_t> a
 }
 
 bool SentStream::acknowledge(TimePs now, const Arrivals& arrivals) {
-  note_missing(arrivals);
+  if (observer_ != nullptr) note_missing(arrivals);
   return take_arrived(now, arrivals.end, arrivals.answered, SelectivelyAcknowledgedBy{arrivals});
 }
 

@@ -89,6 +89,7 @@ class SentStream {
     bool marked = false;
     uint8_t hop_limit = 0;
     bool misses_end = false;  // `end` itself has not
+    TimePs service_ps = 0;  // from the arrival of `answered` to its answer, at the peer
   };
   bool acknowledge(TimePs now, const Arrivals& arrivals);
   // What was sent then has arrived, though it was none of these packets.
@@ -107,8 +108,8 @@ class SentStream {
   // Selective repeat: the next packet to be sent again.
   std::optional<uint64_t> next_lost();
   bool has_lost() const { return !lost_.empty(); }
-  // Of [accepted, highest).
-  const SentPacket& packet(uint64_t sequence) { return sent_[sequence]; }
+  // At most so many packets are to be sent again: some may have arrived after all.
+  size_t lost_packets() const { return lost_.size(); }
   // All that was sent of [from, end) is lost.
   void go_back(TimePs now, uint64_t from, uint64_t end);
   // What of [accepted, end) was sent at `overdue_ps` or before is in flight no more.

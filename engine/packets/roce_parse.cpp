@@ -6,6 +6,7 @@
 #include "packets/internet_checksum.hpp"
 #include "packets/mrc_codec.hpp"
 #include "packets/roce_codec.hpp"
+#include "packets/udp_datagram.hpp"
 
 namespace weft::roce {
 namespace {
@@ -406,6 +407,51 @@ ParseError parse_packet(Packet& packet, ParsedPacket& out) {
   out.ends_segment = packet.ends_segment();
   out.segment_offset = packet.segment_offset();
   return error;
+}
+
+// A frame that was cut is told from a whole one by UDP's length, so IP's does not matter.
+bool parse_datagram(const Packet& packet, uint16_t port, ParsedPacket& out, UdpDatagram& datagram) {
+  out.frame = packet.data();
+  out.frame_bytes = packet.size();
+  Reader reader{packet.data(), packet.frame_bytes(), packet.size()};
+  if (!reader.has(kEthernetBytes)) return false;
+  std::memcpy(out.destination_mac.data(), reader.at, 6);
+  std::memcpy(out.source_mac.data(), reader.at + 6, 6);
+  const auto ethertype = load_big_endian<uint16_t>(reader.at + 12);
+  reader.skip(kEthernetBytes);
+  ParseError error = ParseError::kNotRoce;
+  if (ethertype == kEtherTypeIpv4) error = parse_ipv4<Length::kCut>(reader, out);
+  if (ethertype == kEtherTypeIpv6) error = parse_ipv6<Length::kCut>(reader, out);
+  if (error != ParseError::kNone || !reader.has(kUdpBytes)) return false;
+  if (load_big_endian<uint16_t>(reader.at + 2) != port) return false;
+  out.source_udp_port = load_big_endian<uint16_t>(reader.at);
+  datagram = {reader.at, reader.left, reader.readable, load_big_endian<uint16_t>(reader.at + 4)};
+  return true;
+}
+
+namespace {
+
+uint16_t folded_udp_sum(const RoceHeaders& headers, const uint8_t* udp, size_t readable_bytes,
+                        size_t length_bytes) {
+  const size_t address_bytes = headers.source_ip.is_ipv6 ? 16 : 4;
+  const uint64_t addresses = internet_sum(headers.source_ip.bytes.data(), address_bytes) +
+                             internet_sum(headers.destination_ip.bytes.data(), address_bytes);
+  return fold_internet_sum(addresses + kIpProtocolUdp + length_bytes +
+                           internet_sum(udp, std::min(readable_bytes, length_bytes)));
+}
+
+}  // namespace
+
+bool has_valid_checksum(const ParsedPacket& packet, const UdpDatagram& datagram) {
+  if (load_big_endian<uint16_t>(datagram.header + 6) == 0) return true;
+  return folded_udp_sum(packet, datagram.header, datagram.readable_bytes, datagram.length_bytes) == 0;
+}
+
+// 0 would say that there is none (RFC 768).
+uint16_t udp_checksum(const RoceHeaders& headers, const uint8_t* udp, size_t readable_bytes,
+                      size_t length_bytes) {
+  const uint16_t sum = folded_udp_sum(headers, udp, readable_bytes, length_bytes);
+  return sum == 0 ? 0xFFFF : sum;
 }
 
 }  // namespace weft::roce

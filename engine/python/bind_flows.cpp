@@ -93,6 +93,7 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
                   const Record<"RcOptions">& options, std::optional<Record<"MrcOptions">> mrc_options,
                   std::shared_ptr<mrc::EvRoutes> mrc_routes,
                   const std::vector<std::pair<int, std::string>>& more_planes,
+                  std::optional<Record<"UetOptions">> uet_options,
                   const py::KWArgs<Typed<"typing.Unpack[PathOptions]">>& path_given) {
   FlowPort added;
   added.port = port;
@@ -107,6 +108,12 @@ uint32_t add_port(PythonFlowGenerator& flows, int port, const std::string& desti
   if (!added.mrc && !more_planes.empty())
     throw std::invalid_argument("more_planes go with mrc_options: other queue pairs have one plane");
   for (const auto& [other, mac] : more_planes) added.more_planes.emplace_back(other, parse_mac(mac));
+  if (uet_options) {
+    if (mrc_options) throw std::invalid_argument("uet_options do not go with mrc_options");
+    added.uet = options_of<UetConfig>(*uet_options, "FlowGenerator");
+    if (!options.contains("retransmission"))
+      added.config.retransmission = retransmission_of(added.uet->service);
+  }
   added.as_lengths = as_lengths;
   if (const auto* name = std::get_if<std::string>(&congestion_control)) {
     PathProperties path = path_properties_of(path_given, false);
@@ -171,7 +178,7 @@ to 2 GiB, starts count from the run's. The executor's listener is notified of th
       .def("add_port", &add_port, "port"_a, py::kw_only(), "destination_mac"_a, "congestion_control"_a,
            "parameters"_a = CongestionParameters(), "preset"_a = "", "path_choice"_a = py::none(),
            "as_lengths"_a = false, "options"_a, "mrc_options"_a = py::none(), "mrc_routes"_a = py::none(),
-           "more_planes"_a = std::vector<std::pair<int, std::string>>(),
+           "more_planes"_a = std::vector<std::pair<int, std::string>>(), "uet_options"_a = py::none(),
            R"doc(Say how queue pairs of a port are made; returns the place by which flows name it.
 
 congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
@@ -179,7 +186,7 @@ makes one for each flow, given the size of its full frames; path_choice makes on
 queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
 first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC, over this port and
 more_planes, ports with the destination MAC of what leaves by them; mrc_routes: the paths that their EVs name, to
-all addresses of peers.)doc")
+all addresses of peers; uet_options: queue pairs are of UET.)doc")
       .def(
           "set_ev_denied",
           [](Flows& flows, uint32_t place, const std::string& peer, uint32_t value, bool denied) {
@@ -261,6 +268,13 @@ What is recorded of its messages bears the number of the run, and as their step 
             return Record<"MrcCounters">(statistics_dict(flows.generator.mrc_counters()));
           },
           "What its queue pairs of MRC have counted, and those that are gone.")
+      .def(
+          "uet_counters",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            return Record<"UetCounters">(statistics_dict(flows.generator.uet_counters()));
+          },
+          "The same of UET.")
       .def("reset_counters", [](Flows& flows) {
         PythonGuard guard(flows.engine);
         flows.generator.reset_counters();

@@ -15,6 +15,7 @@
 #include "hosts/mrc/mrc_endpoint.hpp"
 #include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
+#include "hosts/uet/uet_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_hop_latencies.hpp"
 #include "python/bindings.hpp"
@@ -78,6 +79,17 @@ class PythonMrcQueuePair final : public MrcQueuePair, public MadeByPython {
         MadeByPython(nic, std::move(handler)) {}
 };
 
+class PythonUetQueuePair final : public UetQueuePair, public MadeByPython {
+ public:
+  PythonUetQueuePair(Nic& nic, int port, const RcConfig& config, const UetConfig& uet,
+                     std::shared_ptr<CongestionControl> congestion_control,
+                     std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
+      : UetQueuePair(config, uet, nic.engine().packets(), nic.memory(), nic.pdcs(),
+                     uet.receiver_credits ? nic.credit_pacer(port) : nullptr, std::move(congestion_control),
+                     std::move(path_choice), handler.get()),
+        MadeByPython(nic, std::move(handler)) {}
+};
+
 // Numbers and addresses of a queue pair at a port of a NIC.
 void set_ends(RcConfig& config, Nic& nic, int port, std::optional<uint32_t> queue_pair,
               uint32_t remote_queue_pair, const std::string& destination_mac,
@@ -89,6 +101,11 @@ void set_ends(RcConfig& config, Nic& nic, int port, std::optional<uint32_t> queu
   config.destination_ip = parse_ip(destination_ip);
   config.source_ip = nic.own_address(port, config.destination_ip);
   config.line_rate_bps = nic.line_rate_bps(port);
+}
+
+uint16_t source_udp_port_of(const Nic& nic, const RcConfig& config, std::optional<uint16_t> given) {
+  return given.value_or(entropy_udp_port(nic.entropy_seed(), config.source_ip, config.destination_ip,
+                                         config.queue_pair, config.remote_queue_pair));
 }
 
 // Python may have the last reference, while the engine's thread is at work.
@@ -111,9 +128,7 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
-  config.source_udp_port =
-      source_udp_port.value_or(entropy_udp_port(nic.entropy_seed(), config.source_ip, config.destination_ip,
-                                                config.queue_pair, config.remote_queue_pair));
+  config.source_udp_port = source_udp_port_of(nic, config, source_udp_port);
   auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
                                                      std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
@@ -151,6 +166,26 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
   mrc::Endpoint::of(nic).attach(*made, ports, config.queue_pair);
   nic.keep(made);
   return released_under_lock<MrcQueuePair>(std::move(made), engine);
+}
+
+std::shared_ptr<UetQueuePair> make_uet_queue_pair(
+    Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
+    const std::string& destination_mac, const std::string& destination_ip,
+    std::shared_ptr<CongestionControl> congestion_control, const Record<"UetOptions">& uet_options,
+    std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
+    std::optional<uint16_t> source_udp_port, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
+  auto config = options_of<RcConfig>(options, "UetQueuePair");
+  const auto uet = options_of<UetConfig>(uet_options, "UetQueuePair");
+  if (!options.contains("retransmission")) config.retransmission = retransmission_of(uet.service);
+  Engine& engine = nic.engine();
+  PythonGuard guard(engine);
+  set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
+  config.source_udp_port = source_udp_port_of(nic, config, source_udp_port);
+  auto made = make_in_cache_lines<PythonUetQueuePair>(nic, port, config, uet, std::move(congestion_control),
+                                                      std::move(path_choice), std::move(completions));
+  nic.attach(*made, port, config.queue_pair);
+  nic.keep(made);
+  return released_under_lock<UetQueuePair>(std::move(made), engine);
 }
 
 py::bytes frame_of(const WritingQueuePair& queue_pair) {
@@ -382,6 +417,8 @@ void bind_queue_pair(py::module_& m) {
         if (mrc::Endpoint* endpoint = mrc::Endpoint::find(nic)) endpoint->reset_counters();
       },
       "nic"_a);
+  declare_options<UetConfig>("UetOptions");
+  declare_record<UetCounters>("UetCounters");
   declare_record("EntropyValue", {{"value", "int", "UDP source port, and flow label in the low half"},
                                   {"plane", "int", "that its packets take"},
                                   {"state", "str", "good, skip, assumed_bad or denied"},
@@ -417,6 +454,17 @@ void bind_queue_pair(py::module_& m) {
         return defaults;
       },
       "Defaults of MRC's options.");
+  m.def(
+      "uet_defaults",
+      [] {
+        const UetConfig config;
+        Record<"UetOptions"> defaults;
+        UetConfig::each_option([&]<class Value>(const char* option, Value UetConfig::* member, const char*) {
+          if constexpr (std::is_arithmetic_v<Value>) defaults[option] = config.*member;
+        });
+        return defaults;
+      },
+      "Defaults of UET's options that are numbers.");
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
   py::class_<WritingQueuePair, QueuePair, std::shared_ptr<WritingQueuePair>>(
       m, "WritingQueuePair", "A connected queue pair that takes WRITEs, whichever its transport.")
@@ -587,6 +635,38 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
             queue_pair.allow_ev(ev);
           },
           "ev"_a, "Admit an excluded entropy value again. Raises ValueError for an index that there is not.");
+  py::class_<UetQueuePair, WritingQueuePair, std::shared_ptr<UetQueuePair>>(
+      m, "UetQueuePair",
+      R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE, with or without immediate.
+
+Of RcOptions those of READs, SENDs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+"rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
+range.)doc")
+      .def(py::init(&make_uet_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
+           "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
+           "uet_options"_a = py::dict(), "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
+           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+      .def(
+          "uet_stats",
+          [](const UetQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return Record<"UetCounters">(statistics_dict(queue_pair.uet_counters()));
+          },
+          "What it counts beyond RcStats.")
+      .def_property_readonly(
+          "pdc_state",
+          [](const UetQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return uet::pdc_state_name(queue_pair.initiator_state());
+          },
+          "Of its PDC as initiator: closed, syn, established or closing.")
+      .def_property_readonly(
+          "has_target_pdc",
+          [](const UetQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return queue_pair.has_target_pdc();
+          },
+          "Whether the peer has a PDC open here.");
 
   m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
         "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0,
@@ -616,6 +696,18 @@ Under a real clock a host's process may run late, so the floor must lie above it
       },
       "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "encapsulated"_a = false,
       "The same of MRC; encapsulated: in an outer IPv6 header.");
+  m.def(
+      "uet_full_frame_bytes",
+      [](uint32_t path_mtu_bytes, bool is_ipv6, bool receiver_credits) {
+        RcConfig config;
+        config.path_mtu_bytes = path_mtu_bytes;
+        config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
+        UetConfig uet;
+        uet.receiver_credits = receiver_credits;
+        return uet::full_frame_bytes(config, uet);
+      },
+      "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "receiver_credits"_a = false,
+      "The same of UET.");
   m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a,
         "Bytes on the way in a round trip, rounded up.");
 }

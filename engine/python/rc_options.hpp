@@ -7,6 +7,7 @@
 #include <string>
 
 #include "hosts/rc_config.hpp"
+#include "hosts/uet/uet_config.hpp"
 #include "python/options_dict.hpp"
 
 namespace weft {
@@ -19,6 +20,17 @@ struct PythonOption<Retransmission> {
     if (name == "go-back-n") return Retransmission::kGoBackN;
     if (name == "selective-repeat") return Retransmission::kSelectiveRepeat;
     throw std::invalid_argument("retransmission is '" + name + "' (valid: 'go-back-n', 'selective-repeat')");
+  }
+};
+
+template <>
+struct PythonOption<UetService> {
+  static constexpr const char* kType = "str";
+  static UetService of(pybind11::handle given) {
+    const auto name = given.cast<std::string>();
+    if (name == "rud") return UetService::kRud;
+    if (name == "rod") return UetService::kRod;
+    throw std::invalid_argument("service is '" + name + "' (valid: 'rud', 'rod')");
   }
 };
 

@@ -19,6 +19,7 @@ from weft.engine import (
     PathChoice,
     RcQueuePair,
     TransmitPort,
+    UetQueuePair,
     make_congestion_control,
     make_path_choice,
 )
@@ -71,7 +72,7 @@ class Host:
     port: TransmitPort
     completions: CompletionQueue
     queue_pair: Any = field(init=False)
-    """RcQueuePair, or MrcQueuePair if it was connected with `mrc_options`."""
+    """RcQueuePair, or MrcQueuePair or UetQueuePair if it was connected with `mrc_options` or `uet_options`."""
 
     @property
     def mac(self) -> str:
@@ -88,7 +89,8 @@ class Host:
         defaults: dict[str, Any] = {"retransmission_timeout_ps": TIMEOUT_PS}
         if "congestion_control" not in options:
             defaults["congestion_control"] = fixed_window(**window)
-        transport = MrcQueuePair if "mrc_options" in options else RcQueuePair
+        of_options: dict[str, Any] = {"mrc_options": MrcQueuePair, "uet_options": UetQueuePair}
+        transport = next((made for key, made in of_options.items() if key in options), RcQueuePair)
         self.queue_pair = transport(
             self.nic,
             0,

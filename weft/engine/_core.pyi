@@ -852,6 +852,62 @@ class UdpSinkStats(typing.TypedDict):
     foreign_packets: int
     """Of nobody's that this sink serves."""
 
+class UetCounters(typing.TypedDict):
+    pdcs_opened: int
+    """PDCs that it opened as initiator."""
+    pdcs_accepted: int
+    """PDCs that a peer opened here."""
+    pdcs_closed: int
+    """PDCs that it closed as initiator, having been idle."""
+    pdc_waits: int
+    """Times that it waited because its NIC had no PDC left."""
+    trim_nacks_sent: int
+    """For packets whose payload a switch cut off."""
+    pdc_nacks_sent: int
+    """For want of a PDC."""
+    order_nacks_sent: int
+    """ROD: for packets behind a gap."""
+    other_nacks_sent: int
+    """For another reason."""
+    trim_nacks_received: int
+    """For packets whose payload a switch cut off."""
+    pdc_nacks_received: int
+    """The peer had no PDC left."""
+    order_nacks_received: int
+    """ROD: for packets behind a gap."""
+    other_nacks_received: int
+    """For another reason."""
+    credits_sent: int
+    """RCCC: control packets with credit."""
+    credits_received: int
+    """RCCC: control packets with credit."""
+    credit_waits: int
+    """RCCC: times that it had to wait for credit."""
+    probes_sent: int
+    """Control packets that ask what has arrived."""
+    probes_received: int
+    """Of the peer."""
+    late_packets: int
+    """Dropped: of a PDC that is closed, or of none of this queue pair."""
+
+class UetOptions(typing.TypedDict):
+    service: typing.NotRequired[str]
+    """Rud or rod, at both ends."""
+    max_pdcs: typing.NotRequired[int]
+    """PDCs that a NIC holds at once as initiator, and as many as target."""
+    pdc_idle_ps: typing.NotRequired[int]
+    """An initiator closes its PDC after so long with nothing to do."""
+    receiver_credits: typing.NotRequired[bool]
+    """RCCC: initiators send what their targets have granted."""
+    advance_bytes: typing.NotRequired[int]
+    """RCCC: of a new PDC that need no credit."""
+    data_dscp: typing.NotRequired[int]
+    """Of data that is sent for the first time, of probes."""
+    retransmission_dscp: typing.NotRequired[int]
+    """Of data that is sent again."""
+    control_dscp: typing.NotRequired[int]
+    """Of ACKs and NACKs."""
+
 class WaitingFrom(typing.TypedDict):
     priority_class: int
     """It is queued in."""
@@ -2144,6 +2200,38 @@ class MrcQueuePair(WritingQueuePair):
     def planes_up(self) -> list[bool]:
         """Of each plane, whether its port is up at both ends."""
 
+class UetQueuePair(WritingQueuePair):
+    """A connected queue pair of Ultra Ethernet Transport: WRITE, with or without immediate.
+
+    Of RcOptions those of READs, SENDs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+    "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
+    range.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        uet_options: UetOptions = {},
+        path_choice: PathChoice | None = None,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def uet_stats(self) -> UetCounters:
+        """What it counts beyond RcStats."""
+    @property
+    def has_target_pdc(self) -> bool:
+        """Whether the peer has a PDC open here."""
+    @property
+    def pdc_state(self) -> str:
+        """Of its PDC as initiator: closed, syn, established or closing."""
+
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
 
@@ -2656,6 +2744,7 @@ class FlowGenerator:
         mrc_options: MrcOptions | None = None,
         mrc_routes: EvRoutes | None = None,
         more_planes: collections.abc.Sequence[tuple[int, str]] = [],
+        uet_options: UetOptions | None = None,
         **kwargs: typing.Unpack[PathOptions],
     ) -> int:
         """Say how queue pairs of a port are made; returns the place by which flows name it.
@@ -2667,6 +2756,7 @@ class FlowGenerator:
         mrc_routes: the paths that their EVs name.
         first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC, over this port and
         more_planes, ports with the destination MAC of what leaves by them.
+        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC; uet_options: of UET.
         """
     def add_received(
         self,
@@ -2713,6 +2803,8 @@ class FlowGenerator:
         """
     def status(self) -> RunStatus:
         """The run's state; nodes are flows, sent (and acknowledged) and received."""
+    def uet_counters(self) -> UetCounters:
+        """The same of UET."""
 
 class _ServiceClient(QueuePair):
     pass
@@ -3437,6 +3529,12 @@ def switch_runtime_symbols() -> dict[str, int]:
     """Functions that generated code may call, by name."""
 
 def tcp_congestion_control_names() -> list[str]: ...
+def uet_defaults() -> UetOptions:
+    """Defaults of UET's options that are numbers."""
+
+def uet_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, receiver_credits: bool = False) -> int:
+    """The same of UET."""
+
 def uet_parse_error(datagram: bytes) -> str:
     """What parse_uet() would refuse the packet for: "none", "truncated", "encrypted", "unknown_type" …"""
 

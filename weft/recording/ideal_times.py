@@ -58,7 +58,7 @@ class Framing:
         """Return the framing of a fabric with these options; a transport may have a RETH in every packet."""
         transport = options.transport.kind
         if transport.extension_bytes:
-            kind = MessageKind(kind.first - RETH, kind.last, kind.only - RETH)
+            kind = MessageKind(kind.first - RETH, transport.immediate_bytes, transport.immediate_bytes)
         return cls(
             options.mtu_bytes,
             options.int_telemetry,

@@ -113,9 +113,9 @@ class TransportSection(FeatureSection, CongestionSection, TransportSettings):
     @classmethod
     def _fill_in_defaults(cls, given: Any) -> Any:
         name = given.get("protocol") if isinstance(given, dict) else None
-        return (
-            {**TRANSPORT_KINDS[name].defaults, **given} if isinstance(name, str) and name in TRANSPORT_KINDS else given
-        )
+        if not isinstance(name, str) or name not in TRANSPORT_KINDS:
+            return given
+        return {**TRANSPORT_KINDS[name].defaults_for(given), **given}
 
     @field_validator("protocol")
     @classmethod
@@ -145,6 +145,7 @@ class TransportSection(FeatureSection, CongestionSection, TransportSettings):
         if self.retransmission not in kind.retransmissions:
             problem = f"retransmission: {self.retransmission} does not go with protocol: {kind.name}"
             raise InvalidValueError(problem, valid=kind.retransmissions)
+        kind.check(self)
         return self
 
     @model_validator(mode="after")

@@ -264,6 +264,11 @@ class HostTransport:
 
     def _full_frame_bytes(self, is_ipv6: bool, telemetry: bool) -> int:
         ev_paths = self._config.ev_paths
-        encapsulated = ev_paths is not None and ev_paths.encapsulates
-        shape = FrameShape(is_ipv6, telemetry, self._settings.retransmission, encapsulated)
+        shape = FrameShape(
+            is_ipv6,
+            telemetry,
+            self._settings.retransmission,
+            encapsulated=ev_paths is not None and ev_paths.encapsulates,
+            receiver_credits=self._settings.receiver_credits,
+        )
         return self._settings.kind.full_frame_bytes(self._config.mtu_bytes, shape)

@@ -14,7 +14,7 @@ from weft.engine import (
     rc_defaults,
     record_types,
 )
-from weft.quantities.definitions import SIZE, PositiveTime, Rate, ShortTime, Time, whole, without_unit
+from weft.quantities.definitions import SIZE, PositiveTime, Rate, ShortTime, Size, Time, whole, without_unit
 from weft.quantities.example import Example
 from weft.quantities.names import Name
 from weft.quantities.traffic_classes import DATA_CLASS
@@ -22,6 +22,7 @@ from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.messages import OneOf
 from weft.traffic.transports.mrc import MRC_DEFAULTS
 from weft.traffic.transports.registry import TRANSPORT_KINDS
+from weft.traffic.transports.uet import UET_DEFAULTS
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
@@ -38,8 +39,12 @@ MAX_OUTSTANDING_READS = 128
 MAX_EVS = 4096
 """Entropy values of a queue pair of MRC that take turns, and that are in reserve."""
 
-# Other keys that examples of MRC's need.
+MAX_PDCS = (1 << 15) - 1
+"""PDCs of UET that a NIC may hold in each role (kMostPdcs in engine/hosts/uet/pdc_table.hpp)."""
+
+# Other keys that examples of MRC's and UET's need.
 _WITH_MRC = (".protocol=mrc", "int=false")
+_WITH_UET = (".protocol=uet", "int=false")
 
 # Of controls that do not need an acknowledgement of each packet: acknowledgements take rate from data that goes the
 # other way.
@@ -80,14 +85,29 @@ class TransportSettings(CongestionSettings):
     """
 
     protocol: Annotated[ProtocolName, Example("mrc", ("int=false",))] = "rc"
-    """`rc`, RoCEv2's reliable connection; or `mrc`, Multipath Reliable Connection, which sprays packets over entropy
-    values, with `congestion_control: nscc` and `retransmission: selective-repeat` by default (docs/mrc.md)."""
+    """`rc`, RoCEv2's reliable connection; `mrc`, Multipath Reliable Connection, which sprays packets over entropy
+    values, with `congestion_control: nscc` and `retransmission: selective-repeat` by default (docs/mrc.md); or `uet`,
+    Ultra Ethernet Transport, with `congestion_control: nscc` and what `service` needs by default (docs/uet.md)."""
     ev_count: Annotated[int, whole(1, MAX_EVS), Example("256", _WITH_MRC)] = MRC_DEFAULTS["ev_count"]
     """`mrc`: entropy values that packets take in turn."""
     ev_backups: Annotated[int, whole(0, MAX_EVS), Example("64", _WITH_MRC)] = MRC_DEFAULTS["ev_backups"]
     """`mrc`: spare entropy values, which replace those with a failed path."""
     probe_interval: Annotated[PositiveTime | None, Example("20us", _WITH_MRC)] = None
     """`mrc`: time between probes of an entropy value with a failed path; by default 50us."""
+    service: Annotated[Literal["rud", "rod", "rudi", "uud"], Example("rod", _WITH_UET)] = "rud"
+    """`uet`: delivery, `rud` (reliable, unordered; `path: reps` by default) or `rod` (reliable, ordered; one path);
+    `rudi` and `uud` are not supported yet."""
+    max_pdcs: Annotated[int, whole(1, MAX_PDCS), Example("64", _WITH_UET)] = UET_DEFAULTS["max_pdcs"]
+    """`uet`: packet delivery contexts (PDCs) that a host holds at once as initiator, and as many as target."""
+    pdc_idle: Annotated[PositiveTime | None, Example("20us", _WITH_UET)] = None
+    """`uet`: an initiator closes a PDC after so long with nothing to do; by default 100us."""
+    receiver_credits: Annotated[bool, Example("true", _WITH_UET)] = False
+    """`uet`: receiver-credit congestion control (RCCC) besides `congestion_control`: hosts send what receivers grant,
+    all senders in turn, no faster than a receiver's link."""
+    credit_advance: Annotated[Size, Example("4KiB", (*_WITH_UET, ".receiver_credits=true"))] = UET_DEFAULTS[
+        "advance_bytes"
+    ]
+    """`uet`: what a sender may have sent over a new PDC before a receiver grants credit."""
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """Packets sent again after a loss."""
     retransmission_timeout: Annotated[PositiveTime | None, Example("200us")] = None

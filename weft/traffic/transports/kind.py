@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from weft.engine import PathChoice, _core
+from weft.traffic.header_sizes import IMMEDIATE
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions
     from weft.traffic.transport_settings import TransportSettings
 
-QueuePair = _core.RcQueuePair | _core.MrcQueuePair
+QueuePair = _core.RcQueuePair | _core.MrcQueuePair | _core.UetQueuePair
 """A queue pair of a connection or a program, of any transport."""
 
 
@@ -66,6 +67,7 @@ class FrameShape:
     telemetry: bool
     retransmission: str
     encapsulated: bool = False
+    receiver_credits: bool = False
 
 
 class TransportKind(ABC):
@@ -79,6 +81,8 @@ class TransportKind(ABC):
     """Keys of `transport` that have no meaning for it, besides those that other protocols own."""
     defaults: ClassVar[Mapping[str, str]] = {}
     """Keys of `transport` with another default than the section's."""
+    virtual_only: ClassVar[bool] = False
+    """Whether it exists under the virtual clock only."""
     retransmissions: ClassVar[tuple[str, ...]]
     """Valid values of `retransmission`."""
     sprays: ClassVar[bool]
@@ -89,6 +93,8 @@ class TransportKind(ABC):
     """A queue pair uses all planes that both hosts have, so messages are not divided among planes."""
     extension_bytes: ClassVar[int] = 0
     """Headers that each of its data packets has besides RoCEv2's BTH."""
+    immediate_bytes: ClassVar[int] = IMMEDIATE
+    """Header of a message's last packet for its immediate."""
     answer_bytes: ClassVar[int]
     """The headers of the packet that answers its data, besides the BTH."""
     has_cnps: ClassVar[bool] = False
@@ -112,6 +118,14 @@ class TransportKind(ABC):
     """Names of its own counters, which a host sums over its queue pairs in addition to the counters of RC."""
     nic_totals: ClassVar[tuple[str, ...]] = ()
     """Names of what it counts by NIC."""
+
+    def defaults_for(self, given: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return `defaults`, and those that follow from other keys, which are not checked yet."""
+        return self.defaults
+
+    def check(self, settings: TransportSettings) -> None:
+        """Check its own keys against others. Raises ValueError."""
+        return
 
     @abstractmethod
     def make_queue_pair(

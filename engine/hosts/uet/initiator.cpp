@@ -1,0 +1,268 @@
+#include "hosts/uet/initiator.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace weft::uet {
+
+const char* pdc_state_name(PdcState state) {
+  switch (state) {
+    case PdcState::kClosed:
+      return "closed";
+    case PdcState::kSyn:
+      return "syn";
+    case PdcState::kEstablished:
+      return "established";
+    case PdcState::kClosing:
+      return "closing";
+  }
+  return "unknown";
+}
+
+Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
+                     UetCounters& counters, PacketPool& pool, SendGate& gate, PdcTable& pdcs,
+                     PathChoice* path_choice, CompletionHandler* handler)
+    : common_(common),
+      config_(config),
+      common_counters_(common_counters),
+      counters_(counters),
+      pool_(pool),
+      gate_(gate),
+      pdcs_(pdcs),
+      path_choice_(path_choice),
+      is_ordered_(config.service == UetService::kRod),
+      largest_frame_bytes_(uet::full_frame_bytes(common, config)),
+      headers_(headers_to_peer(common)),
+      psn_map_(common.initial_psn),
+      messages_(common.queue_pair, handler),
+      sent_(common, gate, path_choice),
+      ledger_(config.advance_bytes) {}
+
+void Initiator::post(TimePs now, RcRequest request) {
+  if (request.kind != CompletionKind::kWrite) {
+    throw std::invalid_argument(std::string("a queue pair of UET carries no ") +
+                                completion_kind_name(request.kind) + " (valid: WRITE, WRITE with immediate)");
+  }
+  if (request.length_bytes > kMaxMessageBytes) {
+    throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
+                                " bytes (valid: at most 2147483648)");
+  }
+  if (request.posted_ps == kNever) request.posted_ps = now;
+  const uint64_t packets = packets_of_payload(request.length_bytes, common_.path_mtu_bytes);
+  messages_.add(std::move(request), packets);
+  if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
+}
+
+// A closing PDC ends with the command that closes it: what follows goes over the next one.
+bool Initiator::may_send_next() const {
+  if (next_sequence_ == messages_.end_sequence()) return false;
+  if (next_sequence_ - sent_.accepted() >= kMaxOutstanding) return false;
+  if (state_ == PdcState::kSyn && next_sequence_ - pdc_start_ > kMaxPsnOffset) return false;
+  return state_ != PdcState::kClosing || next_sequence_ <= pdc_close_;
+}
+
+// What was lost goes first.
+std::optional<uint64_t> Initiator::sequence_to_send() {
+  if (sent_.has_lost()) {
+    if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
+  }
+  return may_send_next() ? std::optional(next_sequence_) : std::nullopt;
+}
+
+bool Initiator::may_have_data() const {
+  if (clear_wanted_) return true;
+  if (error_ != CompletionStatus::kSuccess) return false;
+  return probe_wanted_ || wait_until_ps_ != kNever || sent_.has_lost() || may_send_next();
+}
+
+bool Initiator::should_ask(const Message& message, uint64_t sequence, uint64_t frame_bytes) const {
+  // Only an answer establishes the PDC.
+  const bool first = state_ == PdcState::kSyn && sequence == pdc_start_;
+  if (first || sequence < sent_.highest() || sequence + 1 == message.end_sequence) return true;
+  return sent_.should_ask(sequence, gate_.in_flight_bytes() + frame_bytes, largest_frame_bytes_);
+}
+
+uint16_t Initiator::take_entropy(TimePs now, uint64_t sequence, bool retransmission) {
+  if (path_choice_ == nullptr) return common_.source_udp_port & kEntropyMask;
+  return path_choice_->entropy(now, sequence, retransmission) & kEntropyMask;
+}
+
+bool Initiator::open_pdc(TimePs now, uint64_t first_sequence) {
+  const std::optional<uint16_t> id = pdcs_.open(PdcRole::kInitiator, common_.queue_pair, config_.max_pdcs);
+  if (!id) {
+    ++counters_.pdc_waits;
+    wait_until_ps_ = now + common_.retransmission_timeout_ps;
+    return false;
+  }
+  pdc_ = *id;
+  pdc_start_ = first_sequence;
+  state_ = PdcState::kSyn;
+  ledger_.start();
+  ++counters_.pdcs_opened;
+  return true;
+}
+
+void Initiator::close_pdc() {
+  if (state_ == PdcState::kClosed) return;
+  pdcs_.close(pdc_);
+  state_ = PdcState::kClosed;
+}
+
+template <class... Pds>
+PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint64_t offset,
+                                 uint64_t payload_bytes, const Pds&... pds) {
+  const Body body{message.data == nullptr ? nullptr : message.data + offset, payload_bytes,
+                  message.as_length};
+  const auto write = [&]<class Header>(Header header) {
+    header.opcode = kWrite;
+    header.hd = message.immediate.has_value();
+    header.eom = sequence + 1 == message.end_sequence;
+    header.message_id = message.id;
+    header.pid_on_fep = static_cast<uint16_t>(common_.remote_queue_pair >> 12);
+    header.resource_index = common_.remote_queue_pair & 0xFFF;
+    header.buffer_offset = message.remote_address;
+    header.initiator = common_.queue_pair;
+    header.match_bits = message.rkey;
+    header.request_length = static_cast<uint32_t>(message.length_bytes);
+    return header;
+  };
+  if (sequence == message.first_sequence) {
+    Standard header = write(Standard());
+    header.header_data = message.immediate.value_or(0);
+    return build_frame(pool_, headers_, body, pds..., header);
+  }
+  Continuation header = write(Continuation());
+  header.payload_length = static_cast<uint16_t>(payload_bytes);
+  header.message_offset = static_cast<uint32_t>(offset);
+  return build_frame(pool_, headers_, body, pds..., header);
+}
+
+template <class Pds>
+PacketPtr Initiator::build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
+                                       uint64_t payload_bytes, const Pds& pds) {
+  if (!config_.receiver_credits) return build_write(message, sequence, offset, payload_bytes, pds);
+  // As if every packet were full.
+  const uint64_t packets = messages_.end_sequence() - next_sequence_ + sent_.lost_packets();
+  const RequestCcState cc{.credit_target =
+                              credit_units(ledger_.wanted_bytes(packets * largest_frame_bytes_))};
+  return build_write(message, sequence, offset, payload_bytes, pds, cc);
+}
+
+PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, uint64_t offset,
+                                   uint64_t payload_bytes, bool asks) {
+  const auto request = [&]<class Pds>(Pds pds) {
+    pds.type = request_type(config_);
+    pds.next_header = kRequestStandard;
+    pds.retx = sequence < sent_.highest();
+    pds.ackreq = asks;
+    // All before this one is acknowledged, so no response to it is needed any more.
+    pds.clear_psn_offset =
+        static_cast<int16_t>(static_cast<int64_t>(sent_.accepted()) - 1 - static_cast<int64_t>(sequence));
+    pds.psn = psn_map_.psn(sequence);
+    pds.spdcid = pdc_;
+    return pds;
+  };
+  if (state_ == PdcState::kSyn) {
+    SynRequest pds = request(SynRequest());
+    pds.psn_offset = static_cast<uint16_t>(sequence - pdc_start_);
+    return build_with_credit(message, sequence, offset, payload_bytes, pds);
+  }
+  Request pds = request(Request());
+  pds.dpdcid = target_pdc_;
+  return build_with_credit(message, sequence, offset, payload_bytes, pds);
+}
+
+PacketPtr Initiator::build_control(uint8_t type, uint64_t sequence, uint16_t opaque, bool retransmission,
+                                   bool asks) {
+  const Control control{.ctl_type = type,
+                        .isrod = is_ordered_,
+                        .retx = retransmission,
+                        .ackreq = asks,
+                        .probe_opaque = opaque,
+                        .psn = psn_map_.psn(sequence),
+                        .spdcid = pdc_,
+                        .dpdcid = target_pdc_};
+  PacketPtr packet = build_frame(pool_, headers_, Body(), control);
+  packet->set_traffic_kind(weft::Packet::kControlTraffic);
+  return packet;
+}
+
+bool Initiator::has_credit(TimePs now, uint64_t frame_bytes) {
+  if (ledger_.covers(frame_bytes)) {
+    starved_ps_ = kNever;
+    return true;
+  }
+  if (starved_ps_ == kNever) {
+    starved_ps_ = now;
+    ++counters_.credit_waits;
+  }
+  return false;
+}
+
+PacketPtr Initiator::pull(TimePs now) {
+  wait_until_ps_ = kNever;
+  headers_.ecn = roce::kEct0;
+  headers_.dscp = config_.data_dscp;
+  if (std::exchange(clear_wanted_, false)) {
+    last_pulled_ = {0, true};
+    return build_control(kClearCommand, sent_.accepted(), 0, false, false);
+  }
+  if (error_ != CompletionStatus::kSuccess) return nullptr;
+  if (std::exchange(probe_wanted_, false)) return pull_probe(now);
+  const std::optional<uint64_t> sequence = sequence_to_send();
+  if (!sequence) return nullptr;
+  if (const TimePs earliest_ps = std::max(gate_.next_send_ps(), blocked_until_ps_); now < earliest_ps) {
+    wait_until_ps_ = earliest_ps;
+    return nullptr;
+  }
+  Message& message = messages_.at(*sequence);
+  const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
+  const uint64_t payload_bytes =
+      message.closes ? 0 : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
+  const size_t frame_bytes = message.closes ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
+                                            : data_frame_bytes(common_, config_, payload_bytes);
+  if (!gate_.has_room(frame_bytes)) return nullptr;
+  if (state_ == PdcState::kClosed && !open_pdc(now, *sequence)) return nullptr;
+  if (config_.receiver_credits && !message.closes && !has_credit(now, frame_bytes)) return nullptr;
+  const bool retransmission = *sequence < sent_.highest();
+  const bool asks = should_ask(message, *sequence, frame_bytes);
+  if (asks) {
+    if (!sent_.is_asked()) progress_ps_ = now;  // nobody was asked before
+    sent_.ask(*sequence);
+  }
+  const uint16_t entropy = take_entropy(now, *sequence, retransmission);
+  set_entropy(headers_, entropy);
+  if (retransmission) headers_.dscp = config_.retransmission_dscp;
+  PacketPtr packet;
+  if (message.closes) {
+    packet = build_control(kCloseCommand, *sequence, 0, retransmission, true);
+  } else {
+    packet = build_request(message, *sequence, offset, payload_bytes, asks);
+    packet->set_traffic_kind(message.traffic_kind);
+    ledger_.spend(frame_bytes);
+    common_counters_.data_bytes_sent += payload_bytes;
+    ++common_counters_.data_packets_sent;
+  }
+  if (!is_waiting()) progress_ps_ = now;
+  newest_sent_ps_ = now;
+  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), entropy) && !message.closes) {
+    ++common_counters_.retransmitted_packets;
+    ++message.retransmitted_packets;
+  }
+  last_pulled_ = {payload_bytes, *sequence == message.first_sequence};
+  if (*sequence == next_sequence_) ++next_sequence_;
+  return packet;
+}
+
+// A probe takes no room in the window: nothing is heard of what does.
+PacketPtr Initiator::pull_probe(TimePs now) {
+  set_entropy(headers_, take_entropy(now, sent_.accepted(), false));
+  probe_sent_ps_ = now;
+  ++counters_.probes_sent;
+  last_pulled_ = {0, true};
+  return build_control(kProbe, sent_.accepted(), ++probe_opaque_, false, true);
+}
+
+}  // namespace weft::uet

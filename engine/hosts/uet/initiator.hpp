@@ -1,0 +1,135 @@
+// The sending half of a queue pair of UET: messages in, requests and control packets of a PDC out, ACKs and
+// NACKs in. docs/uet.md has its states.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "hosts/queue_pair.hpp"
+#include "hosts/rc_config.hpp"
+#include "hosts/send_gate.hpp"
+#include "hosts/sent_stream.hpp"
+#include "hosts/uet/credit_ledger.hpp"
+#include "hosts/uet/messages.hpp"
+#include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/uet_config.hpp"
+#include "hosts/uet/uet_counters.hpp"
+#include "packets/uet_frame.hpp"
+#include "paths/path_choice.hpp"
+
+namespace weft::uet {
+
+enum class PdcState : uint8_t {
+  kClosed,
+  kSyn,          // packets establish it: the target has not acknowledged one
+  kEstablished,  // the target's identifier is known
+  kClosing,      // nothing is missing but an acknowledgement of the command to close it
+};
+const char* pdc_state_name(PdcState state);
+
+class Initiator {
+ public:
+  // `path_choice` may be null: one path.
+  Initiator(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
+            UetCounters& counters, PacketPool& pool, SendGate& gate, PdcTable& pdcs, PathChoice* path_choice,
+            CompletionHandler* handler);
+  ~Initiator() { pdcs_.forget(common_.queue_pair, pdc_); }
+  Initiator(const Initiator&) = delete;
+  Initiator& operator=(const Initiator&) = delete;
+
+  void post(TimePs now, RcRequest request);
+  // The next packet, null if there is none or window, pacing or want of a PDC forbid it now.
+  PacketPtr pull(TimePs now);
+  bool may_have_data() const;
+  PulledPacket last_pulled() const { return last_pulled_; }
+  void on_ack(TimePs now, const roce::ParsedPacket& packet);
+  void on_nack(TimePs now, const roce::ParsedPacket& packet);
+  // A control packet with credit.
+  void on_credit(TimePs now, const Control& control);
+  TimePs next_deadline() const;
+  void on_deadline(TimePs now);
+  void flush(TimePs now);
+  std::vector<RcRequest> withdraw();
+
+  const Messages& messages() const { return messages_; }
+  PdcState pdc_state() const { return state_; }
+  CompletionStatus error() const { return error_; }
+  void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
+  void observe(Probe* probe, ConnectionEnds ends) { messages_.observe(probe, ends); }
+  void fetch() const { sent_.fetch(next_sequence_); }
+
+ private:
+  std::optional<uint64_t> sequence_to_send();
+  bool may_send_next() const;
+  bool open_pdc(TimePs now, uint64_t first_sequence);
+  void close_pdc();
+  PacketPtr build_request(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
+                          bool asks);
+  template <class... Pds>
+  PacketPtr build_write(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
+                        const Pds&... pds);
+  template <class Pds>
+  PacketPtr build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
+                              uint64_t payload_bytes, const Pds& pds);
+  bool has_credit(TimePs now, uint64_t frame_bytes);
+  PacketPtr build_control(uint8_t type, uint64_t sequence, uint16_t opaque, bool retransmission, bool asks);
+  PacketPtr pull_probe(TimePs now);
+  uint16_t take_entropy(TimePs now, uint64_t sequence, bool retransmission);
+  bool should_ask(const Message& message, uint64_t sequence, uint64_t frame_bytes) const;
+  void note_progress(TimePs now);
+  void lose_refused(TimePs now, uint64_t sequence, uint16_t entropy);
+  void on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit);
+  void go_back(TimePs now);
+  void detect_losses(TimePs now);
+  void on_timeout(TimePs now);
+  TimePs retransmission_timeout_ps() const;
+  TimePs timeout_deadline() const;
+  TimePs silence_deadline() const;
+  TimePs idle_deadline() const;
+  TimePs credit_deadline() const;
+  bool is_waiting() const { return sent_.highest() != sent_.accepted(); }
+  void fail(CompletionStatus status);
+  void deliver_completions(TimePs now) { messages_.deliver(now, sent_.accepted(), error_); }
+
+  const RcConfig& common_;
+  const UetConfig& config_;
+  RcCounters& common_counters_;
+  UetCounters& counters_;
+  PacketPool& pool_;
+  SendGate& gate_;
+  PdcTable& pdcs_;
+  PathChoice* path_choice_;
+  const bool is_ordered_;
+  const size_t largest_frame_bytes_;
+  roce::RoceHeaders headers_;
+  WidePsnMap psn_map_;
+  Messages messages_;
+  SentStream sent_;
+  uint64_t next_sequence_ = 0;  // ROD goes back with it, RUD repeats single packets apart from it
+
+  PdcState state_ = PdcState::kClosed;
+  uint16_t pdc_ = 0;         // own identifier, of the newest PDC
+  uint16_t target_pdc_ = 0;  // from kEstablished on
+  uint64_t pdc_start_ = 0;   // its first packet
+  uint64_t pdc_close_ = 0;   // kClosing: its last
+  CreditLedger ledger_;
+  TimePs starved_ps_ = kNever;  // since when credit has been missing
+  bool clear_wanted_ = false;   // a response that was not the default one has come
+
+  bool silence_probed_ = false;  // since the newest progress
+  bool probe_wanted_ = false;
+  std::optional<TimePs> probe_sent_ps_;  // of the probe on its way
+  uint16_t probe_opaque_ = 0;
+  TimePs progress_ps_ = 0;  // when the timeout started to count
+  TimePs newest_sent_ps_ = 0;
+  TimePs blocked_until_ps_ = 0;  // the target had no PDC left
+  uint32_t retries_ = 0;
+  TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
+  PulledPacket last_pulled_;
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+};
+
+}  // namespace weft::uet

@@ -1,0 +1,282 @@
+// What an initiator learns of the packets that it has sent, and what it repeats.
+#include <algorithm>
+#include <utility>
+
+#include "hosts/uet/initiator.hpp"
+
+namespace weft::uet {
+namespace {
+
+CompletionStatus status_of_return_code(uint8_t code) {
+  switch (code) {
+    case kReturnUnsupportedOperation:
+    case kReturnUnsupportedSize:
+      return CompletionStatus::kRemoteInvalidRequest;
+    case kReturnPermissionViolation:
+    case kReturnBadKey:
+      return CompletionStatus::kRemoteAccessError;
+    default:
+      return CompletionStatus::kRemoteOperationError;
+  }
+}
+
+}  // namespace
+
+void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  const AckPacket ack = load_ack(first_header(packet));
+  const bool is_other_pdc = state_ == PdcState::kClosed || ack.pds.dpdcid != pdc_ ||
+                            (state_ != PdcState::kSyn && ack.pds.spdcid != target_pdc_);
+  if (is_other_pdc) {
+    ++counters_.late_packets;
+    return;
+  }
+  ++common_counters_.acknowledgements_received;
+  const auto accepted = static_cast<int64_t>(sent_.accepted());
+  const auto highest = static_cast<int64_t>(sent_.highest());
+  const int64_t base = psn_map_.sequence(ack.pds.cack_psn, sent_.accepted());
+  if (base >= highest) {
+    ++common_counters_.invalid_acknowledgements;
+    return;
+  }
+  if (state_ == PdcState::kSyn) {
+    state_ = PdcState::kEstablished;
+    target_pdc_ = ack.pds.spdcid;
+  }
+  if (ack.has_credit) ledger_.grant(ack.credit.credit);
+  if (ack.has_response && ack.response.return_code > kReturnOk) {
+    ++common_counters_.fatal_naks_received;
+    clear_wanted_ = true;
+    fail(status_of_return_code(ack.response.return_code));
+    return deliver_completions(now);
+  }
+  const int64_t end = std::max(base + 1, accepted);
+  int64_t first = base + ack.cc.sack_psn_offset;
+  uint64_t bitmap = ack.cc.sack_bitmap;
+  if (first < end) {
+    const int64_t known = end - first;
+    bitmap = known >= static_cast<int64_t>(kSackBits) ? 0 : bitmap >> known;
+    first = end;
+  }
+  const int64_t room = std::max<int64_t>(0, highest - first);
+  if (room < static_cast<int64_t>(kSackBits)) bitmap &= (uint64_t{1} << room) - 1;
+  std::optional<uint64_t> answered;
+  const int64_t named = base + ack.pds.ack_psn_offset;
+  if (!ack.pds.probe && named >= accepted && named < highest) answered = static_cast<uint64_t>(named);
+  if (sent_.acknowledge(now, {.end = static_cast<uint64_t>(end),
+                              .first = static_cast<uint64_t>(first),
+                              .bitmap = bitmap,
+                              .answered = answered,
+                              .marked = ack.pds.m,
+                              .hop_limit = packet.hop_limit,
+                              .service_ps = ack.nscc.service_time * kServiceUnitPs}))
+    note_progress(now);
+  else if (!ack.pds.probe)
+    ++common_counters_.stale_acknowledgements;
+  if (ack.pds.probe && probe_sent_ps_ && static_cast<uint16_t>(ack.pds.ack_psn_offset) == probe_opaque_) {
+    sent_.on_probe_answer(now, *probe_sent_ps_);
+    // On one path, what was sent before the probe and has not arrived does not come any more.
+    if (is_ordered_ && is_waiting() && newest_sent_ps_ < *probe_sent_ps_) go_back(now);
+    probe_sent_ps_.reset();
+    retries_ = 0;
+  }
+  detect_losses(now);
+  if (gate_.follow_rate() && wait_until_ps_ != kNever)
+    wait_until_ps_ = gate_.next_send_ps() <= now ? kNever : gate_.next_send_ps();
+  if (state_ == PdcState::kClosing && sent_.accepted() > pdc_close_) {
+    close_pdc();
+    ++counters_.pdcs_closed;
+  }
+  deliver_completions(now);
+}
+
+void Initiator::on_credit(TimePs now, const Control& control) {
+  const bool is_other_pdc = state_ == PdcState::kClosed || control.dpdcid != pdc_ ||
+                            (state_ != PdcState::kSyn && control.spdcid != target_pdc_);
+  if (is_other_pdc) {
+    ++counters_.late_packets;
+    return;
+  }
+  ++counters_.credits_received;
+  if (ledger_.grant(control.ctl_payload & kCreditMask) && starved_ps_ != kNever) starved_ps_ = now;
+}
+
+void Initiator::note_progress(TimePs now) {
+  next_sequence_ = std::max(next_sequence_, sent_.accepted());
+  retries_ = 0;
+  progress_ps_ = now;
+  silence_probed_ = false;
+  probe_wanted_ = false;
+}
+
+void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  Nack nack;
+  wire::load_header(nack, first_header(packet));
+  if (state_ == PdcState::kClosed || nack.dpdcid != pdc_) {
+    ++counters_.late_packets;
+    return;
+  }
+  const int64_t signed_sequence = psn_map_.sequence(nack.nack_psn, sent_.accepted());
+  if (signed_sequence < static_cast<int64_t>(sent_.accepted()) ||
+      signed_sequence >= static_cast<int64_t>(sent_.highest())) {
+    ++common_counters_.stale_acknowledgements;
+    return;
+  }
+  const auto sequence = static_cast<uint64_t>(signed_sequence);
+  const uint16_t entropy = packet.source_udp_port & kEntropyMask;
+  switch (nack.nack_code) {
+    case kNackTrimmed:
+      // At its last hop a packet meets those of other senders, which no other path avoids.
+      if (path_choice_ != nullptr) path_choice_->on_delivered(now, entropy, 0, true);
+      [[fallthrough]];
+    case kNackTrimmedLastHop:
+      ++counters_.trim_nacks_received;
+      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+    case kNackNoPdc:
+      ++counters_.pdc_nacks_received;
+      blocked_until_ps_ = now + common_.retransmission_timeout_ps;
+      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+    case kNackRodOutOfOrder:
+      ++counters_.order_nacks_received;
+      return on_gap(now, sequence, packet.hop_limit);
+    case kNackPsnOutOfWindow:
+      ++counters_.other_nacks_received;
+      return lose_refused(now, sequence, entropy);
+    default:
+      // The target's state contradicts ours.
+      ++counters_.other_nacks_received;
+      fail(CompletionStatus::kRemoteOperationError);
+      deliver_completions(now);
+  }
+}
+
+// The packet was lost, but its path works.
+void Initiator::lose_refused(TimePs now, uint64_t sequence, uint16_t entropy) {
+  if (!sent_.take_refused_for_lost(sequence, entropy)) return;
+  retries_ = 0;
+  progress_ps_ = now;
+  gate_.congestion_control().on_loss(now, false);
+}
+
+// ROD: the target has all before this packet.
+void Initiator::on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit) {
+  if (!is_ordered_) return;
+  if (sequence > sent_.accepted() &&
+      sent_.acknowledge(now, {.end = sequence, .first = sequence, .hop_limit = hop_limit}))
+    note_progress(now);
+  go_back(now);
+  deliver_completions(now);
+}
+
+// ROD: what follows a gap is not accepted, so all of it is sent again.
+void Initiator::go_back(TimePs now) {
+  retries_ = 0;
+  progress_ps_ = now;
+  sent_.go_back(now, sent_.accepted(), next_sequence_);
+  next_sequence_ = sent_.accepted();
+  gate_.congestion_control().on_loss(now, false);
+}
+
+void Initiator::detect_losses(TimePs now) {
+  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
+    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
+}
+
+TimePs Initiator::retransmission_timeout_ps() const {
+  const uint32_t doublings = std::min(retries_, common_.timeout_backoff_limit);
+  return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings;
+}
+
+TimePs Initiator::timeout_deadline() const {
+  if (!is_waiting()) return kNever;
+  const TimePs from_ps = sent_.is_asked() ? progress_ps_ : std::max(progress_ps_, gate_.next_send_ps());
+  return std::max(from_ps, blocked_until_ps_) + retransmission_timeout_ps();
+}
+
+// Nothing has been heard for two round trips since the newest packet: its ACK is lost, or it is.
+TimePs Initiator::silence_deadline() const {
+  const TimePs round_trip_ps = sent_.round_trips().smoothed_ps();
+  const bool has_target = state_ == PdcState::kEstablished || state_ == PdcState::kClosing;
+  if (!is_waiting() || silence_probed_ || !has_target || round_trip_ps == 0) return kNever;
+  return std::max(progress_ps_, newest_sent_ps_) + 2 * round_trip_ps;
+}
+
+TimePs Initiator::idle_deadline() const {
+  if (state_ != PdcState::kEstablished || !messages_.empty()) return kNever;
+  return progress_ps_ + config_.pdc_idle_ps;
+}
+
+// Nothing is in flight that would be missed, so the grant is.
+TimePs Initiator::credit_deadline() const {
+  if (starved_ps_ == kNever || is_waiting()) return kNever;
+  return std::max(starved_ps_, progress_ps_) + common_.retransmission_timeout_ps;
+}
+
+TimePs Initiator::next_deadline() const {
+  const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
+  if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
+  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), credit_deadline(), wait_until_ps_,
+                   sent_.loss_deadline_ps(), of_congestion_ps});
+}
+
+void Initiator::on_deadline(TimePs now) {
+  if (now >= wait_until_ps_) wait_until_ps_ = kNever;  // the NIC pulls next
+  CongestionControl& congestion_control = gate_.congestion_control();
+  if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
+  if (error_ != CompletionStatus::kSuccess) return;
+  if (now >= sent_.loss_deadline_ps()) detect_losses(now);
+  if (now >= silence_deadline()) silence_probed_ = probe_wanted_ = true;
+  if (now >= timeout_deadline()) on_timeout(now);
+  if (now >= credit_deadline()) {
+    ledger_.forgive(largest_frame_bytes_);
+    starved_ps_ = kNever;
+  }
+  if (now >= idle_deadline()) {
+    pdc_close_ = messages_.add_close();
+    state_ = PdcState::kClosing;
+  }
+  gate_.follow_rate();
+  deliver_completions(now);
+}
+
+void Initiator::on_timeout(TimePs now) {
+  ++common_counters_.timeouts;
+  // The peer has not answered once since: an answer resets the count.
+  if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
+  const TimePs overdue_ps = now - retransmission_timeout_ps();
+  ++retries_;
+  gate_.congestion_control().on_loss(now, true);
+  if (path_choice_ != nullptr) path_choice_->on_timeout(now);
+  ledger_.forgive(largest_frame_bytes_);
+  progress_ps_ = now;
+  if (is_ordered_) {
+    sent_.go_back(now, sent_.accepted(), next_sequence_);
+    next_sequence_ = sent_.accepted();
+  } else {
+    sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  }
+}
+
+void Initiator::fail(CompletionStatus status) {
+  error_ = status;
+  sent_.release();
+  close_pdc();
+  wait_until_ps_ = kNever;
+  starved_ps_ = kNever;
+  probe_wanted_ = false;
+}
+
+void Initiator::flush(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  fail(CompletionStatus::kFlushed);
+  deliver_completions(now);
+}
+
+std::vector<RcRequest> Initiator::withdraw() {
+  std::vector<RcRequest> left = messages_.withdraw();
+  if (error_ == CompletionStatus::kSuccess) fail(CompletionStatus::kFlushed);
+  return left;
+}
+
+}  // namespace weft::uet

@@ -1,0 +1,240 @@
+#include "hosts/uet/target.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "hosts/rc_request.hpp"
+
+namespace weft::uet {
+namespace {
+
+CompletionStatus status_of_refusing(uint8_t return_code) {
+  return return_code == kReturnPermissionViolation ? CompletionStatus::kRemoteAccessError
+                                                   : CompletionStatus::kRemoteInvalidRequest;
+}
+
+}  // namespace
+
+Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
+               UetCounters& counters, PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs,
+               CreditPacer* pacer, CreditOwner& owner, CompletionHandler* handler)
+    : common_(common),
+      config_(config),
+      common_counters_(common_counters),
+      counters_(counters),
+      pool_(pool),
+      memory_(memory),
+      pdcs_(pdcs),
+      pacer_(config.receiver_credits ? pacer : nullptr),
+      owner_(owner),
+      handler_(handler),
+      is_ordered_(config.service == UetService::kRod),
+      headers_(headers_to_peer(common)),
+      psn_map_(common.remote_initial_psn) {
+  headers_.dscp = config.control_dscp;
+  headers_.ecn = roce::kNotEct;
+}
+
+Target::~Target() {
+  if (pacer_ != nullptr) pacer_->forget(*this);
+  pdcs_.forget(common_.queue_pair, pdc_);
+}
+
+bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
+  if (is_open_ && initiator_pdc_ == arrived.initiator_pdc) return true;
+  // An initiator opens the next PDC when all of the last one is acknowledged, its closing included.
+  if (is_open_ || arrived.sequence - psn_offset != arrivals_.expected()) {
+    nack(kNackInvalidSyn, arrived);
+    return false;
+  }
+  const std::optional<uint16_t> id = pdcs_.open(PdcRole::kTarget, common_.queue_pair, config_.max_pdcs);
+  if (!id) {
+    nack(kNackNoPdc, arrived);
+    return false;
+  }
+  pdc_ = *id;
+  initiator_pdc_ = arrived.initiator_pdc;
+  is_open_ = true;
+  credit_target_bytes_ = credit_granted_bytes_ = credit_arrived_bytes_ = credit_advance_bytes_ = 0;
+  credit_due_ = false;
+  close_sequence_.reset();
+  ++counters_.pdcs_accepted;
+  return true;
+}
+
+bool Target::accept(const Arrived& arrived, int64_t signed_sequence, const RequestPacket& request) {
+  if (error_ != CompletionStatus::kSuccess) {
+    ++common_counters_.dropped_in_error;
+    if (error_code_ != 0 && answers_.empty()) answer(Kind::kRefusal, arrived);
+    return false;
+  }
+  if (signed_sequence < static_cast<int64_t>(arrivals_.expected()) || arrivals_.contains(arrived.sequence)) {
+    ++common_counters_.duplicate_packets;
+    if (signed_sequence >= 0) answer(Kind::kAck, arrived);
+    return false;
+  }
+  if (request.syn) {
+    if (!open_pdc(arrived, request.psn_offset)) return false;
+  } else if (!is_open_ || request.pds.dpdcid != pdc_ || arrived.initiator_pdc != initiator_pdc_) {
+    nack(kNackInvalidDpdcid, arrived);
+    return false;
+  }
+  if (arrived.sequence - arrivals_.expected() >= kMaxOutstanding) {
+    ++common_counters_.out_of_window_packets;
+    nack(kNackPsnOutOfWindow, arrived);
+    return false;
+  }
+  return !is_ordered_ || is_in_order(arrived);
+}
+
+// ROD: a gap causes one NACK, and another each time that the initiator's packets begin again below the newest
+// that was refused, because the one it went back to was lost, too.
+bool Target::is_in_order(const Arrived& arrived) {
+  if (arrived.sequence == arrivals_.expected()) {
+    gap_is_told_ = false;
+    return true;
+  }
+  ++common_counters_.out_of_sequence_packets;
+  const bool begins_again = arrived.sequence <= newest_refused_;
+  newest_refused_ = arrived.sequence;
+  if (gap_is_told_ && !begins_again) return false;
+  gap_is_told_ = true;
+  Arrived missing = arrived;
+  missing.sequence = arrivals_.expected();
+  nack(kNackRodOutOfOrder, missing);
+  return false;
+}
+
+void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
+  const RequestPacket request = load_request(first_header(packet));
+  if (packet.ecn == roce::kCe) ++common_counters_.ce_marked_packets;
+  const int64_t signed_sequence = psn_map_.sequence(request.pds.psn, arrivals_.expected());
+  const Arrived arrived{now, packet, static_cast<uint64_t>(std::max<int64_t>(0, signed_sequence)),
+                        request.pds.spdcid};
+  const bool accepted = accept(arrived, signed_sequence, request);
+  if (pacer_ != nullptr) count_for_credit(packet, request);
+  if (!accepted) return;
+  if (packet.trimmed)
+    return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
+  const WriteHeader& write = request.write;
+  if (const uint8_t code = place(packet, write); code != kReturnOk)
+    return refuse(arrived, code, write.message_id);
+  ++common_counters_.data_packets_received;
+  common_counters_.data_bytes_received += packet.payload_bytes;
+  received_bytes_ += packet.payload_bytes;
+  insert(arrived,
+         {.immediate = static_cast<uint32_t>(write.header_data),
+          .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
+          .ends_message = write.ends_message,
+          .has_immediate = write.starts_message && write.has_header_data},
+         request.pds.ackreq);
+}
+
+void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
+  const bool in_order = arrived.sequence == arrivals_.expected();
+  if (!in_order) ++common_counters_.out_of_sequence_packets;
+  const bool had_gap = arrivals_.has_gap();
+  arrivals_.insert(arrived.sequence, arrival);
+  ++waiting_packets_;
+  // What comes in order and unmarked, and nobody asks about, the next ACK covers.
+  if (!in_order || had_gap || asked || arrived.packet.ecn == roce::kCe) answer(Kind::kAck, arrived);
+  while (const std::optional<Arrival> next = arrivals_.pop()) {
+    --waiting_packets_;
+    if (close_sequence_ && arrivals_.expected() > *close_sequence_) {
+      close_pdc();
+      continue;
+    }
+    finish_in_order(arrived.now, *next);
+    if (error_ != CompletionStatus::kSuccess) return;
+  }
+}
+
+void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Control& control) {
+  const int64_t signed_sequence = psn_map_.sequence(control.psn, arrivals_.expected());
+  const Arrived arrived{now, packet, static_cast<uint64_t>(std::max<int64_t>(0, signed_sequence)),
+                        control.spdcid};
+  switch (control.ctl_type) {
+    case kProbe: {
+      ++counters_.probes_received;
+      const bool known = is_open_ && control.dpdcid == pdc_ && control.spdcid == initiator_pdc_;
+      if (error_ == CompletionStatus::kSuccess && known)
+        answer(Kind::kProbeAck, arrived, 0, control.probe_opaque);
+      return;
+    }
+    case kClearCommand:
+      error_code_ = 0;
+      return;
+    case kCloseCommand: {
+      RequestPacket as_request;
+      as_request.pds.dpdcid = control.dpdcid;
+      if (!accept(arrived, signed_sequence, as_request)) return;
+      close_sequence_ = arrived.sequence;
+      return insert(arrived, Arrival(), true);
+    }
+    default:
+      ++common_counters_.unexpected_opcode;
+  }
+}
+
+// Each packet says where its payload goes. The region is looked up for each, because it may have been
+// deregistered meanwhile.
+uint8_t Target::place(const roce::ParsedPacket& packet, const WriteHeader& write) const {
+  if (write.opcode != kWrite) return kReturnUnsupportedOperation;
+  const size_t bytes = packet.payload_bytes;
+  const uint64_t end = uint64_t{write.message_offset} + bytes;
+  const bool right_size = write.ends_message ? end == write.request_length && bytes <= common_.path_mtu_bytes
+                                             : end < write.request_length && bytes == common_.path_mtu_bytes;
+  if (!right_size || write.request_length > kMaxMessageBytes) return kReturnUnsupportedSize;
+  if (bytes == 0) return write.starts_message ? kReturnOk : kReturnUnsupportedSize;
+  const uint64_t address = write.buffer_offset + write.message_offset;
+  const bool is_key = write.memory_key <= 0xFFFFFFFF;
+  const MemoryRegion* region =
+      is_key ? memory_.find(static_cast<uint32_t>(write.memory_key), address, bytes, kRemoteWrite) : nullptr;
+  if (region == nullptr) return kReturnPermissionViolation;
+  if (region->data != nullptr && !packet.as_length)
+    std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
+  return kReturnOk;
+}
+
+void Target::finish_in_order(TimePs now, const Arrival& arrival) {
+  message_bytes_ += arrival.payload_bytes;
+  if (arrival.has_immediate) immediate_ = arrival.immediate;
+  if (!arrival.ends_message) return;
+  const uint64_t length_bytes = std::exchange(message_bytes_, 0);
+  const std::optional<uint32_t> immediate = std::exchange(immediate_, std::nullopt);
+  if (!immediate || handler_ == nullptr) return;
+  handler_->on_completion({.work_id = 0,
+                           .kind = CompletionKind::kWriteImmediate,
+                           .status = CompletionStatus::kSuccess,
+                           .queue_pair = common_.queue_pair,
+                           .length_bytes = length_bytes,
+                           .has_immediate = true,
+                           .immediate = *immediate,
+                           .posted_ps = 0,
+                           .completed_ps = now});
+}
+
+void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {
+  fail(status_of_refusing(return_code));
+  error_code_ = return_code;
+  error_message_id_ = message_id;
+  ++common_counters_.fatal_naks_sent;
+  answer(Kind::kRefusal, arrived);
+}
+
+void Target::fail(CompletionStatus status) {
+  if (error_ != CompletionStatus::kSuccess) return;
+  error_ = status;
+  answers_ = {};
+  close_pdc();
+}
+
+void Target::close_pdc() {
+  close_sequence_.reset();
+  if (!std::exchange(is_open_, false)) return;
+  pdcs_.close(pdc_);
+  credit_due_ = false;
+  if (pacer_ != nullptr) pacer_->forget(*this);
+}
+
+}  // namespace weft::uet

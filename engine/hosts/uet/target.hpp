@@ -1,0 +1,129 @@
+// The receiving half of a queue pair of UET: requests and control packets of a PDC in, ACKs and NACKs out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "hosts/arrival_window.hpp"
+#include "hosts/memory_region.hpp"
+#include "hosts/queue_pair.hpp"
+#include "hosts/rc_config.hpp"
+#include "hosts/uet/credit_ledger.hpp"
+#include "hosts/uet/credit_pacer.hpp"
+#include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/uet_config.hpp"
+#include "hosts/uet/uet_counters.hpp"
+#include "memory/ring_buffer.hpp"
+#include "packets/uet_frame.hpp"
+
+namespace weft::uet {
+
+// Learns that a target has credit to send.
+struct CreditOwner {
+  virtual void on_credit_due() = 0;
+
+ protected:
+  ~CreditOwner() = default;
+};
+
+class Target final : public CreditTaker {
+ public:
+  Target(const RcConfig& common, const UetConfig& config, RcCounters& common_counters, UetCounters& counters,
+         PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs, CreditPacer* pacer,
+         CreditOwner& owner, CompletionHandler* handler);
+  ~Target() override;
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
+
+  // A request, maybe trimmed.
+  void on_request(TimePs now, const roce::ParsedPacket& packet);
+  void on_control(TimePs now, const roce::ParsedPacket& packet, const Control& control);
+  // The next ACK or NACK, null if none is due.
+  PacketPtr pull_control(TimePs now);
+  bool has_answer() const { return !answers_.empty() || credit_due_; }
+  void flush() { fail(CompletionStatus::kFlushed); }
+  CompletionStatus error() const { return error_; }
+  bool has_pdc() const { return is_open_; }
+  uint64_t credit_wanted_bytes() const override;
+  void grant_credit(uint64_t bytes) override;
+
+ private:
+  enum class Kind : uint8_t { kAck, kProbeAck, kRefusal, kNack };
+  struct Answer {
+    uint64_t sequence = 0;
+    TimePs arrived_ps = 0;
+    uint16_t entropy = 0;
+    uint16_t initiator_pdc = 0;
+    uint16_t opaque = 0;  // of the probe
+    Kind kind = Kind::kAck;
+    uint8_t nack_code = 0;
+    bool marked = false;
+  };
+  // What all packets to a target say of themselves.
+  struct Arrived {
+    TimePs now;
+    const roce::ParsedPacket& packet;
+    uint64_t sequence;
+    uint16_t initiator_pdc;
+  };
+
+  void answer(Kind kind, const Arrived& arrived, uint8_t nack_code = 0, uint16_t opaque = 0);
+  void nack(uint8_t code, const Arrived& arrived);
+  // Whether the packet is new and of the PDC that is open, which it may have opened; if not, it is answered.
+  bool accept(const Arrived& arrived, int64_t signed_sequence, const RequestPacket& request);
+  bool open_pdc(const Arrived& arrived, uint16_t psn_offset);
+  bool is_in_order(const Arrived& arrived);
+  void insert(const Arrived& arrived, Arrival arrival, bool asked);
+  uint8_t place(const roce::ParsedPacket& packet, const WriteHeader& write) const;
+  void finish_in_order(TimePs now, const Arrival& arrival);
+  void count_for_credit(const roce::ParsedPacket& packet, const RequestPacket& request);
+  void close_pdc();
+  PacketPtr build_credit();
+  void refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id);
+  void fail(CompletionStatus status);
+  int64_t sack_offset_of(uint64_t sequence) const;
+  bool is_covered_by(const Answer& answer, const Answer& next) const;
+  PacketPtr build_ack(TimePs now, const Answer& answer);
+  PacketPtr build_nack(const Answer& answer);
+
+  const RcConfig& common_;
+  const UetConfig& config_;
+  RcCounters& common_counters_;
+  UetCounters& counters_;
+  PacketPool& pool_;
+  const MemoryRegistry& memory_;
+  PdcTable& pdcs_;
+  CreditPacer* pacer_;  // null: no credits
+  CreditOwner& owner_;
+  CompletionHandler* handler_;
+  const bool is_ordered_;
+  roce::RoceHeaders headers_;
+  WidePsnMap psn_map_;
+  // Over all PDCs of the queue pair, one after the other: what comes late of an earlier one is a duplicate.
+  ArrivalWindow arrivals_;
+  uint64_t waiting_packets_ = 0;  // behind the gap
+  uint64_t received_bytes_ = 0;
+
+  bool is_open_ = false;
+  uint16_t pdc_ = 0;                        // own identifier, of the newest PDC
+  uint16_t initiator_pdc_ = 0;              // the peer's
+  std::optional<uint64_t> close_sequence_;  // of the command that closes it
+  uint64_t newest_refused_ = 0;             // ROD: the newest packet behind the gap
+  bool gap_is_told_ = false;                // ROD: the initiator has got a NACK for it
+
+  // Of the open PDC, in bytes of frames.
+  uint64_t credit_target_bytes_ = 0;   // that the initiator asks for in all
+  uint64_t credit_granted_bytes_ = 0;  // in all
+  uint64_t credit_arrived_bytes_ = 0;
+  uint64_t credit_advance_bytes_ = 0;  // that arrived before they were granted
+  bool credit_due_ = false;            // granted, and not yet sent
+
+  uint64_t message_bytes_ = 0;  // of the message that is next in order
+  std::optional<uint32_t> immediate_;
+  RingBuffer<Answer> answers_;
+  CompletionStatus error_ = CompletionStatus::kSuccess;
+  uint8_t error_code_ = 0;  // what the peer is told until it clears it; 0: nothing
+  uint16_t error_message_id_ = 0;
+};
+
+}  // namespace weft::uet

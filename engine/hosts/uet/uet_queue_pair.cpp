@@ -1,0 +1,125 @@
+#include "hosts/uet/uet_queue_pair.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace weft {
+namespace {
+
+const RcConfig& checked_with_uet(const RcConfig& common, const UetConfig& config) {
+  check(config, common);
+  return common;
+}
+
+}  // namespace
+
+UetQueuePair::UetQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
+                           const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
+                           std::shared_ptr<uet::CreditPacer> pacer,
+                           std::shared_ptr<CongestionControl> congestion_control,
+                           std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
+    : WritingQueuePair(checked_with_uet(common, config), std::move(congestion_control)),
+      uet_config_(config),
+      pdcs_(std::move(pdcs)),
+      pacer_(std::move(pacer)),
+      path_choice_(std::move(path_choice)),
+      initiator_(config_, uet_config_, counters_, uet_counters_, pool, gate_, *pdcs_, path_choice_.get(),
+                 handler),
+      target_(config_, uet_config_, counters_, uet_counters_, pool, memory, *pdcs_, pacer_.get(), *this,
+              handler) {
+  pdcs_->add(config_.queue_pair, this);
+}
+
+void UetQueuePair::fetch(PrefetchStep step) const {
+  if (step == PrefetchStep::kObject)
+    prefetch<CacheLevel::kSecond>(this, sizeof(UetQueuePair));
+  else
+    initiator_.fetch();
+}
+
+void UetQueuePair::post(TimePs now, RcRequest request) {
+  initiator_.post(now, std::move(request));
+  wake();
+}
+
+std::vector<RcRequest> UetQueuePair::withdraw(TimePs now) {
+  std::vector<RcRequest> left = initiator_.withdraw();
+  join_errors(now);
+  return left;
+}
+
+void UetQueuePair::flush(TimePs now) {
+  initiator_.flush(now);
+  target_.flush();
+  wake();
+}
+
+void UetQueuePair::observe(Probe* probe, ConnectionEnds ends, bool messages, bool /*telemetry*/) {
+  ends_ = ends;
+  initiator_.observe(messages ? probe : nullptr, ends);
+}
+
+void UetQueuePair::reset_counters() {
+  WritingQueuePair::reset_counters();
+  uet_counters_ = UetCounters();
+}
+
+std::vector<uint8_t> UetQueuePair::data_frame() const {
+  roce::RoceHeaders headers = headers_to_peer(config_);
+  headers.dscp = uet_config_.data_dscp;
+  std::vector<uint8_t> frame(uet::frame_bytes<uet::Request, uet::Standard>(headers.source_ip.is_ipv6, 0));
+  uet::write_frame(headers, uet::Body(), frame.data(), uet::Request{.next_header = uet::kRequestStandard},
+                   uet::Standard{.opcode = uet::kWrite});
+  return frame;
+}
+
+void UetQueuePair::on_control(TimePs now, const roce::ParsedPacket& packet) {
+  uet::Control control;
+  wire::load_header(control, uet::first_header(packet));
+  if (control.ctl_type == uet::kCreditGrant)
+    initiator_.on_credit(now, control);
+  else
+    target_.on_control(now, packet, control);
+}
+
+void UetQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
+  if (packet.bth.opcode != uet::kNoOpcode) {  // a packet of RoCEv2 with our number
+    ++counters_.unexpected_opcode;
+    return;
+  }
+  if (packet.source_ip != config_.destination_ip) {
+    ++counters_.wrong_source;
+    return;
+  }
+  const uint8_t type = uet::type_of(uet::first_header(packet));
+  switch (type) {
+    case uet::kAckCc:
+      initiator_.on_ack(now, packet);
+      break;
+    case uet::kNack:
+      initiator_.on_nack(now, packet);
+      break;
+    case uet::kControl:
+      on_control(now, packet);
+      break;
+    default:
+      if (type == uet::request_type(uet_config_))
+        target_.on_request(now, packet);
+      else
+        ++counters_.unexpected_opcode;
+  }
+  join_errors(now);
+}
+
+void UetQueuePair::on_deadline(TimePs now) {
+  initiator_.on_deadline(now);
+  join_errors(now);
+}
+
+// A queue pair fails as a whole, as RC's (InfiniBand specification, section 10.3.1).
+void UetQueuePair::join_errors(TimePs now) {
+  if (initiator_.error() != CompletionStatus::kSuccess) target_.flush();
+  if (target_.error() != CompletionStatus::kSuccess) initiator_.flush(now);
+}
+
+}  // namespace weft

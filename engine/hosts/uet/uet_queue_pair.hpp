@@ -1,0 +1,75 @@
+// A queue pair of Ultra Ethernet Transport (UET): WRITEs, with or without immediate, over packet delivery
+// contexts (PDCs) that it opens when it has something to send and closes when it has not. Pure state: no
+// clock, no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and docs/uet.md describe it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "hosts/uet/initiator.hpp"
+#include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/target.hpp"
+#include "hosts/uet/uet_config.hpp"
+#include "hosts/uet/uet_counters.hpp"
+#include "hosts/writing_queue_pair.hpp"
+
+namespace weft {
+
+class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
+ public:
+  // As RcQueuePair's; `pdcs` are the NIC's and `pacer` its port's, null unless config.receiver_credits.
+  // Throws std::invalid_argument as check() does.
+  UetQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
+               const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
+               std::shared_ptr<uet::CreditPacer> pacer, std::shared_ptr<CongestionControl> congestion_control,
+               std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
+
+  void post(TimePs now, RcRequest request) override;
+  std::vector<RcRequest> withdraw(TimePs now) override;
+  uint64_t completed_requests() const override { return initiator_.messages().completed(); }
+  size_t outstanding_requests() const override { return initiator_.messages().outstanding(); }
+  void flush(TimePs now) override;
+  void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) override;
+  // Its data carry no INT.
+  void count_hops(std::shared_ptr<HopLatencies>, int32_t, int32_t) override {}
+  const std::optional<roce::IntStack>& last_telemetry() const override { return no_telemetry_; }
+  std::vector<uint8_t> data_frame() const override;
+  CompletionStatus error() const override { return initiator_.error(); }
+  CompletionStatus responder_error() const override { return target_.error(); }
+  void reset_counters() override;
+
+  void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
+  PacketPtr pull_control(TimePs now) override { return target_.pull_control(now); }
+  PacketPtr pull(TimePs now) override { return initiator_.pull(now); }
+  PulledPacket last_pulled() const override { return initiator_.last_pulled(); }
+  bool may_have_control() const override { return target_.has_answer(); }
+  bool may_have_data() const override { return initiator_.may_have_data(); }
+  TimePs next_deadline() const override { return initiator_.next_deadline(); }
+  void on_deadline(TimePs now) override;
+  void fetch(PrefetchStep step) const override;
+  void set_recovery_times(RecoveryTimes* times) override { initiator_.set_recovery_times(times); }
+
+  const UetConfig& uet_config() const { return uet_config_; }
+  const UetCounters& uet_counters() const { return uet_counters_; }
+  uet::PdcState initiator_state() const { return initiator_.pdc_state(); }
+  bool has_target_pdc() const { return target_.has_pdc(); }
+
+ private:
+  void on_credit_due() override { wake(); }
+  void on_control(TimePs now, const roce::ParsedPacket& packet);
+  void join_errors(TimePs now);
+
+  UetConfig uet_config_;
+  UetCounters uet_counters_;
+  std::shared_ptr<uet::PdcTable> pdcs_;
+  std::shared_ptr<uet::CreditPacer> pacer_;
+  std::shared_ptr<PathChoice> path_choice_;
+  uet::Initiator initiator_;
+  uet::Target target_;
+  std::optional<roce::IntStack> no_telemetry_;
+};
+
+}  // namespace weft

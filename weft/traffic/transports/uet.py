@@ -1,0 +1,117 @@
+"""Ultra Ethernet Transport (docs/uet.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from weft.engine import PathChoice, _core, uet_defaults
+from weft.errors import InvalidValueError
+from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
+from weft.traffic.header_sizes import BTH, ICRC
+from weft.traffic.transports.mrc import MultipathReliableConnection
+from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, RESPONSE, STANDARD
+
+if TYPE_CHECKING:
+    from weft.engine._core import CongestionControl, RcOptions, UetOptions
+    from weft.traffic.transport_settings import TransportSettings
+
+UET_DEFAULTS = uet_defaults()
+"""The engine's, of its options of UET (engine/hosts/uet/uet_config.hpp)."""
+
+_OF_SERVICE: Mapping[str, Mapping[str, str]] = {
+    "rud": {"retransmission": "selective-repeat", "path": "reps"},
+    "rod": {"retransmission": "go-back-n", "path": "flow"},
+}
+"""Defaults of other keys for each service."""
+
+_NOT_THERE = ("rudi", "uud")
+
+
+class UltraEthernetTransport(TransportKind):
+    """Ultra Ethernet Transport."""
+
+    name = "uet"
+    own_keys = ("service", "max_pdcs", "pdc_idle", "receiver_credits", "credit_advance")
+    defaults: ClassVar = {"congestion_control": "nscc"}
+    virtual_only = True
+    retransmissions = ("selective-repeat", "go-back-n")
+    sprays = False
+    extension_bytes = REQUEST.size_bytes + STANDARD.size_bytes - BTH - ICRC
+    immediate_bytes = 0
+    answer_bytes = ACK.size_bytes + ACK_CC.size_bytes + NSCC_STATE.size_bytes + RESPONSE.size_bytes - BTH - ICRC
+    answers_trimmed = True
+    operations = frozenset({"WRITE"})
+    # The specification leaves them to operators.
+    code_points = MultipathReliableConnection.code_points
+    totals = tuple(_core.record_types()["UetCounters"])
+
+    def defaults_for(self, given: Mapping[str, Any]) -> Mapping[str, str]:
+        """See TransportKind."""
+        service = given.get("service", "rud")
+        return {**self.defaults, **(_OF_SERVICE.get(service, {}) if isinstance(service, str) else {})}
+
+    def check(self, settings: TransportSettings) -> None:
+        """See TransportKind."""
+        if settings.service in _NOT_THERE:
+            raise InvalidValueError(f"service: {settings.service} of uet is not supported", valid=tuple(_OF_SERVICE))
+        fit = _OF_SERVICE[settings.service]["retransmission"]
+        if settings.retransmission != fit:
+            raise InvalidValueError(
+                f"retransmission: {settings.retransmission} does not go with service: {settings.service}", valid=(fit,)
+            )
+
+    def make_queue_pair(
+        self,
+        place: QueuePairPlace,
+        settings: TransportSettings,
+        congestion_control: CongestionControl,
+        path_choice: PathChoice | None,
+        options: RcOptions,
+        ev_paths: EvPaths | None = None,  # noqa: ARG002 (its entropy names no path)
+    ) -> QueuePair:
+        """See TransportKind."""
+        arguments = {name: value for name, value in vars(place).items() if name != "more_planes"}
+        return _core.UetQueuePair(
+            **arguments,
+            congestion_control=congestion_control,
+            path_choice=path_choice,
+            uet_options=self.options(settings),
+            **options,
+        )
+
+    def full_frame_bytes(self, mtu_bytes: int, shape: FrameShape) -> int:
+        """See TransportKind."""
+        return _core.uet_full_frame_bytes(mtu_bytes, is_ipv6=shape.is_ipv6, receiver_credits=shape.receiver_credits)
+
+    def options(self, settings: TransportSettings) -> UetOptions:
+        """See TransportKind."""
+        return {
+            "service": settings.service,
+            "max_pdcs": settings.max_pdcs,
+            "pdc_idle_ps": settings.pdc_idle or UET_DEFAULTS["pdc_idle_ps"],
+            "receiver_credits": settings.receiver_credits,
+            "advance_bytes": settings.credit_advance,
+        }
+
+    def flow_options(
+        self,
+        settings: TransportSettings,
+        more_planes: Sequence[tuple[int, str]] = (),  # noqa: ARG002 (a queue pair has one plane)
+        ev_paths: EvPaths | None = None,  # noqa: ARG002
+        peers: Iterable[str] = (),  # noqa: ARG002
+    ) -> Mapping[str, Any]:
+        """See TransportKind."""
+        return {"uet_options": self.options(settings)}
+
+    def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
+        """See TransportKind."""
+        assert isinstance(queue_pair, _core.UetQueuePair)
+        return {**queue_pair.stats(), **queue_pair.uet_stats()}
+
+    def counters_of(self, generator: _core.FlowGenerator) -> Mapping[str, Any]:
+        """See TransportKind."""
+        return {**generator.counters(), **generator.uet_counters()}
+
+
+KIND = UltraEthernetTransport()
