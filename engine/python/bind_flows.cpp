@@ -185,8 +185,8 @@ congestion_control: a name, with its parameters and the path's properties (make_
 makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
 queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
 first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC, over this port and
-more_planes, ports with the destination MAC of what leaves by them; mrc_routes: the paths that their EVs name, to
-all addresses of peers; uet_options: queue pairs are of UET.)doc")
+more_planes, ports with the destination MAC of what leaves by them; mrc_routes: the paths that their EVs name,
+to all addresses of peers; uet_options: queue pairs are of UET.)doc")
       .def(
           "set_ev_denied",
           [](Flows& flows, uint32_t place, const std::string& peer, uint32_t value, bool denied) {

@@ -85,7 +85,8 @@ def _take_next(table: EvTable, model: list[str], plane: int) -> None:
         assert after[ev]["state"] == "good"
         assert before[ev]["active"]
     for number, (old, new) in enumerate(zip(before, after, strict=True)):
-        if old != new:
+        assert new["turns"] == old["turns"] + (number == ev)
+        if old["state"] != new["state"]:
             assert (old["state"], new["state"]) == ("skip", "good")
             assert number in usable
             model[number] = "good"

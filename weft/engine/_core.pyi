@@ -2752,11 +2752,9 @@ class FlowGenerator:
         congestion_control: a name, with its parameters and the path's properties (make_congestion_control), or what
         makes one for each flow, given the size of its full frames; path_choice makes one from the number of a flow's
         queue pair and that size; as_lengths: packets carry their payload as a length; options: of RcQueuePair, less
-        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC;
-        mrc_routes: the paths that their EVs name.
         first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC, over this port and
-        more_planes, ports with the destination MAC of what leaves by them.
-        first sequence numbers, which are the flow's; mrc_options: queue pairs are of MRC; uet_options: of UET.
+        more_planes, ports with the destination MAC of what leaves by them; mrc_routes: the paths that their EVs name,
+        to all addresses of peers; uet_options: queue pairs are of UET.
         """
     def add_received(
         self,
@@ -2881,12 +2879,12 @@ class IpStack:
 
 class DatagramLog:
     """Keeps the datagrams that arrive at a UDP port of a stack, as long as it exists."""
-    def __init__(self, stack: IpStack, port: int, *, most_datagrams: int) -> None:
+    def __init__(self, stack: IpStack, port: int, *, most_datagrams: int, most_bytes: int) -> None:
         """Raises ValueError if the port is taken or RoCEv2's."""
     def entries(self) -> list[tuple[int, bytes]]:
         """Return the time in ps and the payload of every datagram, in order of their arrival."""
     def not_kept(self) -> int:
-        """Return how many datagrams came beyond most_datagrams."""
+        """Return how many datagrams came from the first one on that exceeded most_datagrams or most_bytes."""
 
 class Application:
     """A program on a host's IP stack: one run."""
@@ -3419,11 +3417,11 @@ def make_path_choice(
 def mrc_defaults() -> MrcOptions:
     """Defaults of MRC's options."""
 
-def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, encapsulated: bool = False) -> int:
-    """The same of MRC; encapsulated: in an outer IPv6 header."""
-
 def mrc_endpoint_stats(nic: Nic) -> MrcEndpointCounters:
     """What a NIC has counted of endpoint operations, zeros without a queue pair of MRC."""
+
+def mrc_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, encapsulated: bool = False) -> int:
+    """The same of MRC; encapsulated: in an outer IPv6 header."""
 
 def packet_ends() -> dict[str, str]:
     """What packets that left are, by the keys of `left` in packet conservation."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from weft.engine import PathChoice, _core, uet_defaults
 from weft.errors import InvalidValueError
-from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.header_sizes import BTH, ICRC
+from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.transports.mrc import MultipathReliableConnection
 from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, RESPONSE, STANDARD
 
@@ -68,7 +68,7 @@ class UltraEthernetTransport(TransportKind):
         congestion_control: CongestionControl,
         path_choice: PathChoice | None,
         options: RcOptions,
-        ev_paths: EvPaths | None = None,  # noqa: ARG002 (its entropy names no path)
+        ev_paths: EvPaths | None = None,
     ) -> QueuePair:
         """See TransportKind."""
         arguments = {name: value for name, value in vars(place).items() if name != "more_planes"}
@@ -97,9 +97,9 @@ class UltraEthernetTransport(TransportKind):
     def flow_options(
         self,
         settings: TransportSettings,
-        more_planes: Sequence[tuple[int, str]] = (),  # noqa: ARG002 (a queue pair has one plane)
-        ev_paths: EvPaths | None = None,  # noqa: ARG002
-        peers: Iterable[str] = (),  # noqa: ARG002
+        more_planes: Sequence[tuple[int, str]] = (),
+        ev_paths: EvPaths | None = None,
+        peers: Iterable[str] = (),
     ) -> Mapping[str, Any]:
         """See TransportKind."""
         return {"uet_options": self.options(settings)}
