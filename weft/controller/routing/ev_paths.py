@@ -25,7 +25,7 @@ class EvRoutesKind:
 
     Attributes:
         encapsulates: packets go in an outer IPv6 header.
-        routes: returns, for a fabric, what finds a path's EV, given the path's number among those of two hosts.
+        routes: returns a fabric's function from a path, and its number among the paths between two hosts, to its EV.
 
     """
 

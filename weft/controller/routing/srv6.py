@@ -1,6 +1,6 @@
 """SRv6 with compressed segments (uSIDs; RFC 9800, flavour NEXT-C-SID): the sender lists the switches on the way.
 
-Each switch has a uSID, its device id, and knows its neighbours' uSIDs and those of its own ports to hosts. Nothing
+Each switch has a uSID, its device id. Its table has an entry for each neighbour and each port to a host. Nothing
 changes after a failure: senders leave a dead path themselves (MRC; arXiv 2605.04333). Other traffic takes one shortest
 path to each prefix, which does not change either. The wire format is in docs/spec/srv6.md.
 """
@@ -32,7 +32,7 @@ def usid_of(switch: SwitchSpec) -> int:
 
 
 def usids(fabric: FabricSpec, path: Path) -> list[int]:
-    """Return the uSIDs of a path between hosts: each switch's, and that of the last one's port."""
+    """Return the uSIDs of a path between hosts: the switches' and the last switch's port's."""
     switches = (fabric.switch(name) for name in path.nodes[1:-1])
     return [*map(usid_of, switches), FIRST_LOCAL_USID + path.hops[-1].port]
 

@@ -20,7 +20,7 @@ class StaticPaths(ShortestPaths):
         self._planned: dict[str, tuple[Entity, ...]] = {}
 
     def plan(self, failures: Failures) -> dict[str, tuple[Entity, ...]]:
-        """Return every switch's entities by name: those of the intact fabric, always the same objects."""
+        """Return every switch's entities by name, as planned for the intact fabric: always the same objects."""
         if not self._planned:
             routes = super().plan(NO_FAILURES)
             self._planned = {
