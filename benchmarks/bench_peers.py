@@ -45,6 +45,16 @@ DATA_BYTES, HEADER_BYTES = 4096, 64
 PATHS = 64
 END_US = 10_000_000
 """When the simulator stops at the latest; no case takes as long."""
+SWIFT: Mapping[str, object] = {
+    "transport": {
+        "congestion_control": "swift",
+        "retransmission": "selective-repeat",
+        "path": "spray",
+        "spray_paths": PATHS,
+        "ack_interval": 1,
+    }
+}
+QUEUE = "4MiB"
 _FINISHED = re.compile(r"^Flow .* finished at ([\d.]+) ", re.MULTILINE)
 
 Pairs = Sequence[tuple[int, int]]
@@ -58,7 +68,8 @@ class NoSimulatorError(Exception):
 class Case:
     """Traffic on a k-ary fat tree; every flow has as many bytes. `goal`: Weft is to be ahead by this factor.
 
-    `most_turns`: so that a case of minutes does not take a quarter of an hour; long runs vary less.
+    `most_turns`: so that a case of minutes does not take a quarter of an hour; long runs vary less. `senders` of an
+    incast; None: all other hosts.
     """
 
     pattern: str
@@ -66,6 +77,7 @@ class Case:
     size_bytes: int
     goal: float
     most_turns: int = 10
+    senders: int | None = None
 
     @property
     def hosts(self) -> int:
@@ -80,8 +92,10 @@ class Case:
     def pairs(self) -> Pairs:
         """Source and destination of each flow."""
         everyone = range(self.hosts)
+        if self.pattern == "single flow":
+            return [(self.hosts - 1, 0)]
         if self.pattern == "incast":
-            return [(source, 0) for source in everyone[1:]]
+            return [(source, 0) for source in everyone[1:][: self.senders]]
         if self.pattern == "all-to-all":
             return [(source, (source + step) % self.hosts) for source in everyone for step in everyone[1:]]
         # Each host sends to its successor in a random order, so that none sends to itself.
@@ -128,7 +142,7 @@ def processor_time_s(command: Sequence[str], folder: Path, environment: Mapping[
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
 
-def scenario(case: Case, flows: Path) -> str:
+def scenario(case: Case, flows: Path, hosts: Mapping[str, object], queue: str) -> str:
     """Weft's scenario of a case. An all-to-all is a collective, other patterns are lists of flows."""
     traffic: dict[str, object] = {"flow_list": str(flows), "data": "lengths"}
     if case.pattern == "all-to-all":
@@ -146,16 +160,10 @@ def scenario(case: Case, flows: Path) -> str:
                 "planes": 1,
                 "host_rate": f"{RATE_GBPS}Gb/s",
                 "delay": f"{DELAY_NS}ns",
-                "queue_capacity": "4MiB",
-            },
-            "transport": {
-                "congestion_control": "swift",
-                "retransmission": "selective-repeat",
-                "path": "spray",
-                "spray_paths": PATHS,
-                "ack_interval": 1,
+                "queue_capacity": queue,
             },
             "traffic": [traffic],
+            **hosts,
         }
     )
 
@@ -188,11 +196,11 @@ def topology(case: Case) -> str:
     return "\n\n".join([f"Nodes {case.hosts}\nTiers 3\nPodsize {half * half}", *tiers]) + "\n"
 
 
-def run_weft(case: Case, folder: Path) -> Spent:
-    """`weft run`, its bytecode kept in the folder."""
+def run_weft(case: Case, folder: Path, hosts: Mapping[str, object] = SWIFT, queue: str = QUEUE) -> Spent:
+    """`weft run`, its bytecode kept in the folder; `hosts` are the scenario's sections on them and their packets."""
     flows, file, results = folder / "flows.csv", folder / "peers.yaml", folder / "results"
     flows.write_text(flow_csv(case), encoding="utf-8")
-    file.write_text(scenario(case, flows), encoding="utf-8")
+    file.write_text(scenario(case, flows, hosts, queue), encoding="utf-8")
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -207,8 +215,8 @@ def run_weft(case: Case, folder: Path) -> Spent:
     return Spent(spent_s, max(phase["end_ps"] for phase in found["phases"]) / 1e6)
 
 
-def run_simulator(executable: Path, case: Case, folder: Path) -> Spent:
-    """htsim_uec; RuntimeError unless every flow has ended."""
+def run_simulator(executable: Path, case: Case, folder: Path) -> tuple[Spent, str]:
+    """htsim_uec, and what it printed; RuntimeError unless every flow has ended."""
     matrix, tree = folder / "flows.cm", folder / "tree.topo"
     matrix.write_text(connection_matrix(case), encoding="utf-8")
     tree.write_text(topology(case), encoding="utf-8")
@@ -229,13 +237,13 @@ def run_simulator(executable: Path, case: Case, folder: Path) -> Spent:
     ends_us = [float(end) for end in _FINISHED.findall(printed)]
     if len(ends_us) != len(case.pairs()):
         raise RuntimeError(f"{case.title}: {len(ends_us)} of {len(case.pairs())} flows of the simulator ended")
-    return Spent(spent_s, max(ends_us))
+    return Spent(spent_s, max(ends_us)), printed
 
 
 def compare(executable: Path, case: Case, turns: int, folder: Path) -> list[Figure]:
     """The best turn of each; the ratio is the simulator's time to Weft's."""
     ours, theirs = zip(
-        *((run_weft(case, folder), run_simulator(executable, case, folder)) for _ in range(turns)), strict=True
+        *((run_weft(case, folder), run_simulator(executable, case, folder)[0]) for _ in range(turns)), strict=True
     )
     weft_s, simulator_s = (min(each.processor_s for each in runs) for runs in (ours, theirs))
     return [

@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import bench_peers as bench
+import bench_uet
 import pytest
 
 from weft.paths import ROOT
@@ -20,6 +21,8 @@ STAND_IN = """#!{python}
 import sys
 options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
 rows = open(options["-tm"]).read().splitlines()
+print("Tier 0 QueueSize Down 178880 bytes")
+print("Setting ECN to parameters low 37440 high 145600 enable on tor downlink 1")
 flows = [row.split()[0] for row in rows if "->" in row][{leaves_out}:]
 assert open(options["-topo"]).read().startswith(rows[0])
 for number, flow in enumerate(flows):
@@ -34,13 +37,15 @@ def stand_in(folder: Path, leaves_out: int = 0) -> Path:
     return file
 
 
-def run(executable: Path | None, *arguments: str, path: str = os.environ["PATH"]) -> subprocess.CompletedProcess[str]:
+def run(
+    executable: Path | None, *arguments: str, path: str = os.environ["PATH"], script: str = "bench_peers.py"
+) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": path}
     environment.pop(bench.VARIABLE, None)
     if executable is not None:
         environment[bench.VARIABLE] = str(executable)
     return subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "bench_peers.py", "--quick", "--turns", "1", *arguments],
+        [sys.executable, ROOT / "benchmarks" / script, "--quick", *arguments],
         env=environment,
         capture_output=True,
         text=True,
@@ -68,7 +73,7 @@ def test_the_patterns_are_those_that_they_are_called() -> None:
 
 @pytest.mark.slow
 def test_both_run_and_are_compared(tmp_path: Path) -> None:
-    done = run(stand_in(tmp_path), "--cases", "incast", "all-to-all", "--json")
+    done = run(stand_in(tmp_path), "--turns", "1", "--cases", "incast", "all-to-all", "--json")
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)["figures"]
     assert [figure["name"].split(",")[0] for figure in figures[::4]] == ["incast", "all-to-all"]
@@ -95,3 +100,22 @@ def test_without_the_simulator_it_says_how_to_get_it(tmp_path: Path) -> None:
     done = run(tmp_path / "missing")
     assert done.returncode == 3
     assert f"WEFT_HTSIM={tmp_path / 'missing'} is no executable" in done.stderr
+
+
+@pytest.mark.slow
+def test_uet_runs_with_the_queues_and_marks_of_the_simulator(tmp_path: Path) -> None:
+    done = run(stand_in(tmp_path), "--cases", "single flow", "16-to-1", "--json", script="bench_uet.py")
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)["figures"]
+    assert [figure["name"].split(",")[0] for figure in figures[::4]] == ["single flow", "incast"]
+    ours, theirs, *_ = figures
+    assert theirs["value"] == 10.5
+    assert ours["ratio"] == pytest.approx(max(ours["value"] / 10.5, 10.5 / ours["value"]))
+
+
+def test_uet_needs_what_the_simulator_says_of_its_queues() -> None:
+    sections, queue = bench_uet.hosts("Tier 0 QueueSize Down 9 bytes\nSetting ECN to parameters low 2 high 7 x\n")
+    assert queue == "9B"
+    assert sections["ecn"] == {"kmin": "2B", "kmax": "7B", "pmax": 1}
+    with pytest.raises(RuntimeError, match="not printed its queues"):
+        bench_uet.hosts("")

@@ -18,12 +18,14 @@ SMALL = {
     "bench_aggregation_goodput.py": "--size 256KiB --rates 100 --lanes 64",
     "bench_dragonfly.py": "--hosts 72 --loads 0.1 --patterns uniform adversarial --duration-us 2 --plot p.svg",
     "bench_fast_forward.py": "--shapes data",
+    "bench_failed_paths.py": "--leaves 2 --hosts 4 --planes 2 --bytes 262144",
     "bench_flaps.py": "--flaps 3",
     "bench_float_errors.py": "",
     "bench_flowlets.py": "--hosts 16 --burst 9000 --bursts 2",
     "bench_in_network.py": "sizes --ranks 4 --sizes 1024 --picture p.svg",
     "bench_link_watch.py": "--healthy 2 --lossy 1",
     "bench_load_balancing.py": "--bytes 20000 --modes flow flowlet",
+    "bench_lossy_messages.py": "--messages 300 --ranks 8",
     "bench_mpi.py": "--leaves 2 --hosts-per-leaf 2 --kib 8 --repetitions 1",
     "bench_mpi_over_tcp.py": "--sizes 4096 --repetitions 1",
     "bench_packet_hops.py": "--ranks 4",
@@ -32,10 +34,12 @@ SMALL = {
     "bench_shared_spines.py": "--jobs 2 --size 8192 --picture p.svg",
     "bench_tcp_linux.py": "--duration 3",
     "bench_torus.py": "--shape 3 3 --bytes 65536",
+    "bench_transports.py": "--senders 2 --bytes 65536",
 }
 """Arguments with which a run takes seconds."""
 ELSEWHERE = {
     "bench_gate.py": "test_gate.py",
+    "bench_uet.py": "test_peers.py",
     "bench_training_shapes.py": "test_training_shapes.py",
     **{declared.file: "test_performance.py" for declared in performance.DECLARED.values()},
 }

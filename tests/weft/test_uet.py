@@ -176,3 +176,20 @@ def test_a_capture_has_what_the_codec_and_the_dissector_read(ip_version: int, tm
         command = ["tshark", "-r", str(path), "-X", f"lua_script:{SCRIPT}", "-T", "fields", "-e", "frame.protocols"]
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         assert sum("uet" in line for line in shown) == len(payloads)
+
+
+def test_identifiers_of_pdcs_are_not_given_to_others_while_a_close_may_be_repeated() -> None:
+    """Each host closes and opens more PDCs than are kept from being used again, and answers to closes are lost."""
+    wide = topologies.leaf_spine(
+        planes=1, leaves=16, spines=2, hosts_per_leaf=4, host_rate_bps=100 * 10**9, delay_ps=US
+    )
+    kept = TransportSection(protocol="uet", connections="kept", pdc_idle=20 * US)
+    ranks = 64
+    inputs = [np.full((ranks, 64), rank, np.int32) for rank in range(ranks)]
+    with Fabric(wide, clock="virtual", int_telemetry=False, transport=kept, faults=FaultsSection(loss=0.02)) as fabric:
+        for _ in range(3):
+            run = fabric.run(CollectiveRequest("alltoall", [each.reshape(-1) for each in inputs], "direct"))
+            received = [np.asarray(output).reshape(ranks, -1) for output in run.buffers]
+            assert all(np.array_equal(each, np.stack(inputs)[:, 0]) for each in received)
+        found = totals(fabric)
+    assert found["pdcs_opened"] > 2 * ranks * (ranks - 1)

@@ -2,10 +2,12 @@
 // open.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "hosts/queue_pair_numbers.hpp"
@@ -42,14 +44,8 @@ class PdcTable {
     uint32_t& count = open_[static_cast<size_t>(role)];
     if (count >= most) return std::nullopt;
     ++count;
-    uint16_t id;
-    if (closed_.size() > kQuarantine || entries_.size() > 2 * kMostPdcs) {
-      id = closed_.pop();
-    } else {
-      id = static_cast<uint16_t>(entries_.size());
-      entries_.emplace_back();
-    }
-    entries_[id] = {queue_pair, role, true};
+    const uint16_t id = unused();
+    entries_[id] = {queue_pair, role, true, false};
     return id;
   }
   // Late packets of a closed PDC still find the queue pair.
@@ -58,10 +54,24 @@ class PdcTable {
     --open_[static_cast<size_t>(entries_[id].role)];
     closed_.push(id);
   }
+  // A target closes its PDC: the identifier stays the queue pair's, whose peer may have lost the answer to
+  // the close command, and will repeat it, until it opens another.
+  void close_and_linger(uint16_t id) {
+    entries_[id].is_open = false;
+    entries_[id].lingers = true;
+    --open_[static_cast<size_t>(entries_[id].role)];
+  }
+  // The peer has heard of the closing.
+  void release(uint32_t queue_pair, uint16_t id) {
+    if (id == 0 || entries_[id].queue_pair != queue_pair || !std::exchange(entries_[id].lingers, false))
+      return;
+    closed_.push(id);
+  }
   // The queue pair is going.
   void forget(uint32_t queue_pair, uint16_t id) {
     if (id == 0 || entries_[id].queue_pair != queue_pair) return;
     if (entries_[id].is_open) close(id);
+    release(queue_pair, id);
     entries_[id].queue_pair = kNobody;
   }
 
@@ -77,7 +87,19 @@ class PdcTable {
     uint32_t queue_pair = kNobody;
     PdcRole role = PdcRole::kInitiator;
     bool is_open = false;
+    bool lingers = false;
   };
+  uint16_t unused() {
+    const bool may_grow = entries_.size() <= 2 * kMostPdcs;
+    if (closed_.size() > kQuarantine || (!may_grow && !closed_.empty())) return closed_.pop();
+    if (may_grow) {
+      entries_.emplace_back();
+      return static_cast<uint16_t>(entries_.size() - 1);
+    }
+    // All are open or linger, and fewer can be open than there are.
+    const auto lingers = [](const Entry& entry) { return entry.lingers; };
+    return static_cast<uint16_t>(std::ranges::find_if(entries_, lingers) - entries_.begin());
+  }
   QueuePairNumbers<UetQueuePair> queue_pairs_;
   std::vector<Entry> entries_ = std::vector<Entry>(1);  // by identifier
   RingBuffer<uint16_t> closed_;                         // oldest first

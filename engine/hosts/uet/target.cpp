@@ -52,6 +52,7 @@ bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
     nack(kNackNoPdc, arrived);
     return false;
   }
+  pdcs_.release(common_.queue_pair, pdc_);
   pdc_ = *id;
   initiator_pdc_ = arrived.initiator_pdc;
   is_open_ = true;
@@ -232,7 +233,7 @@ void Target::fail(CompletionStatus status) {
 void Target::close_pdc() {
   close_sequence_.reset();
   if (!std::exchange(is_open_, false)) return;
-  pdcs_.close(pdc_);
+  pdcs_.close_and_linger(pdc_);
   credit_due_ = false;
   if (pacer_ != nullptr) pacer_->forget(*this);
 }
