@@ -1,7 +1,7 @@
 """Packet-hops per second of real hosts' work: a permutation over three tiers in virtual time, beside bare bursts.
 
     .venv/bin/python benchmarks/bench_permutation.py [--hosts N] [--congestion-control NAME] [--path NAME]
-        [--bytes N] [--mtu N] [--rounds N] [--json] [--realtime]
+        [--protocol NAME] [--bytes N] [--mtu N] [--rounds N] [--json] [--realtime]
 
 A fat tree of k-port switches (k³/4 hosts, 100 Gb/s links of 1 µs, fabric.p4 at every switch) whose hosts each write
 2 MB to one other, drawn from the seed, and are written to by one. Packets carry 4,096 bytes, are sprayed over all paths
@@ -33,6 +33,7 @@ from weft.engine import congestion_control_names
 from weft.results.flows import FlowsResult
 from weft.scenario import TransportSection
 from weft.topologies import FabricSpec, fat_tree
+from weft.traffic.transports.registry import TRANSPORT_KINDS
 
 GOAL_TIMES_BURSTS = 0.65
 HOSTS_WITH_GOAL = 1024
@@ -116,6 +117,13 @@ def burst_runner() -> Runner:
         return Runner([fabric_rig(bursts, compiled_fabric(Path(folder)))], frames(bursts))
 
 
+def of_protocol(options: argparse.Namespace) -> dict[str, str]:
+    """Return the keys of `transport` that say which it is; MRC and UET choose the paths themselves."""
+    if options.protocol == "rc":
+        return {"retransmission": "selective-repeat", "path": options.path}
+    return {"protocol": options.protocol}
+
+
 def measure(options: argparse.Namespace) -> list[Figure]:
     """All figures."""
     bursts = burst_runner()
@@ -128,10 +136,7 @@ def measure(options: argparse.Namespace) -> list[Figure]:
         mtu_bytes=options.mtu,
         int_telemetry=options.congestion_control == NEEDS_INT,
         transport=TransportSection(
-            congestion_control=options.congestion_control,
-            retransmission="selective-repeat",
-            path=options.path,
-            ack_interval=1,
+            congestion_control=options.congestion_control, ack_interval=1, **of_protocol(options)
         ),
     )
     began_s = time.process_time()
@@ -145,7 +150,8 @@ def measure(options: argparse.Namespace) -> list[Figure]:
     best = max(rounds, key=lambda each: each.packet_hops_per_s)
     return [
         Figure(
-            f"{options.hosts} hosts, {options.congestion_control}, {options.path}",
+            f"{options.hosts} hosts, {options.congestion_control}, "
+            f"{options.path if options.protocol == 'rc' else options.protocol}",
             best.packet_hops_per_s,
             "packet-hops/s",
             "bursts",
@@ -170,6 +176,7 @@ def main() -> None:
         "--congestion-control", choices=congestion_control_names(), default="swift", help="of all hosts"
     )
     parser.add_argument("--path", choices=["spray", "flow"], default="spray", help="of a queue pair's packets")
+    parser.add_argument("--protocol", choices=TRANSPORT_KINDS, default="rc", help="of all hosts; others ignore --path")
     parser.add_argument("--bytes", type=int, default=2_000_000, help="of each flow")
     parser.add_argument("--mtu", type=int, choices=[1024, 2048, 4096], default=4096, help="payload of a packet")
     parser.add_argument("--rounds", type=int, default=2, help="of which the best counts")

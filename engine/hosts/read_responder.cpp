@@ -135,11 +135,13 @@ void ReadResponder::repeat(TimePs now, uint64_t psn, const roce::ParsedPacket& r
 // This response has not arrived. Of those before it, others may be missing, too: their READs are asked for
 // again on their own.
 void ReadResponder::go_back(TimePs now, uint64_t response) {
-  gate_.congestion_control().on_loss(now, selective_repeat_);
+  CongestionControl& congestion_control = gate_.congestion_control();
   if (selective_repeat_) {
     if (path_choice_ != nullptr) path_choice_->on_timeout(now);
-    sent_.take_overdue_for_lost(now, response, next_, now - timeout_ps());
+    const uint64_t lost_bytes = sent_.take_overdue_for_lost(now, response, next_, now - timeout_ps());
+    congestion_control.on_lost_bytes(now, true, lost_bytes);
   } else {
+    congestion_control.on_lost_bytes(now, false, sent_.packet(response).frame_bytes);
     sent_.go_back(now, response, next_);
     next_ = response;
     restarted_at_ = response;

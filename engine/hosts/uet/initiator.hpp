@@ -84,6 +84,7 @@ class Initiator {
   void on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit);
   void go_back(TimePs now);
   void detect_losses(TimePs now);
+  uint64_t oldest_frame_bytes();
   void on_timeout(TimePs now);
   TimePs retransmission_timeout_ps() const;
   TimePs timeout_deadline() const;

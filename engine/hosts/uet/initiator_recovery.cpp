@@ -156,7 +156,7 @@ void Initiator::lose_refused(TimePs now, uint64_t sequence, uint16_t entropy) {
   if (!sent_.take_refused_for_lost(sequence, entropy)) return;
   retries_ = 0;
   progress_ps_ = now;
-  gate_.congestion_control().on_loss(now, false);
+  gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
 }
 
 // ROD: the target has all before this packet.
@@ -169,13 +169,19 @@ void Initiator::on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit) {
   deliver_completions(now);
 }
 
+// What going back takes off a window: the other packets may have arrived.
+uint64_t Initiator::oldest_frame_bytes() {
+  return is_waiting() ? sent_.packet(sent_.accepted()).frame_bytes : 0;
+}
+
 // ROD: what follows a gap is not accepted, so all of it is sent again.
 void Initiator::go_back(TimePs now) {
   retries_ = 0;
   progress_ps_ = now;
+  const uint64_t lost_bytes = oldest_frame_bytes();
   sent_.go_back(now, sent_.accepted(), next_sequence_);
   next_sequence_ = sent_.accepted();
-  gate_.congestion_control().on_loss(now, false);
+  gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
 }
 
 void Initiator::detect_losses(TimePs now) {
@@ -246,16 +252,17 @@ void Initiator::on_timeout(TimePs now) {
   if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
   const TimePs overdue_ps = now - retransmission_timeout_ps();
   ++retries_;
-  gate_.congestion_control().on_loss(now, true);
   if (path_choice_ != nullptr) path_choice_->on_timeout(now);
   ledger_.forgive(largest_frame_bytes_);
   progress_ps_ = now;
+  uint64_t lost_bytes = oldest_frame_bytes();
   if (is_ordered_) {
     sent_.go_back(now, sent_.accepted(), next_sequence_);
     next_sequence_ = sent_.accepted();
   } else {
-    sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+    lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
   }
+  gate_.congestion_control().on_lost_bytes(now, true, lost_bytes);
 }
 
 void Initiator::fail(CompletionStatus status) {
