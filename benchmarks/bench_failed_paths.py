@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/bench_failed_paths.py [--transports NAME…] [--failures NAME…] [--leaves N] [--hosts N]
         [--planes N] [--bytes N] [--json]
 
-Eight planes of 32 leaves (T0) and 32 spines (T1), 64 hosts to a leaf, a port of 100 Gb/s in each plane, links of 1 µs,
+Eight planes of 32 leaves (T0) and 64 spines (T1), 64 hosts to a leaf, a port of 100 Gb/s in each plane, links of 1 µs,
 fabric.p4 at every switch. Rings of 64 hosts, two to a leaf, all-reduce at the same time; each step of a ring crosses
 the spines. After 100 µs
 
@@ -79,7 +79,7 @@ def scenario(transport: str, failure: str, options: argparse.Namespace) -> str:
             "int": False,
             "fabric": {
                 "leaves": options.leaves,
-                "spines": options.leaves,
+                "spines": options.hosts,
                 "hosts_per_leaf": options.hosts,
                 "planes": options.planes,
                 "host_rate": "100Gb/s",
@@ -156,8 +156,8 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--transports", nargs="+", choices=TRANSPORTS, default=list(TRANSPORTS), metavar="NAME")
     parser.add_argument("--failures", nargs="+", choices=list(FAILURES)[1:], default=list(FAILURES)[1:], metavar="NAME")
-    parser.add_argument("--leaves", type=int, default=32, help="of a plane, as many as spines")
-    parser.add_argument("--hosts", type=int, default=64, help="of a leaf")
+    parser.add_argument("--leaves", type=int, default=32, help="of a plane")
+    parser.add_argument("--hosts", type=int, default=64, help="of a leaf, as many as spines")
     parser.add_argument("--planes", type=int, default=8)
     parser.add_argument("--bytes", type=int, default=4 << 20, help="that each host reduces")
     options = parser.parse_args()

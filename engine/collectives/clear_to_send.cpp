@@ -207,7 +207,10 @@ void ScheduleExecutor::end_clearing(const Run& run) {
       for (ClearingState::Held& held : std::exchange(state.held, {}))
         given_up.push_back(std::move(held.request));
     }
-    std::erase_if(channel.clearing->runs, [](const auto& each) { return each.second.is_over(); });
+    // What a failed run was still to receive does not come any more, and a later run may have its tag.
+    std::erase_if(channel.clearing->runs, [&](const auto& each) {
+      return each.second.is_over() || (each.second.run != 0 && each.second.run == run.number());
+    });
   }
   for (const RcRequest& request : given_up) flush(request);
 }

@@ -569,8 +569,7 @@ bool Nic::notify(int number, const roce::IpAddress& peer, const switch_notificat
 
 std::shared_ptr<uet::CreditPacer> Nic::credit_pacer(int number) {
   Port& port = port_at(number);
-  if (port.pacer == nullptr)
-    port.pacer = std::make_shared<uet::CreditPacer>(engine_, port.transmit.rate_bps());
+  if (port.pacer == nullptr) port.pacer = std::make_shared<uet::CreditPacer>(engine_, port.transmit);
   return port.pacer;
 }
 

@@ -89,7 +89,7 @@ class SentStream {
     bool marked = false;
     uint8_t hop_limit = 0;
     bool misses_end = false;  // `end` itself has not
-    TimePs service_ps = 0;  // from the arrival of `answered` to its answer, at the peer
+    TimePs service_ps = 0;    // from the arrival of `answered` to its answer, at the peer
   };
   bool acknowledge(TimePs now, const Arrivals& arrivals);
   // What was sent then has arrived, though it was none of these packets.

@@ -469,3 +469,20 @@ def test_malformed_packets_are_dropped_and_counted() -> None:
         pair.step(ideal_wire)
     assert pair.b.queue_pair.stats()["data_packets_received"] == received
     assert pair.a.queue_pair.stats()["error"] == pair.b.queue_pair.stats()["error"] == "success"
+
+
+@pytest.mark.parametrize(("messages", "size_bytes"), [(1, 2**31 - 1), (3, 2**30)])
+def test_credit_is_asked_for_in_steps_that_its_counter_can_tell(messages: int, size_bytes: int) -> None:
+    """The counter of credit wraps at 4 GiB: more than half of it ahead would look as if it were behind."""
+    pair = cabled_pair(
+        path_mtu_bytes=4096,
+        uet_options={"receiver_credits": True},
+        window_bytes=1 << 20,
+        retransmission_timeout_ps=100 * US,
+        reordering_window_ps=3 * US,
+    )
+    region = pair.b.nic.register_sink(size_bytes, virtual_address=1 << 40)
+    for number in range(messages):
+        pair.a.queue_pair.post_write_as_length(size_bytes, 1 << 40, region.rkey, immediate=number, work_id=number)
+    pair.engine.run_for(1000 * US)
+    assert pair.b.queue_pair.stats()["data_bytes_received"] > 10_000_000

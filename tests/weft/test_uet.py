@@ -88,8 +88,8 @@ def test_receiver_credits_keep_an_incast_s_queue_short() -> None:
         planes=1, leaves=1, spines=1, hosts_per_leaf=17, host_rate_bps=100 * 10**9, queue_capacity_bytes=16 << 20
     )
     depths, times = [], []
-    for credits in (False, True):
-        transport = TransportSection(protocol="uet", receiver_credits=credits, credit_advance=4096)
+    for credits in ({}, {"receiver_credits": True, "credit_advance": 4096}):
+        transport = TransportSection(protocol="uet", **credits)
         with Fabric(incast, clock="virtual", int_telemetry=False, transport=transport) as fabric:
             result = fabric.incast("h0", 400_000)
             nic = fabric.topology.hosts[0].nics[0]
@@ -193,3 +193,14 @@ def test_identifiers_of_pdcs_are_not_given_to_others_while_a_close_may_be_repeat
             assert all(np.array_equal(each, np.stack(inputs)[:, 0]) for each in received)
         found = totals(fabric)
     assert found["pdcs_opened"] > 2 * ranks * (ranks - 1)
+
+
+def test_keys_that_do_not_go_together_are_refused() -> None:
+    """Switches notify only senders of RoCEv2, credit in advance is part of receiver credits, and both say so."""
+    for tree, words in (
+        ({"congestion_control": "bolt", "service": "rod"}, "do not go with transport.protocol: uet"),
+        ({"credit_advance": "4KiB"}, "credit_advance needs receiver_credits"),
+        ({"receiver_credits": True, "credit_advance": "8GiB"}, "0 to 1073741824|1GiB"),
+    ):
+        with pytest.raises(BadInputError, match=words):
+            parse_scenario({"clock": "virtual", "int": False, "transport": {"protocol": "uet", **tree}}, "s.yaml")

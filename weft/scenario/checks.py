@@ -110,6 +110,10 @@ def check_notifications(options: FabricOptions) -> None:
         (options.clock == "real", "clock: real, where a host's kernel would answer them"),
         (options.target == "bmv2", "target: bmv2, which counts queues in packets, and time in microseconds"),
         (options.fidelity.has_segments, "fidelity.segment, as each packet is notified of"),
+        (
+            not options.transport.kind.takes_notifications,
+            f"transport.protocol: {options.transport.protocol}, whose packets they do not know",
+        ),
         (options.telemetry.is_on, "telemetry.mode: int-md, for which notifications are not made"),
     )
     for is_given, reason in reasons:

@@ -14,7 +14,7 @@ from weft.engine import (
     rc_defaults,
     record_types,
 )
-from weft.quantities.definitions import SIZE, PositiveTime, Rate, ShortTime, Size, Time, whole, without_unit
+from weft.quantities.definitions import SIZE, PositiveTime, Rate, ShortTime, Time, whole, without_unit
 from weft.quantities.example import Example
 from weft.quantities.names import Name
 from weft.quantities.traffic_classes import DATA_CLASS
@@ -36,6 +36,7 @@ DEFAULTS = rc_defaults()
 MAX_OUTSTANDING_READS = 128
 """Reads that a requester awaits at a time (kMaxOutstandingReads in engine/hosts/rc_config.cpp)."""
 
+MAX_CREDIT_ADVANCE_BYTES = 2**30
 MAX_EVS = 4096
 """Entropy values of a queue pair of MRC that take turns, and that are in reserve."""
 
@@ -104,9 +105,10 @@ class TransportSettings(CongestionSettings):
     receiver_credits: Annotated[bool, Example("true", _WITH_UET)] = False
     """`uet`: receiver-credit congestion control (RCCC) besides `congestion_control`: hosts send what receivers grant,
     all senders in turn, no faster than a receiver's link."""
-    credit_advance: Annotated[Size, Example("4KiB", (*_WITH_UET, ".receiver_credits=true"))] = UET_DEFAULTS[
-        "advance_bytes"
-    ]
+    credit_advance: Annotated[
+        Annotated[int, SIZE.between(0, MAX_CREDIT_ADVANCE_BYTES)],
+        Example("4KiB", (*_WITH_UET, ".receiver_credits=true")),
+    ] = UET_DEFAULTS["advance_bytes"]
     """`uet`: what a sender may have sent over a new PDC before a receiver grants credit."""
     retransmission: Literal["go-back-n", "selective-repeat"] = "go-back-n"
     """Packets sent again after a loss."""

@@ -23,12 +23,7 @@ mrc::EvTable made_evs(const RcConfig& common, const MrcConfig& config, MrcCounte
   }
   std::vector<const std::vector<mrc::EvRoute>*> by_plane{&config.routes->to(common.destination_ip)};
   for (const MrcPath& path : config.more_paths) by_plane.push_back(&config.routes->to(path.destination_ip));
-  return {by_plane,
-          config.encapsulates(),
-          config.ev_count,
-          config.ev_backups,
-          config.ev_seed,
-          counters};
+  return {by_plane, config.encapsulates(), config.ev_count, config.ev_backups, config.ev_seed, counters};
 }
 
 }  // namespace

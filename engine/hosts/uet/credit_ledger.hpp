@@ -2,6 +2,7 @@
 // granted, and some bytes in advance. Source: Ultra Ethernet Specification 1.0, section 3.6 (RCCC).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "packets/uet_frame.hpp"
@@ -49,8 +50,10 @@ class CreditLedger {
     if (!covers(frame_bytes)) allowed_bytes_ = spent_bytes_ + frame_bytes - granted_bytes_;
   }
   // The credit that is to be asked for if so much is still to be sent. What is left in the end lets the next
-  // message begin at once.
-  uint64_t wanted_bytes(uint64_t left_bytes) const { return spent_bytes_ + left_bytes; }
+  // message begin at once. No more beyond what is granted than the target can tell from less.
+  uint64_t wanted_bytes(uint64_t left_bytes) const {
+    return std::min(spent_bytes_ + left_bytes, granted_bytes_ + uint64_t{kCreditMask / 2} * kCreditUnitBytes);
+  }
 
  private:
   uint64_t advance_bytes_;

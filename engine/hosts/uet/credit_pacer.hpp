@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "links/transmit_port.hpp"
 #include "memory/ring_buffer.hpp"
 #include "time/engine.hpp"
 #include "time/event_queue.hpp"
@@ -25,10 +26,8 @@ class CreditTaker {
 
 class CreditPacer {
  public:
-  CreditPacer(Engine& engine, uint64_t rate_bps)
-      : engine_(engine),
-        rate_bps_(rate_bps / 100 * kSharePercent),
-        timer_(engine.events(), member_action<&CreditPacer::on_timer>(this)) {}
+  CreditPacer(Engine& engine, const TransmitPort& port)
+      : engine_(engine), port_(port), timer_(engine.events(), member_action<&CreditPacer::on_timer>(this)) {}
   CreditPacer(const CreditPacer&) = delete;
   CreditPacer& operator=(const CreditPacer&) = delete;
 
@@ -51,7 +50,8 @@ class CreditPacer {
   static constexpr uint64_t kQuantumBytes = 4096;
 
   void take_time(uint64_t bytes) {
-    next_ps_ = std::max(next_ps_, engine_.now()) + BitRate::serialisation_ps(bytes, rate_bps_);
+    next_ps_ = std::max(next_ps_, engine_.now()) +
+               BitRate::serialisation_ps(bytes, port_.rate_bps() / 100 * kSharePercent);
   }
   void arm() {
     if (!takers_.empty() && !timer_.armed()) timer_.arm(std::max(next_ps_, engine_.now()));
@@ -71,7 +71,7 @@ class CreditPacer {
   }
 
   Engine& engine_;
-  uint64_t rate_bps_;
+  const TransmitPort& port_;
   TimePs next_ps_ = 0;
   RingBuffer<CreditTaker*> takers_;  // in order of their turns
   Timer timer_;

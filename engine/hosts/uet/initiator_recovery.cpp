@@ -40,6 +40,11 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     return;
   }
   if (state_ == PdcState::kSyn) {
+    // One of an earlier PDC with the same identifier, or of another queue pair's.
+    if (base + 1 < static_cast<int64_t>(pdc_start_)) {
+      ++counters_.late_packets;
+      return;
+    }
     state_ = PdcState::kEstablished;
     target_pdc_ = ack.pds.spdcid;
   }

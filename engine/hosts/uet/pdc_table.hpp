@@ -82,7 +82,7 @@ class PdcTable {
   uint32_t open_count(PdcRole role) const { return open_[static_cast<size_t>(role)]; }
 
  private:
-  static constexpr size_t kQuarantine = 64;
+  static constexpr size_t kQuarantine = 4096;
   struct Entry {
     uint32_t queue_pair = kNobody;
     PdcRole role = PdcRole::kInitiator;

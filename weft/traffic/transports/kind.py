@@ -103,6 +103,8 @@ class TransportKind(ABC):
     """Those that it carries."""
     orders_messages: ClassVar[bool] = False
     """A message arrives after those that were posted before it."""
+    takes_notifications: ClassVar[bool] = False
+    """Switches may notify its senders of queues."""
     carries_int: ClassVar[bool] = False
     has_segments: ClassVar[bool] = False
     """A simulation may move several of its packets as one."""

@@ -24,6 +24,7 @@ class ReliableConnection(TransportKind):
     has_cnps = True
     answer_bytes = AETH
     orders_messages = True
+    takes_notifications = True
     carries_int = True
     has_segments = True
     goes_with_flow_control = True

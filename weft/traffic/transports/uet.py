@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.engine import PathChoice, _core, uet_defaults
 from weft.errors import InvalidValueError
+from weft.traffic import header_sizes
 from weft.traffic.header_sizes import BTH, ICRC
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.transports.mrc import MultipathReliableConnection
-from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, RESPONSE, STANDARD
+from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, REQUEST_CC_STATE, RESPONSE, STANDARD
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions, UetOptions
@@ -55,11 +56,18 @@ class UltraEthernetTransport(TransportKind):
         """See TransportKind."""
         if settings.service in _NOT_THERE:
             raise InvalidValueError(f"service: {settings.service} of uet is not supported", valid=tuple(_OF_SERVICE))
+        if not settings.receiver_credits and settings.credit_advance != UET_DEFAULTS["advance_bytes"]:
+            raise ValueError("credit_advance needs receiver_credits: true")
         fit = _OF_SERVICE[settings.service]["retransmission"]
         if settings.retransmission != fit:
             raise InvalidValueError(
                 f"retransmission: {settings.retransmission} does not go with service: {settings.service}", valid=(fit,)
             )
+
+    def answered_header_bytes(self, ip_version: Literal[4, 6]) -> int:
+        """See TransportKind."""
+        below = header_sizes.overhead_bytes(ip_version, int_telemetry=False) - BTH - ICRC
+        return below + REQUEST.size_bytes + REQUEST_CC_STATE.size_bytes + STANDARD.size_bytes
 
     def make_queue_pair(
         self,
