@@ -55,8 +55,16 @@ const bit<2> ECN_ECT0    = 2;
 const bit<2> ECN_CE      = 3;
 
 // Of simple_switch's, in `instance_type`.
-const bit<32> INSTANCE_NORMAL       = 0;
+#ifdef INT_MD
+const bit<32> INSTANCE_NORMAL = 0;
+#define CLONES_IN_EGRESS
+#endif
+#ifdef BOLT
+#define CLONES_IN_EGRESS
+#endif
+#ifdef CLONES_IN_EGRESS
 const bit<32> INSTANCE_EGRESS_CLONE = 2;
+#endif
 
 // The class of what keeps the network going, above all data: acknowledgements, reports, neighbours' addresses.
 const bit<3> CLASS_CONTROL = 6;

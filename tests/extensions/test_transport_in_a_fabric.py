@@ -103,7 +103,7 @@ def test_what_it_raises_ends_the_run_with_its_traceback(mine: Path, tmp_path: Pa
         ("{}:Mine", {"size": 3}, ["unexpected keyword argument 'size'", "valid: window=20000, fail_at=None"]),
         ("{}:Other", {}, ["has no class 'Other' (valid: Mine)"]),
         ("absent.py:Mine", {}, ["absent.py", "No such file"]),
-        ("cubic", {}, ["no congestion control 'cubic'", "valid: dcqcn", "path/to/file.py:Class"]),
+        ("cubic", {}, ["no congestion control 'cubic'", "valid: bolt, dcqcn", "path/to/file.py:Class"]),
     ],
 )
 def test_what_cannot_be_used_is_reported_before_anything_is_built(

@@ -21,6 +21,8 @@ class Hosts:
     made: what had been posted to them is lost.
     """
 
+    spans_planes = False
+
     def __init__(self) -> None:
         self.connected: set[Connection] = set()
         self.suspended: set[Connection] = set()

@@ -42,6 +42,8 @@ TRANSFORMER = "{layers: 4, hidden: 256, heads: 8, feed_forward: 688, vocabulary:
 EXPERTS = "{count: 4, top_k: 2, feed_forward: 1408}"
 CONTEXTS: list[tuple[str, dict[str, str | None]]] = [
     (r"transport\.classes", {"scheduling.classes": "[2]"}),
+    (r"pfc\.watchdog\..*", {"pfc.classes": "[3]"}),
+    (r".*\(collective\)\.clear_to_send\..*", {"traffic.0.algorithms": "[ring]"}),
     (r".*inference\.requests\.(arrivals|file)", {"traffic.0.inference.requests.rate": None}),
     (r".*inference\.requests\.file", {"traffic.0.inference.requests.prompt": None}),
     (r".*inference\.requests\.file", {"traffic.0.inference.requests.output": None}),

@@ -46,8 +46,8 @@ class CallData(_Strict):
     def of(cls, call: CollectiveCall) -> CallData:
         """Return the data of a call."""
         data = vars(call) | {"operation": call.operation.name}
-        # No trace has one: they say what is communicated, not how.
-        del data["protocol"]
+        # No trace has these: they say what is communicated, not how.
+        del data["protocol"], data["clear_to_send"]
         return cls(**data)
 
     def call(self) -> CollectiveCall:
