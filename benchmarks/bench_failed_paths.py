@@ -26,14 +26,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from figures import argument_parser
-from rich.console import Console
-from rich.table import Table
+from figures import argument_parser, report_rows
 
 RING_RANKS_PER_LEAF = 2
 AT_US, REBOOT_US = 100, 500
@@ -146,11 +144,6 @@ def slowest_ps(found: Mapping[str, Any]) -> int:
     return max(each["time_ps"] for each in found["collectives"])
 
 
-def written(value: object) -> str:
-    """Return a cell of the table."""
-    return "" if value is None else f"{value:,.3f}" if isinstance(value, float) else str(value)
-
-
 def main() -> None:
     """Print the table."""
     parser = argument_parser(__doc__)
@@ -167,17 +160,7 @@ def main() -> None:
         rows.append(row(transport, "none", undisturbed, slowest_ps(undisturbed)))
         for failure in options.failures:
             rows.append(row(transport, failure, run(transport, failure, options), slowest_ps(undisturbed)))
-    if options.json:
-        print(json.dumps([asdict(each) for each in rows], indent=1))
-        return
-    table = Table(title=f"Ring all-reduces of {options.leaves * options.hosts:,} hosts", title_justify="left")
-    for each in fields(Row):
-        table.add_column(
-            each.name.replace("_", " "), justify="left" if each.name in ("transport", "failure") else "right"
-        )
-    for each in rows:
-        table.add_row(*map(written, asdict(each).values()))
-    Console(width=max(Console().width, 120)).print(table)
+    report_rows(f"Ring all-reduces of {options.leaves * options.hosts:,} hosts", rows, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -11,16 +11,13 @@ others sent, and a message that does not arrive ends the benchmark with an error
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from figures import argument_parser
-from rich.console import Console
-from rich.table import Table
+from figures import argument_parser, report_rows
 
 from weft import Fabric
 from weft.run.collectives import CollectiveRequest
@@ -113,11 +110,6 @@ def measure(name: str, messages: int, ranks: int) -> Row:
     )
 
 
-def written(value: str | float) -> str:
-    """Return a cell of the table."""
-    return value if isinstance(value, str) else f"{value:,.1f}" if isinstance(value, float) else f"{value:,}"
-
-
 def main() -> int:
     """Print the table; the exit status is 1 if a message was wrong."""
     parser = argument_parser(__doc__)
@@ -126,15 +118,7 @@ def main() -> int:
     parser.add_argument("--ranks", type=int, default=16, help="hosts, a multiple of 4")
     options = parser.parse_args()
     rows = [measure(name, options.messages, options.ranks) for name in options.transports]
-    if options.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-    else:
-        table = Table(title="Messages over a fabric with faults", title_justify="left")
-        for each in fields(Row):
-            table.add_column(each.name.replace("_", " "), justify="left" if each.name == "transport" else "right")
-        for row in rows:
-            table.add_row(*map(written, asdict(row).values()))
-        Console(width=max(Console().width, 120)).print(table)
+    report_rows("Messages over a fabric with faults", rows, as_json=options.json)
     return int(any(row.wrong for row in rows))
 
 

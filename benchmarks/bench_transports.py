@@ -21,14 +21,12 @@ import json
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import yaml
-from figures import argument_parser
-from rich.console import Console
-from rich.table import Table
+from figures import argument_parser, report_rows
 
 HOSTS_PER_LEAF = 16
 RATE_BPS = 400 * 10**9
@@ -124,15 +122,7 @@ def main() -> None:
             for senders in options.senders
             for transport in options.transports
         ]
-    if options.json:
-        print(json.dumps([asdict(row) for row in rows], indent=1))
-        return
-    table = Table(title=f"Incast of {options.bytes:,} B each, queues of {options.queue}", title_justify="left")
-    for each in fields(Row):
-        table.add_column(each.name.replace("_", " "), justify="left" if each.name == "transport" else "right")
-    for row in rows:
-        table.add_row(*(f"{value:,.2f}" if isinstance(value, float) else str(value) for value in asdict(row).values()))
-    Console(width=max(Console().width, 120)).print(table)
+    report_rows(f"Incast of {options.bytes:,} B each, queues of {options.queue}", rows, as_json=options.json)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ The simulator is htsim_uec, as in bench_peers.py, which describes the fat trees 
 the same flows, all from time 0, over the same links, in packets of 4,096 bytes of data, with NSCC; both trim what finds
 no room in a queue. Queues and marks in Weft are those that the simulator has chosen and printed: queues of one
 bandwidth-delay product, marks from a fifth of it on, and on all packets from four fifths on. A packet of Weft's has all
-headers of Ultra Ethernet over UDP and IPv4, 114 bytes beside preamble and gap; the simulator's has 64.
+headers of Ultra Ethernet over UDP and IPv4, 98 bytes besides preamble and gap, and one of the simulator has 64.
 
 The goal is that both times differ by at most 5 %: `ratio` is the later end to the earlier one. Then the processor times
 of both commands.

@@ -75,6 +75,26 @@ def report(title: str, figures: Sequence[Figure], *, as_json: bool) -> None:
     Console(width=max(Console().width, TABLE_WIDTH)).print(table)
 
 
+def report_rows(title: str, rows: Sequence[Any], *, as_json: bool) -> None:
+    """Print dataclass instances of one class, a row each; numbers stand on the right, and None is an empty cell."""
+    if as_json:
+        print(json.dumps([asdict(row) for row in rows], indent=1))
+        return
+    table = Table(title=title, title_justify="left")
+    for each in fields(rows[0]):
+        is_text = isinstance(getattr(rows[0], each.name), str)
+        table.add_column(each.name.replace("_", " "), justify="left" if is_text else "right")
+    for row in rows:
+        table.add_row(*map(_cell, asdict(row).values()))
+    Console(width=max(Console().width, TABLE_WIDTH)).print(table)
+
+
+def _cell(value: str | float | None) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return f"{value:,.2f}" if isinstance(value, float) else f"{value:,}"
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
