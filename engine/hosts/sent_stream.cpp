@@ -48,7 +48,7 @@ SentStream::SentStream(const RcConfig& config, SendGate& gate, PathChoice* path_
       gate_(gate),
       path_choice_(path_choice),
       selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat),
-      losses_(config.reordering_window_ps),
+      losses_(config.reordering_window_ps, config.retransmission_timeout_ps / 4),
       observer_(observer) {}
 
 // Without an acknowledgement to come nothing would open a closed window but the timeout; the packet that
@@ -93,7 +93,10 @@ template <class News>
   const auto settle_one = [&](uint64_t sequence) {
     SentPacket& packet = sent_[sequence];
     if constexpr (News::kFinds) {
-      if (packet.state == SentPacket::State::kLost && observer_ != nullptr) observer_->on_found(now, packet);
+      if (packet.state == SentPacket::State::kLost) {
+        losses_.on_found(now);
+        if (observer_ != nullptr) observer_->on_found(now, packet);
+      }
     }
     settle(now, packet, marked, settled);
   };
