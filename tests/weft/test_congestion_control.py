@@ -9,7 +9,6 @@ import pytest
 
 from tests.refusals import refused
 from weft import topologies
-from weft.clocks.endpoint_settings import loaded_round_trip_ps
 from weft.engine import congestion_control_kind, congestion_control_names
 from weft.errors import BadInputError
 from weft.run.collectives import CollectiveRequest
@@ -17,6 +16,7 @@ from weft.run.fabric import Fabric
 from weft.run.runner import run_scenario
 from weft.scenario import EcnSection, TransportSection, fabric_options, load_scenario, parse_scenario
 from weft.topologies.int_rates import STANDARD_INT_RATES
+from weft.topologies.round_trips import loaded_round_trip_ps
 from weft.traffic.messages import as_message, read_message
 from weft.traffic.patterns import Flow, incast
 from weft.traffic.transport_settings import TransportSettings

@@ -8,11 +8,11 @@ import pytest
 
 from tests.refusals import refused
 from weft import BadInputError, Fabric, topologies
-from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 from weft.topologies import serialisation_ps
+from weft.topologies.round_trips import path_round_trip_ps
 from weft.traffic.collectives import COLLECTIVE_KINDS
 
 ETHERNET, IPV4, UDP, BTH, AETH, ICRC, INT_SHIM = 14, 20, 8, 12, 4, 4, 46

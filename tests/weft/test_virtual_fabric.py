@@ -16,7 +16,6 @@ from scapy.utils import rdpcap
 
 from tests.refusals import refused
 from weft import Fabric, topologies
-from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.controller.features.acl import AclRule
 from weft.errors import BadInputError, CheckFailedError
 from weft.run.collectives import CollectiveRequest
@@ -31,6 +30,7 @@ from weft.scenario import (
     parse_scenario,
 )
 from weft.topologies import serialisation_ps
+from weft.topologies.round_trips import path_round_trip_ps
 from weft.traffic.control import EndpointGroup
 
 LAB = Path(__file__).parents[2] / "labs" / "01-allreduce" / "scenario.yaml"

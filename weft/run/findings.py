@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.clocks.lab import Lab
 from weft.controller.features.depth_ages import DepthAges
 from weft.errors import EnvironmentLacksError
@@ -36,6 +35,7 @@ from weft.run.made_by import made_by
 from weft.run.state_series import StateSeries
 from weft.run.telemetry import Telemetry
 from weft.scenario import FabricOptions
+from weft.topologies.round_trips import path_round_trip_ps
 from weft.traffic.host_stats import HostStats
 
 if TYPE_CHECKING:

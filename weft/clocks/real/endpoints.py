@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.clocks.endpoint_settings import loaded_round_trips, nic_settings, patient_timeout_ps, recording_of
+from weft.clocks.endpoint_settings import nic_settings, patient_timeout_ps, recording_of
 from weft.clocks.losses import losses_of
 from weft.clocks.real.host_sockets import HostSockets, scale_up_config
 from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
@@ -21,6 +21,7 @@ from weft.clocks.switch_memory import (
 )
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import HostSpec
+from weft.topologies.round_trips import loaded_round_trips
 from weft.traffic.control import EndpointGroup
 from weft.traffic.endpoint_lines import configured
 from weft.traffic.host_config import HostConfig

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.clocks.endpoint_settings import path_round_trip_ps
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
@@ -47,6 +46,7 @@ from weft.system.processes import ProcessId
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec
 from weft.topologies.networks import NetworkHost
+from weft.topologies.round_trips import path_round_trip_ps
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host_metrics import HostMetrics
 

@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from weft.cache import set_up_kept
-from weft.clocks.endpoint_settings import (
-    RoundTrips,
-    ip_settings,
-    loaded_round_trips,
-    nic_settings,
-    path_round_trip_ps,
-    patient_timeout_ps,
-    recording_of,
-    slowest_configuration,
-)
+from weft.clocks.endpoint_settings import ip_settings, nic_settings, patient_timeout_ps, recording_of
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
@@ -74,6 +65,7 @@ from weft.switch.p4runtime.device import Device
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec, HostSpec
 from weft.topologies.int_rates import IntRates
+from weft.topologies.round_trips import RoundTrips, loaded_round_trips, path_round_trip_ps, slowest_configuration
 from weft.traffic.attachment import Attachment, LinkAttachment
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host import Host

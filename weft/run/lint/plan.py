@@ -7,13 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from weft.clocks.endpoint_settings import (
-    loaded_round_trip_ps,
-    loaded_round_trips,
-    path_round_trip_ps,
-    patient_timeout_ps,
-    slowest_configuration,
-)
+from weft.clocks.endpoint_settings import patient_timeout_ps
 from weft.clocks.frame_sizes import any_frame_bytes, int_md_bytes, write_frame_bytes
 from weft.clocks.switch_memory import lossless_memory_bytes
 from weft.engine import CongestionNeeds, congestion_parameters_in_force, rc_defaults
@@ -25,6 +19,12 @@ from weft.scenario import FabricOptions
 from weft.scenario.transport import CongestionSection
 from weft.switch.daemon.config import PortConfig, SwitchConfig
 from weft.topologies import FabricSpec, base_rtt_ps, nearest_path, serialisation_ps
+from weft.topologies.round_trips import (
+    loaded_round_trip_ps,
+    loaded_round_trips,
+    path_round_trip_ps,
+    slowest_configuration,
+)
 from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.transport_settings import CongestionSettings
 
