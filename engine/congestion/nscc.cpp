@@ -307,6 +307,8 @@ constexpr CongestionControlKind kNscc = {
     .parameters = kParameters,
     .presets = {},
     .make = &make_from_parameters<Nscc, NsccParameters>,
+    // uet-htsim, main_uec.cpp: from a fifth to four fifths of the bandwidth-delay product.
+    .marks = {.kmin_round_trips = 0.2, .kmax_round_trips = 0.8, .pmax = 1},
 };
 const CongestionRegistration kRegistration(kNscc);
 

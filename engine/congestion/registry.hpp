@@ -22,6 +22,14 @@ struct CongestionNeeds {
   bool notifications = false;          // switches notify senders of queues, and mark what exceeds the supply
 };
 
+// Where switches are to mark for an algorithm: at depths that take so much of the farthest pair's idle round
+// trip to drain. All 0: as for DCQCN.
+struct CongestionMarks {
+  double kmin_round_trips = 0;
+  double kmax_round_trips = 0;
+  double pmax = 0;  // probability of a mark just below kmax
+};
+
 struct CongestionControlKind {
   std::string_view name;
   std::string_view summary;
@@ -30,6 +38,7 @@ struct CongestionControlKind {
   std::span<const CongestionParameter> parameters;
   std::span<const CongestionPreset> presets;  // the default first; none if all defaults stand in `parameters`
   std::unique_ptr<CongestionControl> (*make)(const PathProperties& path, ParameterReader& reader);
+  CongestionMarks marks{};
 };
 
 // One object of namespace scope in each control's file.

@@ -38,8 +38,8 @@ class LossDetector {
     round_trip_ps_ = round_trip_ps;
   }
 
-  // A packet that was taken for lost has arrived after all. Once a round trip, because the packets of one round
-  // trip were judged by the same window (step 4 of the section).
+  // A packet that was taken for lost has arrived after all. Once a round trip, because the packets of one
+  // round trip were judged by the same window (step 4 of the section).
   void on_found(TimePs now) {
     recoveries_left_ = kRecoveries;
     if (now < widened_ps_ + round_trip_ps_) return;

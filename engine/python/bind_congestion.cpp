@@ -151,6 +151,12 @@ void bind_registry(py::module_& m) {
       .def_readonly("one_path", &CongestionNeeds::one_path, "All packets of a flow on one path.")
       .def_readonly("notifications", &CongestionNeeds::notifications,
                     "Switches that notify senders of queues, and mark what exceeds the supply.");
+  py::class_<CongestionMarks>(m, "CongestionMarks",
+                              "Where switches are to mark for an algorithm, as times to drain a queue.")
+      .def_readonly("kmin_round_trips", &CongestionMarks::kmin_round_trips,
+                    "Of the farthest pair's idle round trip; 0: as for DCQCN.")
+      .def_readonly("kmax_round_trips", &CongestionMarks::kmax_round_trips)
+      .def_readonly("pmax", &CongestionMarks::pmax, "Probability of a mark just below kmax.");
   using Kind = CongestionControlKind;
   py::class_<Kind, std::unique_ptr<Kind, py::nodelete>>(m, "CongestionControlKind",
                                                         "A congestion control as its file declares it.")
@@ -158,6 +164,7 @@ void bind_registry(py::module_& m) {
       .def_readonly("summary", &Kind::summary)
       .def_readonly("source", &Kind::source)
       .def_readonly("needs", &Kind::needs)
+      .def_readonly("marks", &Kind::marks)
       .def_property_readonly(
           "parameters",
           [](const Kind& self) {

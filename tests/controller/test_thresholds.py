@@ -10,12 +10,12 @@ from tests.refusals import refused
 from weft.controller.entities import exact_arguments, mac_number
 from weft.controller.errors import SettingError
 from weft.controller.features.ecn import (
+    DCQCN_SCALE,
     EcnDepth,
     EcnProfile,
     ecn_entities,
     profile_of,
     read_thresholds,
-    scaled_profile,
     threshold_entity,
     thresholds,
 )
@@ -65,9 +65,9 @@ def test_profiles_survive_the_way_to_the_switch_and_back(profile: EcnProfile) ->
 
 
 def test_hpcc_s_setup_at_its_own_rates() -> None:
-    assert scaled_profile(25 * 10**9) == EcnProfile(100_000, 400_000, 0.2)
-    assert scaled_profile(100 * 10**9) == EcnProfile(400_000, 1_600_000, 0.2)
-    values = thresholds(scaled_profile(25 * 10**9), EMBEDDED)
+    assert DCQCN_SCALE.profile(25 * 10**9) == EcnProfile(100_000, 400_000, 0.2)
+    assert DCQCN_SCALE.profile(100 * 10**9) == EcnProfile(400_000, 1_600_000, 0.2)
+    values = thresholds(DCQCN_SCALE.profile(25 * 10**9), EMBEDDED)
     assert (values.kmin, values.kmax, values.slope) == (1250, 5000, round(0.2 * 2**32 / 3750))
 
 
@@ -83,7 +83,7 @@ def test_hpcc_s_setup_at_its_own_rates() -> None:
     ],
 )
 def test_cells_grow_until_the_depth_holds_the_default_thresholds(rate_bps: int, cell_bytes: int) -> None:
-    profile = scaled_profile(rate_bps)
+    profile = DCQCN_SCALE.profile(rate_bps)
     assert cell_bytes_for(profile.kmax_bytes) == cell_bytes
     facts = target_facts("embedded", cell_bytes=cell_bytes)
     back = profile_of(thresholds(profile, facts), facts)

@@ -17,7 +17,7 @@ import pytest
 
 from tests.refusals import refused
 from weft import Fabric, topologies
-from weft.controller.features.ecn import scaled_profile
+from weft.controller.features.ecn import DCQCN_SCALE
 from weft.ranks import frames
 from weft.ranks.calls import Call
 from weft.ranks.carrying import Carrier
@@ -374,7 +374,7 @@ def test_the_default_fabric_has_as_many_hosts_as_ranks(ranks: int, leaves: int, 
     spec = run_spec(default_scenario(ranks))
     for link in (each.link for each in spec.fabric.links):
         # Packets are marked before a queue is full.
-        assert scaled_profile(link.rate_bps).kmax_bytes < link.queue_capacity_bytes
+        assert DCQCN_SCALE.profile(link.rate_bps).kmax_bytes < link.queue_capacity_bytes
     assert spec.fabric.rank_count == ranks
     assert not spec.traffic
     assert {each.link.rate_bps for each in spec.fabric.links if each.a.node.startswith("h")} == {400 * 10**9}

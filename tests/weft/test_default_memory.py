@@ -8,7 +8,7 @@ from tests.refusals import refused
 from weft import topologies
 from weft.clocks.endpoint_settings import patient_timeout_ps
 from weft.clocks.switch_configs import switch_configs
-from weft.controller.features.ecn import scaled_profile
+from weft.controller.features.ecn import DCQCN_SCALE
 from weft.errors import BadInputError
 from weft.run.lint import RULES, Plan
 from weft.run.runner import run_scenario
@@ -37,7 +37,7 @@ def warnings_of(**sections):
 
 @pytest.mark.parametrize("rate_bps", [10**6, 10**9, *(n * GBPS for n in (10, 25, 40, 50, 100, 200, 400, 800)), 10**14])
 def test_default_queues_hold_more_than_the_depth_from_which_all_is_marked(rate_bps):
-    marks = scaled_profile(rate_bps)
+    marks = DCQCN_SCALE.profile(rate_bps)
     assert default_queue_capacity_bytes(rate_bps) > 3 * marks.kmax_bytes
     # Half of what two ports share: all that one queue gets there with an alpha of 1.
     assert default_shared_bytes(rate_bps) > 2 * marks.kmin_bytes

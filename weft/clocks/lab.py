@@ -17,6 +17,7 @@ from weft.clocks.frame_sizes import any_frame_bytes, int_md_bytes, write_frame_b
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.lossless import require_classes, require_lossless_routes
+from weft.clocks.marking import marking_features
 from weft.clocks.program_checks import left_out_lines, options_of_programs, require_aggregation
 from weft.clocks.switch_configs import depth_cell_bytes, require_depths, switch_configs
 from weft.clocks.virtual.processes import ALONE, Processes
@@ -339,7 +340,7 @@ class Lab(abc.ABC):
         """Return what the controller is to install."""
         return Settings(
             target=self.target_facts,
-            features=(*self.options.of_features, self.entries),
+            features=(*self.options.of_features, *marking_features(self.fabric, self.options), self.entries),
             routing=self.options.routing.kind,
             placement=self.options.aggregation.placement,
             hash_seed=self.options.hash_seed_in_force,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from weft.clocks.marking import ecn_settings
 from weft.clocks.switch_memory import (
     buffer_config,
     classes_of_dscps,
@@ -13,12 +14,11 @@ from weft.clocks.switch_memory import (
     require_shared_memory,
     trimming_config,
 )
-from weft.controller.features.ecn import scaled_profile
+from weft.controller.features.ecn import EcnSettings
 from weft.controller.target import MOST_DEPTH_UNITS, TargetFacts, cell_bytes_for
 from weft.quantities.readable import format_rate, format_time
 from weft.quantities.units import PS_PER_S
 from weft.scenario import FabricOptions, KeyProblem, LinkFaults
-from weft.scenario.fidelity_checks import ecn_begins_bytes
 from weft.scenario.sections import FaultsSection
 from weft.switch.daemon.config import (
     UNSPLIT_BYTES,
@@ -33,10 +33,9 @@ from weft.topologies.addressing import CPU_PORT
 
 
 def _largest_threshold_bytes(fabric: FabricSpec, options: FabricOptions) -> int:
-    if options.ecn.kmax is not None:
-        return options.ecn.kmax
     fastest = max((port.link.rate_bps for switch in fabric.switches for port in switch.ports), default=0)
-    return scaled_profile(fastest).kmax_bytes
+    profiles = ecn_settings(fabric, options).profiles_at(fastest, options.scheduling.data_classes)
+    return max(profile.kmax_bytes for profile in profiles.values())
 
 
 def depth_cell_bytes(fabric: FabricSpec, options: FabricOptions) -> int:
@@ -72,8 +71,9 @@ def switch_configs(fabric: FabricSpec, options: FabricOptions, frame_bytes: int)
     classes = classes_of_dscps(fabric, options)
     quantum_bytes = quantum_by_class(fabric, options, frame_bytes)
     cell_bytes = depth_cell_bytes(fabric, options)
+    marking = ecn_settings(fabric, options)
     return [
-        _switch_config(switch, options, frame_bytes, classes[switch.plane], quantum_bytes, cell_bytes)
+        _switch_config(switch, options, frame_bytes, classes[switch.plane], quantum_bytes, cell_bytes, marking)
         for switch in fabric.switches
     ]
 
@@ -85,6 +85,7 @@ def _switch_config(
     class_of_dscp: dict[int, int],
     quantum_bytes: tuple[int, ...],
     cell_bytes: int,
+    marking: EcnSettings,
 ) -> SwitchConfig:
     switching = options.switching
     faults = options.faults if options.faults.any else None
@@ -93,7 +94,7 @@ def _switch_config(
         name=switch.name,
         cpu_port=_cpu_port(switch, options),
         ports=tuple(
-            _port_config(port, switch, options, frame_bytes, quantum_bytes, faults)
+            _port_config(port, switch, options, frame_bytes, quantum_bytes, faults, marking)
             for port in switch.ports
             # Under the real clock a dark port has neither an interface nor a link, and never will.
             if (port.is_cabled if options.clock == "real" else not port.leads_to_controller)
@@ -128,6 +129,7 @@ def _port_config(
     frame_bytes: int,
     quantum_bytes: tuple[int, ...],
     faults: FaultsSection | None,
+    marking: EcnSettings,
 ) -> PortConfig:
     here, peer = Endpoint(switch.name, port.number), port.peer
     credits = options.credits
@@ -144,7 +146,7 @@ def _port_config(
         faults=_NO_FAULTS if faults is None else faults_config(faults.on(here, peer)),
         uplink_faults=_NO_FAULTS if faults is None or not port.peer_is_host else faults_config(faults.on(peer, here)),
         quantum_bytes=quantum_bytes,
-        split_depth_bytes=ecn_begins_bytes(options, port.link.rate_bps)
+        split_depth_bytes=marking.marks_from_bytes(port.link.rate_bps, options.scheduling.data_classes)
         if options.fidelity.has_segments
         else UNSPLIT_BYTES,
         trimming=trimming_config(port, options),

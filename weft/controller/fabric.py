@@ -441,11 +441,12 @@ class FabricController:
         await self.configure(AclSettings(tuple(rules)))
 
     async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
-        """Apply ECN thresholds by class; None scales the data class to each port's rate.
+        """Apply ECN thresholds by class; None scales those of the data classes to each port's rate.
 
         `at` selects the queue depth that decides about marking; None leaves it unchanged.
         """
-        await self.configure(EcnSettings(profiles, at or self._settings.of(EcnSettings).at))
+        now = self._settings.of(EcnSettings)
+        await self.configure(EcnSettings(profiles, at or now.at, now.scales))
 
     async def configure(self, chosen: object) -> None:
         """Apply a feature's settings, such as `EcnSettings`, on all switches."""

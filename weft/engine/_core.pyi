@@ -1799,8 +1799,21 @@ class CongestionNeeds:
     def telemetry(self) -> bool:
         """INT in data packets, echoed by acknowledgements."""
 
+class CongestionMarks:
+    """Where switches are to mark for an algorithm, as times to drain a queue."""
+    @property
+    def kmax_round_trips(self) -> float: ...
+    @property
+    def kmin_round_trips(self) -> float:
+        """Of the farthest pair's idle round trip; 0: as for DCQCN."""
+    @property
+    def pmax(self) -> float:
+        """Probability of a mark just below kmax."""
+
 class CongestionControlKind:
     """A congestion control as its file declares it."""
+    @property
+    def marks(self) -> CongestionMarks: ...
     @property
     def name(self) -> str: ...
     @property

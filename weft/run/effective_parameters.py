@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from weft.controller.features import Settings
-from weft.controller.features.ecn import EcnSettings, scaled_profile
+from weft.controller.features.ecn import EcnSettings
 from weft.controller.features.identity import TrafficClassSettings
 from weft.controller.features.load_balancing import LoadBalancingSettings
 from weft.switch.daemon.config import CreditsConfig, PfcConfig, PortConfig, SwitchConfig
@@ -65,7 +65,7 @@ def _ecn(fabric: FabricSpec, settings: Settings) -> list[dict[str, Any]]:
             "pmax": profile.pmax,
         }
         for rate_bps in rates_bps
-        for priority_class, profile in (chosen.profiles or dict.fromkeys(data, scaled_profile(rate_bps))).items()
+        for priority_class, profile in (chosen.profiles_at(rate_bps, data)).items()
     ]
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Unpack
 
 from weft.clocks.environment import with_clock
+from weft.clocks.marking import ecn_settings
 from weft.errors import EnvironmentLacksError
 from weft.recording.checks import check_observed
 from weft.run.extensions import check_controller, check_transport
@@ -100,7 +101,7 @@ def _check(spec: RunSpec) -> None:
     check_notifications(spec.options)
     check_fidelity(spec.options)
     check_fast_forward(spec.options, spec.fabric.nics_per_host)
-    check_fidelity_of_fabric(spec.fabric, spec.options)
+    check_fidelity_of_fabric(spec.fabric, spec.options, lambda: ecn_settings(spec.fabric, spec.options))
     for number, traffic in enumerate(spec.traffic):
         for key, item in traffic.with_parts(f"traffic[{number}]"):
             if item.lacking and spec.options.clock == "real":

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from weft.controller.features.ecn import marks_from_bytes
+from collections.abc import Callable
+
+from weft.controller.features.ecn import EcnSettings
 from weft.scenario.fast_forward_checks import check_capture_of_repeated
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
@@ -87,12 +89,7 @@ def check_reduction(options: FabricOptions, key: str) -> None:
         )
 
 
-def ecn_begins_bytes(options: FabricOptions, rate_bps: int) -> int:
-    """Return the depth of a port's queue from which ECN marks data."""
-    return marks_from_bytes(options.ecn.kmin, rate_bps)
-
-
-def check_fidelity_of_fabric(fabric: FabricSpec, options: FabricOptions) -> None:
+def check_fidelity_of_fabric(fabric: FabricSpec, options: FabricOptions, marking: Callable[[], EcnSettings]) -> None:
     """Check that queues hold segments enough, and that ECN begins beyond one. Raises KeyProblem."""
     if not options.fidelity.has_segments:
         return
@@ -106,7 +103,10 @@ def check_fidelity_of_fabric(fabric: FabricSpec, options: FabricOptions) -> None
             "segments",
             valid=f"up to {smallest // _SEGMENTS_IN_A_QUEUE} B",
         )
-    kmin_bytes = min(ecn_begins_bytes(options, port.link.rate_bps) for port in ports)
+    kmin_bytes = min(
+        marking().marks_from_bytes(rate_bps, options.scheduling.data_classes)
+        for rate_bps in {port.link.rate_bps for port in ports}
+    )
     if kmin_bytes < segment_bytes:
         raise KeyProblem(
             "fidelity.segment",

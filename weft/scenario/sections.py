@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile, EcnSettings, SplitSettings
+from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile
 from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, TOLERANCE, ShortTime, Size, number
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
 from weft.scenario.links import FaultsOfLinks, LinkFaults
-from weft.scenario.values import FeatureSection, Section
+from weft.scenario.values import Section
 from weft.topologies import Endpoint, LinkChoice
 from weft.traffic.transport_settings import SegmentSettings
 
 if TYPE_CHECKING:
-    from weft.scenario.options import FabricOptions
+    pass
 
 
 class FaultsSection(LinkFaults):
@@ -51,9 +50,10 @@ class FaultsSection(LinkFaults):
         return any(each.any for each in self.variants)
 
 
-class EcnSection(FeatureSection):
-    """Marking thresholds at every port; by default HPCC's set-up (SIGCOMM 2019, section 5.1), scaled by rate: `kmin` is
-    4 KB and `kmax` 16 KB for each Gb/s, `pmax` 0.2."""
+class EcnSection(Section):
+    """Marking thresholds at every port; by default for a class with `nscc` 0.2 and 0.8 times what the farthest pair's
+    idle path holds at the port's rate, and `pmax` 1 (uet-htsim, main_uec.cpp); for others HPCC's set-up (SIGCOMM 2019,
+    section 5.1), scaled by rate: `kmin` is 4 KB and `kmax` 16 KB for each Gb/s, `pmax` 0.2."""
 
     kmin: Annotated[Size | None, Example("40KB", (".kmax=160KB", ".pmax=0.2"))] = None
     """Depth of a queue from which packets are marked; goes with the other two."""
@@ -68,14 +68,12 @@ class EcnSection(FeatureSection):
     buffer do), or the one that it met (`enqueue`).
     """
 
-    def of_features(self, options: FabricOptions) -> Iterator[object]:
-        """Return thresholds of the classes of data, and from which depth ports split segments."""
-        profiles = None
-        if self.kmin is not None and self.kmax is not None and self.pmax is not None:
-            profile = EcnProfile(self.kmin, self.kmax, self.pmax)
-            profiles = dict.fromkeys(options.scheduling.data_classes, profile)
-        yield EcnSettings(profiles, self.at)
-        yield SplitSettings(options.fidelity.has_segments, self.kmin)
+    @property
+    def profile(self) -> EcnProfile | None:
+        """The thresholds, if they are given."""
+        if self.kmin is None or self.kmax is None or self.pmax is None:
+            return None
+        return EcnProfile(self.kmin, self.kmax, self.pmax)
 
 
 class ControlSection(Section):

@@ -10,7 +10,7 @@ simulations, or when it arrives (`enqueue`), which is one queueing delay old whe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -25,6 +25,7 @@ from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.lanes import ONE_LANE, VirtualLanes
 from weft.controller.target import MOST_DEPTH_UNITS, TargetFacts
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.topologies import FabricSpec, SwitchSpec
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ EcnDepth = Literal["dequeue", "enqueue"]
 """Queue depth that decides about marking: when the packet leaves, or when it arrives."""
 DEFAULT_ECN_DEPTH: EcnDepth = "dequeue"
 CLASSES = 8
+_NEVER_BYTES = (1 << 63) - 1
 _SLOPE_BITS = 32
 _SLOPE_ONE = 1 << 32
 _ACTIONS: dict[EcnDepth, str] = {"dequeue": "set_ecn", "enqueue": "set_ecn_at_enqueue"}
@@ -59,17 +61,53 @@ class EcnProfile:
 
 
 @dataclass(frozen=True)
+class EcnScale:
+    """Thresholds for ports of any rate: how long queues as deep as they take to drain.
+
+    `least_bytes` is the least depth, and the least distance of the two.
+    """
+
+    kmin_ps: int
+    kmax_ps: int
+    pmax: float
+    least_bytes: int = 0
+
+    def profile(self, rate_bps: int) -> EcnProfile:
+        """Return the thresholds at a rate."""
+        kmin_bytes, kmax_bytes = (time_ps * rate_bps // (8 * PS_PER_S) for time_ps in (self.kmin_ps, self.kmax_ps))
+        kmin_bytes = max(kmin_bytes, self.least_bytes)
+        return EcnProfile(kmin_bytes, max(kmax_bytes, kmin_bytes + self.least_bytes), self.pmax)
+
+
+DCQCN_SCALE = EcnScale(kmin_ps=32 * PS_PER_US, kmax_ps=128 * PS_PER_US, pmax=0.2)
+"""HPCC's settings for DCQCN (SIGCOMM 2019, section 5.1): 100 KB and 400 KB per 25 Gb/s."""
+
+
+@dataclass(frozen=True)
 class EcnSettings:
     """ECN marking at every port.
 
     Attributes:
         profiles: thresholds by class; None scales the data classes to each port's rate, {} disables marking.
         at: queue depth that decides about marking.
+        scales: of data classes with another scale than DCQCN's.
 
     """
 
     profiles: Mapping[int, EcnProfile] | None = None
     at: EcnDepth = DEFAULT_ECN_DEPTH
+    scales: Mapping[int, EcnScale] = field(default_factory=dict)
+
+    def profiles_at(self, rate_bps: int, data: Sequence[int] = (DATA_CLASS,)) -> Mapping[int, EcnProfile]:
+        """Return the thresholds by class of a port; `data` are the data classes."""
+        if self.profiles is not None:
+            return self.profiles
+        return {each: self.scales.get(each, DCQCN_SCALE).profile(rate_bps) for each in data}
+
+    def marks_from_bytes(self, rate_bps: int, data: Sequence[int] = (DATA_CLASS,)) -> int:
+        """Return the depth from which a port marks packets of any class; more than any queue holds if it never does."""
+        kmins_bytes = (profile.kmin_bytes for profile in self.profiles_at(rate_bps, data).values())
+        return min(kmins_bytes, default=_NEVER_BYTES)
 
 
 @dataclass(frozen=True)
@@ -78,12 +116,12 @@ class SplitSettings:
 
     Attributes:
         splits: whether segments are used.
-        kmin_bytes: queue depth from which ports split segments; None takes it from each port's `scaled_profile`.
+        marking: as ports know it, which split segments from its depths on.
 
     """
 
     splits: bool = False
-    kmin_bytes: int | None = None
+    marking: EcnSettings = EcnSettings()
 
 
 @dataclass(frozen=True)
@@ -95,30 +133,17 @@ class EcnThresholds:
     slope: int
 
 
-def scaled_profile(rate_bps: int) -> EcnProfile:
-    """Return HPCC's settings for DCQCN (SIGCOMM 2019, section 5.1): 100 KB and 400 KB per 25 Gb/s, Pmax 0.2."""
-    return EcnProfile(
-        kmin_bytes=100_000 * rate_bps // (25 * 10**9),
-        kmax_bytes=400_000 * rate_bps // (25 * 10**9),
-        pmax=0.2,
-    )
-
-
-def marks_from_bytes(kmin_bytes: int | None, rate_bps: int) -> int:
-    """Return the queue depth from which a port marks: as given, or scaled to its rate."""
-    return scaled_profile(rate_bps).kmin_bytes if kmin_bytes is None else kmin_bytes
-
-
-def require_marks_by_packet(fabric: FabricSpec, chosen: EcnSettings, split: SplitSettings) -> None:
+def require_marks_by_packet(
+    fabric: FabricSpec, chosen: EcnSettings, split: SplitSettings, data: Sequence[int] = (DATA_CLASS,)
+) -> None:
     """Check that ports split segments before they mark them. Raises SettingError."""
     if not split.splits:
         return
     if chosen.at != "dequeue":
         raise SettingError(f"segments are not marked by the depth at {chosen.at!r}", valid="'dequeue'")
     for rate_bps in {port.link.rate_bps for switch in fabric.switches for port in switch.ports}:
-        least = marks_from_bytes(split.kmin_bytes, rate_bps)
-        profiles = [scaled_profile(rate_bps)] if chosen.profiles is None else chosen.profiles.values()
-        for kmin_bytes in (profile.kmin_bytes for profile in profiles):
+        least = split.marking.marks_from_bytes(rate_bps, data)
+        for kmin_bytes in (profile.kmin_bytes for profile in chosen.profiles_at(rate_bps, data).values()):
             if kmin_bytes < least:
                 raise SettingError(
                     f"kmin_bytes={kmin_bytes} would mark whole segments, which ports of {rate_bps} bit/s split from "
@@ -180,8 +205,7 @@ def threshold_entity(
 def ecn_entities(
     switch: SwitchSpec,
     target: TargetFacts,
-    profiles: Mapping[int, EcnProfile] | None = None,
-    at: EcnDepth = DEFAULT_ECN_DEPTH,
+    chosen: EcnSettings = EcnSettings(),
     lanes: VirtualLanes = ONE_LANE,
     data: Sequence[int] = (DATA_CLASS,),
 ) -> list[finsy.P4TableEntry]:
@@ -190,18 +214,15 @@ def ecn_entities(
     Args:
         switch: the switch.
         target: provides the units.
-        profiles: thresholds by class; None gives the data classes the `scaled_profile` of each port's rate.
-        at: queue depth that decides about marking.
+        chosen: thresholds, and the queue depth that decides about marking.
         lanes: virtual lanes of the routes; each lane of a class has the class's profile.
         data: the data classes.
 
     """
     return [
-        threshold_entity(port.number, lane, profile, target, at)
+        threshold_entity(port.number, lane, profile, target, chosen.at)
         for port in switch.ports
-        for priority_class, profile in (
-            profiles if profiles is not None else dict.fromkeys(data, scaled_profile(port.link.rate_bps))
-        ).items()
+        for priority_class, profile in chosen.profiles_at(port.link.rate_bps, data).items()
         for lane in lane_classes(priority_class, lanes)
     ]
 
@@ -245,11 +266,11 @@ async def ecn_rows(session: SwitchSession, spec: SwitchSpec | None, lab: Lab) ->
 
 def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     chosen = settings.of(EcnSettings)
-    require_marks_by_packet(fabric, chosen, settings.of(SplitSettings))
     kind = ROUTING_KINDS.named(settings.routing)
     lanes = kind.lanes_of_planes(fabric)
     data = settings.of(TrafficClassSettings).data
-    return lambda switch: ecn_entities(switch, settings.target, chosen.profiles, chosen.at, lanes[switch.plane], data)
+    require_marks_by_packet(fabric, chosen, settings.of(SplitSettings), data)
+    return lambda switch: ecn_entities(switch, settings.target, chosen, lanes[switch.plane], data)
 
 
 KIND = Feature(

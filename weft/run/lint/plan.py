@@ -9,7 +9,9 @@ from typing import Any
 
 from weft.clocks.endpoint_settings import patient_timeout_ps
 from weft.clocks.frame_sizes import any_frame_bytes, int_md_bytes, write_frame_bytes
+from weft.clocks.marking import ecn_settings
 from weft.clocks.switch_memory import lossless_memory_bytes
+from weft.controller.features.ecn import EcnSettings
 from weft.engine import CongestionNeeds, congestion_parameters_in_force, rc_defaults
 from weft.quantities.definitions import without_unit
 from weft.run.lint.queue_bounds import excess_bytes
@@ -141,6 +143,11 @@ class Plan:
                     key = port.rate_bps, port.delay_ps, flow_control, memory
                     found.setdefault(key, PlannedPort(config, port))
         return list(found.values())
+
+    @cached_property
+    def marking(self) -> EcnSettings:
+        """Where switches mark packets."""
+        return ecn_settings(self.fabric, self.options)
 
     @cached_property
     def _slowest(self) -> FabricSpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.controller.features.ecn import scaled_profile
 from weft.quantities.readable import format_rate
 from weft.quantities.units import shortest_size
 from weft.run.lint.plan import Plan
@@ -33,7 +32,10 @@ class EcnAfterPause(Rule):
         if not any(plan.needing_marks()):
             return
         for each in sorted(plan.ports, key=lambda port: -port.port.rate_bps):
-            kmax_bytes = options.ecn.kmax or scaled_profile(each.port.rate_bps).kmax_bytes
+            kmax_bytes = max(
+                profile.kmax_bytes
+                for profile in plan.marking.profiles_at(each.port.rate_bps, options.scheduling.data_classes).values()
+            )
             if kmax_bytes <= xoff_bytes:
                 continue
             kmin_bytes = max(2 * plan.any_frame_bytes, min(options.ecn.kmin or xoff_bytes // 4, xoff_bytes // 4))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from weft.controller.features.ecn import marks_from_bytes
 from weft.quantities.readable import format_rate
 from weft.quantities.units import shortest_size
 from weft.run.lint.plan import Plan, PlannedPort
@@ -30,14 +29,14 @@ class EcnUnreached(Rule):
         is_set = plan.options.ecn.kmin is not None
         if not is_set and not any(plan.needing_marks()):
             return
-        frame_bytes = plan.any_frame_bytes
+        frame_bytes, data_classes = plan.any_frame_bytes, plan.options.scheduling.data_classes
         found: dict[tuple[int, str], tuple[PlannedPort, int, QueueBound]] = {}
         for each in plan.ports:
             # Queues of credits stay short by design.
             if each.port.credits is not None and not is_set:
                 continue
-            kmin_bytes = marks_from_bytes(plan.options.ecn.kmin, each.port.rate_bps)
-            for bound in queue_bounds(each.switch, each.port, plan.options.scheduling.data_classes):
+            kmin_bytes = plan.marking.marks_from_bytes(each.port.rate_bps, data_classes)
+            for bound in queue_bounds(each.switch, each.port, data_classes):
                 # A mark goes by the depth without the frame, or by the depth that it met.
                 if kmin_bytes + frame_bytes > bound.most_bytes:
                     found.setdefault((each.port.rate_bps, bound.event), (each, kmin_bytes, bound))
