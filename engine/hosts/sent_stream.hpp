@@ -117,6 +117,9 @@ class SentStream {
   // Nothing is in flight any more.
   void release();
 
+  // A packet was sent again whose earlier transmission has arrived.
+  void note_needless_retransmission(TimePs now) { losses_.on_found(now); }
+
   void set_recovery_times(RecoveryTimes* times) { recovery_times_ = times; }
   void fetch(uint64_t next) const {
     sent_.fetch(accepted_);

@@ -79,7 +79,9 @@ bool TransmitPort::enqueue(PacketPtr packet, int priority_class, SharedBuffer::A
       return trim_or_drop(std::move(packet), priority_class, arrival);
   } else if (const Admission admission = admit(priority_class, arrival, packet->traffic());
              admission != Admission::kAdmitted) {
-    return admission == Admission::kFull && trim_or_drop(std::move(packet), priority_class, arrival);
+    if (admission == Admission::kFull) return trim_or_drop(std::move(packet), priority_class, arrival);
+    note_lost_data(*packet);
+    return false;
   }
   const TimePs now = engine_.now();
   // Cut-through: a packet may leave while it arrives, unless its end would then leave before it has come.
@@ -138,7 +140,12 @@ void TransmitPort::push_when_whole(Waiting waiting, int priority_class, TimePs w
 
 void TransmitPort::drop_refused(const Waiting& waiting, int priority_class) {
   leave(waiting);
+  note_lost_data(*waiting.packet);
   drop(refusal(), priority_class, waiting.traffic());
+}
+
+void TransmitPort::note_lost_data(const Packet& packet) {
+  if (!up_ && packet.traffic_kind() != Packet::kControlTraffic) last_down_data_drop_ps_ = engine_.now();
 }
 
 void TransmitPort::drop(QueueDrop reason, int priority_class, const TrafficCounter& traffic) {

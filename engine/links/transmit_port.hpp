@@ -255,6 +255,8 @@ class TransmitPort : public Node {
   const TrafficCounter& down_dropped() const { return counters_.down_dropped; }
   // When the last of these, frames of the MAC apart, was dropped; -1: none was.
   TimePs last_down_drop_ps() const { return last_down_drop_ps_; }
+  // The same of the last that carried data, not only an answer or a probe of hosts.
+  TimePs last_down_data_drop_ps() const { return last_down_data_drop_ps_; }
   // Dropped by the egress stage.
   const TrafficCounter& egress_dropped() const { return counters_.egress_dropped; }
   // What is counted of few packets; transmitted() is not among them.
@@ -316,6 +318,7 @@ class TransmitPort : public Node {
   void drop_waiting(int priority_class);
   // Of packets of a class that the port does not take now.
   bool refuses(int priority_class) const { return (refused_classes_ >> priority_class & 1) != 0; }
+  void note_lost_data(const Packet& packet);
   QueueDrop refusal() const { return up_ ? QueueDrop::kStorm : QueueDrop::kDown; }
   void look_for_refused();
   void drop(QueueDrop reason, int priority_class, const TrafficCounter& traffic);
@@ -449,6 +452,7 @@ class TransmitPort : public Node {
   PortConfig config_;
   PortCounters counters_;
   TimePs last_down_drop_ps_ = -1;
+  TimePs last_down_data_drop_ps_ = -1;
   std::unique_ptr<TrafficByKind> by_kind_;  // the observer, if there is one
   std::unique_ptr<Trimming> trimming_;      // null: what has no room is dropped
   // Null: no class ever was discarded.

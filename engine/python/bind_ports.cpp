@@ -195,6 +195,7 @@ Record<"PortStats"> port_stats(TransmitPort& port) {
       stats[shared_key(name)] = python_statistic(statistic);
   });
   stats[shared_key("last_down_drop_ps")] = port.last_down_drop_ps();
+  stats[shared_key("last_down_data_drop_ps")] = port.last_down_data_drop_ps();
   stats[shared_key("classes")] = classes;
   return stats;
 }
@@ -256,6 +257,7 @@ void bind_transmit_port(py::module_& m) {
        {"max_queue_depth_bytes", "int", "the most that was left waiting"},
        {"transmitted", "TrafficCounter", "all frames, those of the MAC included"},
        {"last_down_drop_ps", "int", "when a packet was last dropped at the port that was down, or -1"},
+       {"last_down_data_drop_ps", "int", "the same of one that carried data, not only an answer or a probe"},
        {"classes", "list[ClassStats]", "by class"}});
   py::class_<TransmitPort, Node, std::shared_ptr<TransmitPort>>(
       m, "TransmitPort",

@@ -261,6 +261,37 @@ def test_a_receiver_learns_of_dead_paths_back_by_probes() -> None:
     assert "assumed_bad" not in states[4:]
 
 
+def test_packets_of_slow_paths_are_sent_again_until_the_window_fits_them() -> None:
+    """Four of sixteen paths take 9 us longer, three reordering windows; nothing is lost."""
+    pair = wired_pair(**MRC, version=6, **PATIENT, window_bytes=40 * (MTU + 100))
+    slow: dict[int, bool] = {}
+    held: list[tuple[int, bytes]] = []
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        if sender == "b":
+            return [frame]
+        now = pair.engine.now_ps
+        due = [each for at, each in held if at <= now]
+        held[:] = [(at, each) for at, each in held if at > now]
+        port = parse_packet(frame)[0]["source_udp_port"]
+        if slow.setdefault(port, len(slow) % 4 == 0):
+            held.append((now + 9 * US, frame))
+            return due
+        return [*due, frame]
+
+    def repeated(packets: int) -> int:
+        before = pair.a.queue_pair.stats()["retransmitted_packets"]
+        source, target = post(pair, [packets * MTU])
+        pair.run(wire, done(pair, 1))
+        assert np.array_equal(source, target)
+        return pair.a.queue_pair.stats()["retransmitted_packets"] - before
+
+    assert repeated(400) > 0
+    assert repeated(2000) < 10
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
+    assert {each["assumed_bad"] for each in pair.a.queue_pair.ev_states()} == {0}
+
+
 def test_a_silent_peer_ends_the_connection() -> None:
     pair = wired_pair(**MRC, version=6, retry_limit=2)
     post(pair, [MTU, MTU])

@@ -533,6 +533,8 @@ class PortStats(typing.TypedDict):
     """All frames, those of the MAC included."""
     last_down_drop_ps: int
     """When a packet was last dropped at the port that was down, or -1."""
+    last_down_data_drop_ps: int
+    """The same of one that carried data, not only an answer or a probe."""
     classes: list[ClassStats]
     """By class."""
 

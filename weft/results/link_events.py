@@ -70,6 +70,9 @@ class LinkEventResult(PlainData):
     """Lost because these ports were given them later, while the link was down."""
     last_loss_ps: int | None = None
     """When the last of all these was lost; null: nothing was."""
+    last_data_loss_ps: int | None = None
+    """When the last of these was lost that carried data, not only an answer or a probe of hosts; what was lost at the
+    moment of the failure counts as data."""
     first_recovery_ps: int | None = None
     """When hosts had the first acknowledgement of a packet that they had sent again, from this failure until the next;
     null: there was none. Losses of other causes count, too.

@@ -118,7 +118,8 @@ class TransportSettings(CongestionSettings):
     reordering_window: Annotated[Time | None, Example("40us")] = None
     """By how much later a packet may have been sent that overtakes another without its counting as lost. By default
     nothing on one path; a round trip where hosts or switches spray; and the retransmission timeout where they do so in
-    a class that PFC or credits keep from being lost: only a queue can hold a packet up there."""
+    a class that PFC or credits keep from being lost: only a queue can hold a packet up there. It widens when a packet
+    that counted as lost arrives after all, up to a quarter of the retransmission timeout (RFC 8985, section 6.2)."""
     path: Annotated[str, Example("flowlet")] = "flow"
     """How packets choose among equal paths: all of a `flow` take one, one of Weft's choices (below), or
     path/to/file.py:Class, a `weft.PathChoice` of yours."""

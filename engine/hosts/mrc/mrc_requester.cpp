@@ -258,15 +258,17 @@ void Requester::take_marks(TimePs now, const Seth& seth, std::optional<size_t> e
     end_trial(*ev);
     evs_.on_probe_answer(*ev, marked);
   } else if (answered) {
-    note_other_transmission(*answered, *ev);
+    note_other_transmission(now, *answered, *ev);
   }
   if (marked) evs_.on_congestion(*ev);
 }
 
 // The SACK is about an earlier transmission, over another EV, which was taken for lost.
-void Requester::note_other_transmission(uint64_t answered, size_t ev) {
-  if (evs_.state(ev) == EvState::kAssumedBad && sent_.packet(answered).path() != ev)
-    evs_.on_probe_answer(ev, false);
+void Requester::note_other_transmission(TimePs now, uint64_t answered, size_t ev) {
+  const SentPacket& newest = sent_.packet(answered);
+  if (newest.path() == ev) return;
+  if (newest.retransmitted) sent_.note_needless_retransmission(now);
+  if (evs_.state(ev) == EvState::kAssumedBad) evs_.on_probe_answer(ev, false);
 }
 
 void Requester::note_progress(TimePs now) {

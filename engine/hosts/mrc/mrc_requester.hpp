@@ -86,7 +86,7 @@ class Requester {
   void on_lost(TimePs now, const SentPacket& packet);
   void on_found(const SentPacket& packet);
   void on_path_failure(TimePs now, size_t ev, TimePs sent_ps);
-  void note_other_transmission(uint64_t answered, size_t ev);
+  void note_other_transmission(TimePs now, uint64_t answered, size_t ev);
   void take_marks(TimePs now, const Seth& seth, std::optional<size_t> ev, std::optional<uint64_t> answered);
   void probe(size_t ev);
   void end_trial(size_t ev);

@@ -63,6 +63,10 @@ class Direction:
         """Return when it last did so, -1 for never."""
         return self._stats()["last_down_drop_ps"]
 
+    def last_refused_data_ps(self) -> int:
+        """Return when it last dropped a packet that carried data, -1 for never."""
+        return self._stats()["last_down_data_drop_ps"]
+
     def _stats(self) -> PortStats:
         return self.processes.of(self.owner, "a port that may be down", self.transmit.stats)
 

@@ -145,7 +145,7 @@ class VirtualLinkEvents(LinkEvents):
                 self._begin_failure(result)
                 result.in_flight = direction.lose_all()
                 if result.in_flight.packets:
-                    result.last_loss_ps = result.happened_ps
+                    result.last_loss_ps = result.last_data_loss_ps = result.happened_ps
 
         if result.at_ps is None:
             change()
@@ -169,7 +169,7 @@ class VirtualLinkEvents(LinkEvents):
             result.in_flight.add(in_flight)
             result.queued.add(queued)
         if result.in_flight.packets or result.queued.packets:
-            result.last_loss_ps = result.happened_ps
+            result.last_loss_ps = result.last_data_loss_ps = result.happened_ps
         self._down[result.link] = (result, [(each, each.refused()) for each in directions])
 
     def _begin_failure(self, result: LinkEventResult) -> None:
@@ -199,6 +199,8 @@ class VirtualLinkEvents(LinkEvents):
             result.refused.add(refused)
             if refused.packets:
                 result.last_loss_ps = max(result.last_loss_ps or 0, direction.last_refused_ps())
+            if (last_ps := direction.last_refused_data_ps()) >= (result.happened_ps or 0):
+                result.last_data_loss_ps = max(result.last_data_loss_ps or 0, last_ps)
 
     def _notify_switches(self, link: FabricLink, result: LinkEventResult) -> None:
         self._ends.set_port_up(link, result.state == "up")
