@@ -14,8 +14,8 @@ the spines. After 100 µs
 Under MRC a connection sprays over all planes, and the controller does nothing about a failure. Under RoCEv2 a
 connection has a queue pair in each plane, which ECMP puts on one path, with DCQCN and selective repeat; switches notice
 a failure after 1 µs and the controller changes routes, with the defaults of `control`. `avoided after` is from the
-failure to the last packet of data lost because of it; results of RoCEv2 do not count timeouts. Times are emulated, so the
-machine does not matter.
+failure to the last packet of data lost because of it; results of RoCEv2 do not count timeouts. Times are emulated, so
+the machine does not matter.
 """
 
 from __future__ import annotations
@@ -126,9 +126,7 @@ def row(transport: str, failure: str, found: Mapping[str, Any], undisturbed_ps: 
     downs = [each for each in found["link_events"] if each["state"] == "down" and each["happened_ps"] is not None]
     lost = sum((each[kind] or {}).get("packets", 0) for each in downs for kind in ("in_flight", "queued", "refused"))
     signals = found.get("path_signals", [])
-    late = [
-        each["last_data_loss_ps"] - each["happened_ps"] for each in downs if each["last_data_loss_ps"] is not None
-    ]
+    late = [each["last_data_loss_ps"] - each["happened_ps"] for each in downs if each["last_data_loss_ps"] is not None]
     return Row(
         transport=transport,
         failure=failure,

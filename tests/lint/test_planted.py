@@ -60,8 +60,6 @@ PLANTED = [
     Planted("ecn-unreached", {"fabric.queue_capacity": "256KiB"}, "ecn", ("262144 B", "400000 B"), DCQCN),
     Planted("ecn-unreached", {"transport.congestion_control": "dctcp"}, "ecn", ("262144 B",),
             {"fabric.queue_capacity": "256KiB"}),
-    Planted("ecn-unreached", {"transport.congestion_control": "nscc"}, "ecn", ("262144 B",),
-            {"fabric.queue_capacity": "256KiB"}),
     Planted("event-elsewhere", {"events": [{"plane": 1, "state": "down", "at": "1us"}]}, "events[0].plane",
             ("plane 0", "plane 1"), INCAST),
     Planted("flowlet-gap", {"routing.flowlet_gap": "10ns"}, "routing.flowlet_gap", ("10 ns",),

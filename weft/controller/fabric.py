@@ -441,7 +441,7 @@ class FabricController:
         await self.configure(AclSettings(tuple(rules)))
 
     async def set_ecn(self, profiles: Mapping[int, EcnProfile] | None, at: EcnDepth | None = None) -> None:
-        """Apply ECN thresholds by class; None scales those of the data classes to each port's rate.
+        """Apply ECN thresholds by class; None scales the defaults to each port's rate.
 
         `at` selects the queue depth that decides about marking; None leaves it unchanged.
         """
