@@ -7,6 +7,12 @@
 
 namespace weft::uet {
 
+namespace {
+
+uint8_t opcode_of(CompletionKind kind) { return kind == CompletionKind::kSend ? kSend : kWrite; }
+
+}  // namespace
+
 const char* pdc_state_name(PdcState state) {
   switch (state) {
     case PdcState::kClosed:
@@ -41,9 +47,10 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       ledger_(config.advance_bytes) {}
 
 void Initiator::post(TimePs now, RcRequest request) {
-  if (request.kind != CompletionKind::kWrite) {
+  if (request.kind != CompletionKind::kWrite && request.kind != CompletionKind::kSend) {
     throw std::invalid_argument(std::string("a queue pair of UET carries no ") +
-                                completion_kind_name(request.kind) + " (valid: WRITE, WRITE with immediate)");
+                                completion_kind_name(request.kind) +
+                                " (valid: WRITE and SEND, each with or without immediate)");
   }
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
@@ -111,12 +118,12 @@ void Initiator::close_pdc() {
 }
 
 template <class... Pds>
-PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint64_t offset,
-                                 uint64_t payload_bytes, const Pds&... pds) {
+PacketPtr Initiator::build_message(const Message& message, uint64_t sequence, uint64_t offset,
+                                   uint64_t payload_bytes, const Pds&... pds) {
   const Body body{message.data == nullptr ? nullptr : message.data + offset, payload_bytes,
                   message.as_length};
-  const auto write = [&]<class Header>(Header header) {
-    header.opcode = kWrite;
+  const auto filled = [&]<class Header>(Header header) {
+    header.opcode = opcode_of(message.kind);
     header.hd = message.immediate.has_value();
     header.eom = sequence + 1 == message.end_sequence;
     header.message_id = message.id;
@@ -129,11 +136,11 @@ PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint
     return header;
   };
   if (sequence == message.first_sequence) {
-    Standard header = write(Standard());
+    Standard header = filled(Standard());
     header.header_data = message.immediate.value_or(0);
     return build_frame(pool_, headers_, body, pds..., header);
   }
-  Continuation header = write(Continuation());
+  Continuation header = filled(Continuation());
   header.payload_length = static_cast<uint16_t>(payload_bytes);
   header.message_offset = static_cast<uint32_t>(offset);
   return build_frame(pool_, headers_, body, pds..., header);
@@ -142,12 +149,12 @@ PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint
 template <class Pds>
 PacketPtr Initiator::build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
                                        uint64_t payload_bytes, const Pds& pds) {
-  if (!config_.receiver_credits) return build_write(message, sequence, offset, payload_bytes, pds);
+  if (!config_.receiver_credits) return build_message(message, sequence, offset, payload_bytes, pds);
   // As if every packet were full.
   const uint64_t packets = messages_.end_sequence() - next_sequence_ + sent_.lost_packets();
   const RequestCcState cc{.credit_target =
                               credit_units(ledger_.wanted_bytes(packets * largest_frame_bytes_))};
-  return build_write(message, sequence, offset, payload_bytes, pds, cc);
+  return build_message(message, sequence, offset, payload_bytes, pds, cc);
 }
 
 PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, uint64_t offset,
@@ -158,8 +165,7 @@ PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, ui
     pds.retx = sequence < sent_.highest();
     pds.ackreq = asks;
     // All before this one is acknowledged, so no response to it is needed any more.
-    pds.clear_psn_offset =
-        static_cast<int16_t>(static_cast<int64_t>(sent_.accepted()) - 1 - static_cast<int64_t>(sequence));
+    pds.clear_psn_offset = clear_offset(sent_.accepted(), sequence);
     pds.psn = psn_map_.psn(sequence);
     pds.spdcid = pdc_;
     return pds;

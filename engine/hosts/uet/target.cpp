@@ -30,7 +30,8 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       handler_(handler),
       is_ordered_(config.service == UetService::kRod),
       headers_(headers_to_peer(common)),
-      psn_map_(common.remote_initial_psn) {
+      psn_map_(common.remote_initial_psn),
+      sends_(common, handler) {
   headers_.dscp = config.control_dscp;
   headers_.ecn = roce::kNotEct;
 }
@@ -88,18 +89,12 @@ bool Target::accept(const Arrived& arrived, int64_t signed_sequence, const Reque
   return !is_ordered_ || is_in_order(arrived);
 }
 
-// ROD: a gap causes one NACK, and another each time that the initiator's packets begin again below the newest
-// that was refused, because the one it went back to was lost, too.
+// ROD.
 bool Target::is_in_order(const Arrived& arrived) {
-  if (arrived.sequence == arrivals_.expected()) {
-    gap_is_told_ = false;
-    return true;
-  }
+  const GapNotices::Fate fate = gaps_.meet(arrived.sequence, arrivals_.expected());
+  if (fate == GapNotices::Fate::kTake) return true;
   ++common_counters_.out_of_sequence_packets;
-  const bool begins_again = arrived.sequence <= newest_refused_;
-  newest_refused_ = arrived.sequence;
-  if (gap_is_told_ && !begins_again) return false;
-  gap_is_told_ = true;
+  if (fate == GapNotices::Fate::kDrop) return false;
   Arrived missing = arrived;
   missing.sequence = arrivals_.expected();
   nack(kNackRodOutOfOrder, missing);
@@ -118,8 +113,9 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   if (packet.trimmed)
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
   const WriteHeader& write = request.write;
-  if (const uint8_t code = place(packet, write); code != kReturnOk)
-    return refuse(arrived, code, write.message_id);
+  const std::optional<uint8_t> code = place(arrived, write);
+  if (!code) return nack(kNackNoMessage, arrived);
+  if (*code != kReturnOk) return refuse(arrived, *code, write.message_id);
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
   received_bytes_ += packet.payload_bytes;
@@ -127,8 +123,9 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
          {.immediate = static_cast<uint32_t>(write.header_data),
           .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
           .ends_message = write.ends_message,
-          .has_immediate = write.starts_message && write.has_header_data},
+          .has_immediate = write.opcode == kWrite && write.starts_message && write.has_header_data},
          request.pds.ackreq);
+  sends_.finish(now);
 }
 
 void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
@@ -177,20 +174,33 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
   }
 }
 
+bool Target::has_right_size(const roce::ParsedPacket& packet, const WriteHeader& request) const {
+  const size_t bytes = packet.payload_bytes;
+  const uint64_t end = uint64_t{request.message_offset} + bytes;
+  if (request.request_length > kMaxMessageBytes) return false;
+  if (!request.ends_message) return end < request.request_length && bytes == common_.path_mtu_bytes;
+  return end == request.request_length && bytes <= common_.path_mtu_bytes &&
+         (bytes > 0 || request.starts_message);
+}
+
+std::optional<uint8_t> Target::place(const Arrived& arrived, const WriteHeader& request) {
+  if (request.opcode != kWrite && request.opcode != kSend) return kReturnUnsupportedOperation;
+  if (!has_right_size(arrived.packet, request)) return kReturnUnsupportedSize;
+  if (request.opcode == kWrite) [[likely]]
+    return write(arrived.packet, request);
+  return sends_.place(arrived.packet, request, arrived.sequence, arrivals_);
+}
+
 // Each packet says where its payload goes. The region is looked up for each, because it may have been
 // deregistered meanwhile.
-uint8_t Target::place(const roce::ParsedPacket& packet, const WriteHeader& write) const {
-  if (write.opcode != kWrite) return kReturnUnsupportedOperation;
+uint8_t Target::write(const roce::ParsedPacket& packet, const WriteHeader& request) const {
   const size_t bytes = packet.payload_bytes;
-  const uint64_t end = uint64_t{write.message_offset} + bytes;
-  const bool right_size = write.ends_message ? end == write.request_length && bytes <= common_.path_mtu_bytes
-                                             : end < write.request_length && bytes == common_.path_mtu_bytes;
-  if (!right_size || write.request_length > kMaxMessageBytes) return kReturnUnsupportedSize;
-  if (bytes == 0) return write.starts_message ? kReturnOk : kReturnUnsupportedSize;
-  const uint64_t address = write.buffer_offset + write.message_offset;
-  const bool is_key = write.memory_key <= 0xFFFFFFFF;
+  if (bytes == 0) return kReturnOk;
+  const uint64_t address = request.buffer_offset + request.message_offset;
+  const bool is_key = request.memory_key <= 0xFFFFFFFF;
   const MemoryRegion* region =
-      is_key ? memory_.find(static_cast<uint32_t>(write.memory_key), address, bytes, kRemoteWrite) : nullptr;
+      is_key ? memory_.find(static_cast<uint32_t>(request.memory_key), address, bytes, kRemoteWrite)
+             : nullptr;
   if (region == nullptr) return kReturnPermissionViolation;
   if (region->data != nullptr && !packet.as_length)
     std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
@@ -213,6 +223,15 @@ void Target::finish_in_order(TimePs now, const Arrival& arrival) {
                            .immediate = *immediate,
                            .posted_ps = 0,
                            .completed_ps = now});
+}
+
+void Target::post_receive(TimePs now, PostedReceive receive) {
+  sends_.post(std::move(receive));
+  flush_receives(now);
+}
+
+void Target::flush_receives(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) sends_.flush(now);
 }
 
 void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {

@@ -50,7 +50,7 @@ std::vector<RcRequest> UetQueuePair::withdraw(TimePs now) {
 
 void UetQueuePair::flush(TimePs now) {
   initiator_.flush(now);
-  target_.flush();
+  join_errors(now);
   wake();
 }
 
@@ -119,7 +119,10 @@ void UetQueuePair::on_deadline(TimePs now) {
 // A queue pair fails as a whole, as RC's (InfiniBand specification, section 10.3.1).
 void UetQueuePair::join_errors(TimePs now) {
   if (initiator_.error() != CompletionStatus::kSuccess) target_.flush();
-  if (target_.error() != CompletionStatus::kSuccess) initiator_.flush(now);
+  if (target_.error() == CompletionStatus::kSuccess) [[likely]]
+    return;
+  initiator_.flush(now);
+  target_.flush_receives(now);
 }
 
 }  // namespace weft
