@@ -54,6 +54,11 @@ class PostedRequests {
     return *std::partition_point(requests_.begin(), requests_.end(),
                                  [&](const Posted& request) { return request.end_sequence <= sequence; });
   }
+  // The request of a packet that is not acknowledged.
+  const Posted& at(uint64_t sequence) const {
+    return *std::partition_point(requests_.begin(), requests_.end(),
+                                 [&](const Posted& request) { return request.end_sequence <= sequence; });
+  }
   // Packets are sent from the first request on again.
   void restart() { send_index_ = 0; }
 

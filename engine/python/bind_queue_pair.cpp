@@ -639,9 +639,9 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
           "ev"_a, "Admit an excluded entropy value again. Raises ValueError for an index that there is not.");
   py::class_<UetQueuePair, WritingQueuePair, std::shared_ptr<UetQueuePair>>(
       m, "UetQueuePair",
-      R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate.
+      R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.
 
-Of RcOptions those of READs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+Of RcOptions those of CNPs and INT do not apply; retransmission is "selective-repeat" with service
 "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
 range.)doc")
       .def(py::init(&make_uet_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),

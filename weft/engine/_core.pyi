@@ -887,6 +887,8 @@ class UetCounters(typing.TypedDict):
     """Control packets that ask what has arrived."""
     probes_received: int
     """Of the peer."""
+    wrong_responses: int
+    """Dropped: data of READs that it has not asked for."""
     late_packets: int
     """Dropped: of a PDC that is closed, or of none of this queue pair."""
 
@@ -2204,9 +2206,9 @@ class MrcQueuePair(WritingQueuePair):
         """Of each plane, whether its port is up at both ends."""
 
 class UetQueuePair(WritingQueuePair):
-    """A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate.
+    """A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.
 
-    Of RcOptions those of READs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+    Of RcOptions those of CNPs and INT do not apply; retransmission is "selective-repeat" with service
     "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
     range.
     """

@@ -9,7 +9,16 @@ namespace weft::uet {
 
 namespace {
 
-uint8_t opcode_of(CompletionKind kind) { return kind == CompletionKind::kSend ? kSend : kWrite; }
+uint8_t opcode_of(CompletionKind kind) {
+  switch (kind) {
+    case CompletionKind::kSend:
+      return kSend;
+    case CompletionKind::kRead:
+      return kRead;
+    default:
+      return kWrite;
+  }
+}
 
 }  // namespace
 
@@ -47,16 +56,18 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       ledger_(config.advance_bytes) {}
 
 void Initiator::post(TimePs now, RcRequest request) {
-  if (request.kind != CompletionKind::kWrite && request.kind != CompletionKind::kSend) {
+  if (is_atomic(request.kind)) {
     throw std::invalid_argument(std::string("a queue pair of UET carries no ") +
                                 completion_kind_name(request.kind) +
-                                " (valid: WRITE and SEND, each with or without immediate)");
+                                " (valid: WRITE and SEND, each with or without immediate, READ)");
   }
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
                                 " bytes (valid: at most 2147483648)");
   }
   if (request.posted_ps == kNever) request.posted_ps = now;
+  if (request.kind == CompletionKind::kRead && reads_ == nullptr)
+    reads_ = std::make_unique<ReadArrivals>(common_, config_, common_counters_, counters_, pool_);
   const uint64_t packets = packets_of_payload(request.length_bytes, common_.path_mtu_bytes);
   messages_.add(std::move(request), packets);
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
@@ -67,7 +78,16 @@ bool Initiator::may_send_next() const {
   if (next_sequence_ == messages_.end_sequence()) return false;
   if (next_sequence_ - sent_.accepted() >= kMaxOutstanding) return false;
   if (state_ == PdcState::kSyn && next_sequence_ - pdc_start_ > kMaxPsnOffset) return false;
-  return state_ != PdcState::kClosing || next_sequence_ <= pdc_close_;
+  if (state_ == PdcState::kClosing && next_sequence_ > pdc_close_) return false;
+  return reads_ == nullptr || may_read_next();
+}
+
+// A READ, unless the next packet is none or has been sent before.
+bool Initiator::may_read_next() const {
+  if (next_sequence_ < sent_.highest()) return true;
+  const Message& message = messages_.at(next_sequence_);
+  return message.kind != CompletionKind::kRead || message.is_command ||
+         reads_->may_ask(message, next_sequence_ == message.first_sequence);
 }
 
 // What was lost goes first.
@@ -141,7 +161,8 @@ PacketPtr Initiator::build_message(const Message& message, uint64_t sequence, ui
     return build_frame(pool_, headers_, body, pds..., header);
   }
   Continuation header = filled(Continuation());
-  header.payload_length = static_cast<uint16_t>(payload_bytes);
+  header.payload_length =
+      static_cast<uint16_t>(std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset));
   header.message_offset = static_cast<uint32_t>(offset);
   return build_frame(pool_, headers_, body, pds..., header);
 }
@@ -225,8 +246,12 @@ PacketPtr Initiator::pull(TimePs now) {
   }
   Message& message = messages_.at(*sequence, next_sequence_);
   const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
+  // A READ's packets each ask for the data that one packet holds.
+  const bool is_read = message.kind == CompletionKind::kRead;
   const uint64_t payload_bytes =
-      message.is_command ? 0 : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
+      message.is_command || is_read
+          ? 0
+          : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
   const size_t frame_bytes = message.is_command ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
                                                 : data_frame_bytes(common_, config_, payload_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
@@ -257,6 +282,7 @@ PacketPtr Initiator::pull(TimePs now) {
     ++common_counters_.retransmitted_packets;
     ++message.retransmitted_packets;
   }
+  if (is_read && !retransmission) reads_->note_asked(message, *sequence == message.first_sequence);
   last_pulled_ = {payload_bytes, *sequence == message.first_sequence};
   if (*sequence == next_sequence_) ++next_sequence_;
   return packet;

@@ -16,6 +16,7 @@
 #include "hosts/uet/credit_ledger.hpp"
 #include "hosts/uet/messages.hpp"
 #include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/read_arrivals.hpp"
 #include "hosts/uet/uet_config.hpp"
 #include "hosts/uet/uet_counters.hpp"
 #include "packets/uet_frame.hpp"
@@ -50,6 +51,11 @@ class Initiator : public SendingHalf<Initiator> {
   void on_nack(TimePs now, const roce::ParsedPacket& packet);
   // A control packet with credit.
   void on_credit(TimePs now, const Control& control);
+  // Data of a READ.
+  void on_response(TimePs now, const roce::ParsedPacket& packet);
+  // The next ACK or NACK of such data, null if none is due.
+  PacketPtr pull_control(TimePs now) { return has_answer() ? reads_->pull_control(now, pdc_) : nullptr; }
+  bool has_answer() const { return reads_ != nullptr && reads_->has_answer(); }
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
 
@@ -64,6 +70,7 @@ class Initiator : public SendingHalf<Initiator> {
 
   std::optional<uint64_t> sequence_to_send();
   bool may_send_next() const;
+  bool may_read_next() const;
   bool open_pdc(TimePs now, uint64_t first_sequence);
   void close_pdc();
   PacketPtr build_request(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
@@ -88,15 +95,22 @@ class Initiator : public SendingHalf<Initiator> {
   void detect_losses(TimePs now);
   uint64_t oldest_frame_bytes();
   void on_timeout(TimePs now);
+  void ask_after_reads(TimePs now);
   TimePs retransmission_timeout_ps() const;
   TimePs timeout_deadline() const;
   TimePs silence_deadline() const;
   TimePs idle_deadline() const;
   TimePs credit_deadline() const;
+  TimePs read_deadline() const;
   bool is_waiting() const { return sent_.highest() != sent_.accepted(); }
   void fail(CompletionStatus status);
   std::vector<RcRequest> take_back() { return messages_.withdraw(); }
-  void deliver_completions(TimePs now) { messages_.deliver(now, sent_.accepted(), error_); }
+  uint64_t done_end() const {
+    return reads_ == nullptr ? sent_.accepted() : reads_->done_end(sent_.accepted());
+  }
+  void deliver_completions(TimePs now) {
+    messages_.deliver(now, [this] { return done_end(); }, error_);
+  }
 
   const RcConfig& common_;
   const UetConfig& config_;
@@ -112,7 +126,8 @@ class Initiator : public SendingHalf<Initiator> {
   WidePsnMap psn_map_;
   Messages messages_;
   SentStream sent_;
-  uint64_t next_sequence_ = 0;  // ROD goes back with it, RUD repeats single packets apart from it
+  std::unique_ptr<ReadArrivals> reads_;  // null before the first READ
+  uint64_t next_sequence_ = 0;           // ROD goes back with it, RUD repeats single packets apart from it
 
   PdcState state_ = PdcState::kClosed;
   uint16_t pdc_ = 0;         // own identifier, of the newest PDC

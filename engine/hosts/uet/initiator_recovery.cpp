@@ -77,6 +77,24 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
   deliver_completions(now);
 }
 
+void Initiator::on_response(TimePs now, const roce::ParsedPacket& packet) {
+  if (error_ != CompletionStatus::kSuccess) {
+    ++common_counters_.dropped_in_error;
+    return;
+  }
+  const ResponsePacket response = load_response(first_header(packet));
+  const bool is_other_pdc = reads_ == nullptr || state_ == PdcState::kClosed || response.pds.dpdcid != pdc_ ||
+                            (state_ != PdcState::kSyn && response.pds.spdcid != target_pdc_);
+  if (is_other_pdc) {
+    ++counters_.late_packets;
+    return;
+  }
+  if (!reads_->on_response(now, packet)) return;
+  if (!is_waiting()) progress_ps_ = now;
+  retries_ = 0;
+  deliver_completions(now);
+}
+
 void Initiator::on_credit(TimePs now, const Control& control) {
   const bool is_other_pdc = state_ == PdcState::kClosed || control.dpdcid != pdc_ ||
                             (state_ != PdcState::kSyn && control.spdcid != target_pdc_);
@@ -127,6 +145,10 @@ void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
       return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
     case kNackNoMessage:
       return on_not_ready(now, sequence, entropy);
+    case kNackNoResource:
+      ++counters_.other_nacks_received;
+      blocked_until_ps_ = now + common_.retransmission_timeout_ps;
+      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
     case kNackRodOutOfOrder:
       ++counters_.order_nacks_received;
       return on_gap(now, sequence, packet.hop_limit);
@@ -234,11 +256,17 @@ TimePs Initiator::credit_deadline() const {
   return std::max(starved_ps_, progress_ps_) + common_.retransmission_timeout_ps;
 }
 
+// All requests have arrived, so the data are overdue, or the target is no more.
+TimePs Initiator::read_deadline() const {
+  if (reads_ == nullptr || !reads_->is_waiting() || is_waiting()) return kNever;
+  return progress_ps_ + retransmission_timeout_ps();
+}
+
 TimePs Initiator::next_deadline() const {
   const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
   if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
-  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), credit_deadline(), wait_until_ps_,
-                   sent_.loss_deadline_ps(), of_congestion_ps});
+  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), credit_deadline(),
+                   read_deadline(), wait_until_ps_, sent_.loss_deadline_ps(), of_congestion_ps});
 }
 
 void Initiator::on_deadline(TimePs now) {
@@ -249,6 +277,7 @@ void Initiator::on_deadline(TimePs now) {
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
   if (now >= silence_deadline()) silence_probed_ = probe_wanted_ = true;
   if (now >= timeout_deadline()) on_timeout(now);
+  if (now >= read_deadline()) ask_after_reads(now);
   if (now >= credit_deadline()) {
     ledger_.forgive(largest_frame_bytes_);
     starved_ps_ = kNever;
@@ -259,6 +288,15 @@ void Initiator::on_deadline(TimePs now) {
   }
   gate_.follow_rate();
   deliver_completions(now);
+}
+
+// Data may take longer than a round trip: only if the probe before was not answered, something is lost.
+void Initiator::ask_after_reads(TimePs now) {
+  if (retries_ > 0) ++common_counters_.timeouts;
+  if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
+  ++retries_;
+  progress_ps_ = now;
+  probe_wanted_ = true;
 }
 
 void Initiator::on_timeout(TimePs now) {
@@ -282,6 +320,7 @@ void Initiator::on_timeout(TimePs now) {
 void Initiator::fail(CompletionStatus status) {
   error_ = status;
   sent_.release();
+  if (reads_ != nullptr) reads_->stop();
   close_pdc();
   wait_until_ps_ = kNever;
   starved_ps_ = kNever;

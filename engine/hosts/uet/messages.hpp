@@ -47,13 +47,15 @@ class Messages {
   Message& at(uint64_t sequence, uint64_t next_sequence) {
     return posted_.request_of(sequence, next_sequence);
   }
+  const Message& at(uint64_t sequence) const { return posted_.at(sequence); }
   // The next packet to be sent is an earlier one now.
   void restart() { posted_.restart(); }
 
-  // Completes all messages before `accepted`, and all others if `error` says so: the first of those with it,
+  // Completes all messages before done_end(), and all others if `error` says so: the first of those with it,
   // further ones as flushed. Handlers may post from within; the outer call then sees to such messages.
-  void deliver(TimePs now, const uint64_t& accepted, const CompletionStatus& error) {
-    posted_.deliver(now, [&] { return accepted; }, error, completions_);
+  template <class DoneEnd>
+  void deliver(TimePs now, const DoneEnd& done_end, const CompletionStatus& error) {
+    posted_.deliver(now, done_end, error, completions_);
   }
   std::vector<RcRequest> withdraw() { return posted_.withdraw(); }
 

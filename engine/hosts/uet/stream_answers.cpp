@@ -27,6 +27,13 @@ void set_arrivals(Ack& ack, AckCc& cc, const ArrivalWindow& arrivals, const Wide
     cc.sack_bitmap |= uint64_t{arrivals.contains(expected + static_cast<uint64_t>(offset - 1) + bit)} << bit;
 }
 
+NsccState nscc_state(TimePs service_ps, uint64_t received_bytes, uint64_t waiting_packets) {
+  constexpr int64_t kMostServiceUnits = 0xFFFF;
+  return {.service_time = static_cast<uint16_t>(std::min(service_ps / kServiceUnitPs, kMostServiceUnits)),
+          .rcvd_bytes = static_cast<uint32_t>(received_bytes / kReceivedUnitBytes) & 0xFFFFFF,
+          .ooo_count = static_cast<uint16_t>(waiting_packets)};
+}
+
 std::optional<SentStream::Arrivals> read_arrivals(const AckPacket& ack, const WidePsnMap& psns,
                                                   const SentStream& sent, uint8_t hop_limit) {
   std::optional<SentStream::Arrivals> arrivals = sent.arrivals_at(

@@ -17,6 +17,8 @@ int64_t sack_offset(const ArrivalWindow& arrivals, uint64_t sequence);
 // Has an ACK of this packet say what has arrived. `ack_psn_offset` of an answer to a probe stays as it is.
 void set_arrivals(Ack& ack, AckCc& cc, const ArrivalWindow& arrivals, const WidePsnMap& psns,
                   uint64_t sequence);
+// Of NSCC, in an ACK: how long it took, all that has been received, and how much of it waits behind a gap.
+NsccState nscc_state(TimePs service_ps, uint64_t received_bytes, uint64_t waiting_packets);
 // What an ACK says of what has been sent; nothing if it is about what has not.
 std::optional<SentStream::Arrivals> read_arrivals(const AckPacket& ack, const WidePsnMap& psns,
                                                   const SentStream& sent, uint8_t hop_limit);

@@ -17,7 +17,8 @@ CompletionStatus status_of_refusing(uint8_t return_code) {
 
 Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
                UetCounters& counters, PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs,
-               CreditPacer* pacer, CreditOwner& owner, CompletionHandler* handler)
+               CreditPacer* pacer, CreditOwner& owner, SendGate& gate, PathChoice* path_choice,
+               CompletionHandler* handler)
     : common_(common),
       config_(config),
       common_counters_(common_counters),
@@ -27,6 +28,8 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       pdcs_(pdcs),
       pacer_(config.receiver_credits ? pacer : nullptr),
       owner_(owner),
+      gate_(gate),
+      path_choice_(path_choice),
       handler_(handler),
       is_ordered_(config.service == UetService::kRod),
       headers_(headers_to_peer(common)),
@@ -57,6 +60,7 @@ bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
   pdc_ = *id;
   initiator_pdc_ = arrived.initiator_pdc;
   is_open_ = true;
+  if (reads_ != nullptr) reads_->open(pdc_, initiator_pdc_);
   credit_target_bytes_ = credit_granted_bytes_ = credit_arrived_bytes_ = credit_advance_bytes_ = 0;
   credit_due_ = false;
   close_sequence_.reset();
@@ -114,7 +118,7 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
   const WriteHeader& write = request.write;
   const std::optional<uint8_t> code = place(arrived, write);
-  if (!code) return nack(kNackNoMessage, arrived);
+  if (!code) return nack(write.opcode == kSend ? kNackNoMessage : kNackNoResource, arrived);
   if (*code != kReturnOk) return refuse(arrived, *code, write.message_id);
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
@@ -139,6 +143,7 @@ void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
   while (const std::optional<Arrival> next = arrivals_.pop()) {
     --waiting_packets_;
     if (close_sequence_ && arrivals_.expected() > *close_sequence_) {
+      if (reads_ != nullptr) reads_->close(arrived.now);
       close_pdc();
       continue;
     }
@@ -157,6 +162,8 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
       const bool known = is_open_ && control.dpdcid == pdc_ && control.spdcid == initiator_pdc_;
       if (error_ == CompletionStatus::kSuccess && known)
         answer(Kind::kProbeAck, arrived, 0, control.probe_opaque);
+      else if (error_code_ != 0 && answers_.empty())  // its data of READs will not come
+        answer(Kind::kRefusal, arrived);
       return;
     }
     case kClearCommand:
@@ -166,6 +173,8 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
       RequestPacket as_request;
       as_request.pds.dpdcid = control.dpdcid;
       if (!accept(arrived, signed_sequence, as_request)) return;
+      // An initiator has all that it has asked for when it closes its PDC.
+      if (reads_ != nullptr && !reads_->is_sent()) return nack(kNackNoResource, arrived);
       close_sequence_ = arrived.sequence;
       return insert(arrived, Arrival(), true);
     }
@@ -184,6 +193,7 @@ bool Target::has_right_size(const roce::ParsedPacket& packet, const WriteHeader&
 }
 
 std::optional<uint8_t> Target::place(const Arrived& arrived, const WriteHeader& request) {
+  if (request.opcode == kRead) return read(arrived.packet, request);
   if (request.opcode != kWrite && request.opcode != kSend) return kReturnUnsupportedOperation;
   if (!has_right_size(arrived.packet, request)) return kReturnUnsupportedSize;
   if (request.opcode == kWrite) [[likely]]
@@ -225,6 +235,72 @@ void Target::finish_in_order(TimePs now, const Arrival& arrival) {
                            .completed_ps = now});
 }
 
+// Each packet of a READ asks for what one packet can carry, so each is granted on its own.
+std::optional<uint8_t> Target::read(const roce::ParsedPacket& packet, const WriteHeader& request) {
+  const uint32_t mtu_bytes = common_.path_mtu_bytes;
+  if (request.request_length > kMaxMessageBytes || request.message_offset > request.request_length)
+    return kReturnUnsupportedSize;
+  const uint32_t left_bytes = request.request_length - request.message_offset;
+  const uint32_t bytes = std::min(mtu_bytes, left_bytes);
+  const bool is_placed = request.message_offset % mtu_bytes == 0 &&
+                         request.starts_message == (request.message_offset == 0) &&
+                         request.ends_message == (bytes == left_bytes) &&
+                         (request.starts_message || (bytes > 0 && request.payload_length == bytes));
+  if (!is_placed || packet.payload_bytes > 0) return kReturnUnsupportedSize;
+  const uint64_t address = request.buffer_offset + request.message_offset;
+  const bool is_key = request.memory_key <= 0xFFFFFFFF;
+  const auto rkey = static_cast<uint32_t>(request.memory_key);
+  const bool may_read = bytes == 0 || (is_key && memory_.find(rkey, address, bytes, kRemoteRead) != nullptr);
+  if (!may_read) return kReturnPermissionViolation;
+  if (reads_ == nullptr) {
+    reads_ = std::make_unique<ReadResponses>(common_, config_, common_counters_, counters_, pool_, memory_,
+                                             gate_, path_choice_);
+    reads_->open(pdc_, initiator_pdc_);
+  }
+  if (!reads_->has_room()) return std::nullopt;
+  reads_->add({.address = address,
+               .rkey = rkey,
+               .message_offset = request.message_offset,
+               .message_id = request.message_id,
+               .bytes = static_cast<uint16_t>(bytes),
+               .as_length = packet.as_length,
+               .traffic_kind = packet.traffic_kind});
+  return kReturnOk;
+}
+
+void Target::on_answer(TimePs now, const roce::ParsedPacket& packet) {
+  const uint8_t* const at = first_header(packet);
+  if (wire::load_field<Ack, "spdcid">(at) != initiator_pdc_) {
+    ++counters_.late_packets;
+    return;
+  }
+  if (type_of(at) == kNack)
+    reads_->on_nack(now, packet);
+  else
+    reads_->on_ack(now, packet);
+}
+
+PacketPtr Target::pull_data(TimePs now) {
+  PacketPtr packet = reads_->pull(now);
+  const std::optional<uint16_t> refused = reads_->refused_message();
+  if (refused && error_ == CompletionStatus::kSuccess) {
+    const uint16_t initiator_pdc = initiator_pdc_;
+    set_refusal(kReturnPermissionViolation, *refused);
+    answers_.push({.sequence = arrivals_.expected(),
+                   .arrived_ps = now,
+                   .entropy = static_cast<uint16_t>(common_.source_udp_port & kEntropyMask),
+                   .initiator_pdc = initiator_pdc,
+                   .kind = Kind::kRefusal});
+  }
+  return packet;
+}
+
+void Target::on_deadline(TimePs now) {
+  if (reads_ == nullptr) return;
+  reads_->on_deadline(now);
+  if (reads_->is_unanswered()) fail(CompletionStatus::kRetryExceeded);
+}
+
 void Target::post_receive(TimePs now, PostedReceive receive) {
   sends_.post(std::move(receive));
   flush_receives(now);
@@ -234,11 +310,15 @@ void Target::flush_receives(TimePs now) {
   if (error_ != CompletionStatus::kSuccess) sends_.flush(now);
 }
 
-void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {
+void Target::set_refusal(uint8_t return_code, uint16_t message_id) {
   fail(status_of_refusing(return_code));
   error_code_ = return_code;
   error_message_id_ = message_id;
   ++common_counters_.fatal_naks_sent;
+}
+
+void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {
+  set_refusal(return_code, message_id);
   answer(Kind::kRefusal, arrived);
 }
 
@@ -246,6 +326,7 @@ void Target::fail(CompletionStatus status) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = status;
   answers_ = {};
+  if (reads_ != nullptr) reads_->stop();
   close_pdc();
 }
 

@@ -8,7 +8,6 @@ namespace weft::uet {
 namespace {
 
 constexpr uint8_t kAckRequestsClear = 1;  // `req` of an ACK
-constexpr int64_t kMostServiceUnits = 0xFFFF;
 
 }  // namespace
 
@@ -40,6 +39,9 @@ void Target::nack(uint8_t code, const Arrived& arrived) {
     case kNackRodOutOfOrder:
       ++counters_.order_nacks_sent;
       break;
+    case kNackNoResource:
+      ++counters_.other_nacks_sent;
+      break;
     default:
       // It ends the connection, or says nothing that matters: not on the word of headers that no checksum
       // covers.
@@ -64,10 +66,7 @@ PacketPtr Target::build_ack(TimePs now, const Answer& answer) {
           .dpdcid = answer.initiator_pdc};
   AckCc cc{.cc_type = pacer_ != nullptr ? kCredit : kNscc};
   set_arrivals(ack, cc, arrivals_, psn_map_, answer.sequence);
-  const NsccState state{.service_time = static_cast<uint16_t>(
-                            std::min((now - answer.arrived_ps) / kServiceUnitPs, kMostServiceUnits)),
-                        .rcvd_bytes = static_cast<uint32_t>(received_bytes_ / kReceivedUnitBytes) & 0xFFFFFF,
-                        .ooo_count = static_cast<uint16_t>(waiting_packets_)};
+  const NsccState state = nscc_state(now - answer.arrived_ps, received_bytes_, waiting_packets_);
   const Response response{.opcode = is_refusal ? kOwnResponse : kDefaultResponse,
                           .return_code = is_refusal ? error_code_ : uint8_t{kReturnOk},
                           .message_id = is_refusal ? error_message_id_ : uint16_t{0}};
