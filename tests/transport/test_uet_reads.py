@@ -22,7 +22,7 @@ from tests.transport.rdma_pair import (
 )
 from tests.transport.test_selective_repeat import done
 from tests.transport.test_uet_operations import FATES, Sends, rebuilt
-from tests.transport.test_uet_queue_pair import ACTIONS, MTU, ROD, SERVICES, UET, Wire, headers_of, is_closed
+from tests.transport.test_uet_queue_pair import ACTIONS, MTU, ROD, SERVICES, UDP_AT, UET, Wire, headers_of, is_closed
 from weft.engine import MemoryRegion
 
 BASE = 1 << 40
@@ -321,3 +321,45 @@ def test_sends_and_reads_of_a_pair_survive_many_pdcs() -> None:
         assert np.array_equal(source, target)
         pair.run(wire, lambda: is_closed(pair))
     assert pair.a.queue_pair.uet_stats()["pdcs_opened"] == 12
+
+
+def with_word(frame: bytes, at: int, value: int) -> bytes:
+    """Return a frame over IPv6 with another 16-bit word there, and UDP's checksum for it (RFC 1624)."""
+    checksum = int.from_bytes(frame[UDP_AT + 6 : UDP_AT + 8])
+    total = (checksum ^ 0xFFFF) + (int.from_bytes(frame[at : at + 2]) ^ 0xFFFF) + value
+    while total > 0xFFFF:
+        total = (total & 0xFFFF) + (total >> 16)
+    changed = frame[:at] + value.to_bytes(2) + frame[at + 2 :]
+    return changed[: UDP_AT + 6] + (total ^ 0xFFFF).to_bytes(2) + changed[UDP_AT + 8 :]
+
+
+def test_a_target_remembers_no_more_than_its_limit_of_reads() -> None:
+    """A peer asks and asks, and acknowledges nothing."""
+    most, more = 1 << 14, 50
+    pair = wired_pair(**UET, version=6, window_bytes=MTU, **PATIENT)
+    asked: list[bytes] = []
+    codes: list[int] = []
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        headers = headers_of(frame)
+        if sender == "a" and len(headers) > 1 and headers[1]["name"] == "UETStandard":
+            asked.append(frame)
+        return [frame]
+
+    def silent(sender: str, frame: bytes) -> list[bytes]:
+        if sender == "b":
+            codes.extend(each["nack_code"] for each in headers_of(frame) if each["name"] == "UETNack")
+        return []
+
+    for seed in (0, 1):  # the first one with syn
+        post_reads(pair, [1], seed)
+        pair.run(wire, done(pair, 1))
+    assert headers_of(asked[1])[0]["psn"] == 1
+    for number in range(most + more):
+        pair.engine.inject(pair.b.nic, 0, with_word(asked[1], UDP_AT + 8 + 6, 2 + number))
+        if number % 1024 == 0:
+            pair.step(silent)
+    for _ in range(20):
+        pair.step(silent)
+    assert codes == [0x0A] * more
+    assert pair.b.queue_pair.uet_stats()["other_nacks_sent"] == more

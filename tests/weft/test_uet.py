@@ -195,6 +195,8 @@ def test_a_capture_has_what_the_codec_and_the_dissector_read(ip_version: int, tm
     with made(ip_version=ip_version) as fabric:
         fabric.capture("h0", 0, path)
         fabric.incast("h0", 5000)
+        item = RemoteMemoryTraffic.model_validate({"remote_memory": [3], "clients": [0], "size": 3000, "reads": 2})
+        fabric.run_together([item.prepare_task(4, 1)(fabric)])
     datagrams = [frame[UDP] for frame in rdpcap(str(path)) if UDP in frame]
     payloads = [bytes(each.payload) for each in datagrams if each.dport == UET_UDP_PORT]
     assert len(payloads) == len(datagrams) > 20
@@ -202,6 +204,7 @@ def test_a_capture_has_what_the_codec_and_the_dissector_read(ip_version: int, tm
     assert {each[0] for each in names} <= {"UETSynRequest", "UETRequest", "UETAck", "UETControl"}
     assert ["UETSynRequest", "UETStandard"] in names
     assert ["UETAck", "UETAckCC", "UETNSCCState", "UETResponse"] in names
+    assert ["UETRequest", "UETResponseData"] in names
     if shutil.which("tshark") is not None:
         command = ["tshark", "-r", str(path), "-X", f"lua_script:{SCRIPT}", "-T", "fields", "-e", "frame.protocols"]
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
