@@ -18,9 +18,6 @@ static_assert(wire::kHeaderBytes<NsccState> == wire::kHeaderBytes<CreditState>);
 constexpr size_t kSmallestBytes = wire::kHeaderBytes<Rudi>;  // of what is looked into
 
 bool has_syn(const uint8_t* at) { return (at[1] & kSynBit) != 0; }
-uint8_t next_header_of(const uint8_t* at) {
-  return static_cast<uint8_t>(load_big_endian<uint16_t>(at) >> 7 & 15);
-}
 
 // Up to the semantic header.
 size_t request_bytes(uint8_t type) {
@@ -36,7 +33,11 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
     case kRudCcRequest:
     case kRodCcRequest:
       header_bytes = request_bytes(type_of(at)) + kWriteBytes;
-      if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
+      // Data of a READ come over a PDC that is there, and take no credit.
+      if (is_response(at) && !has_syn(at) && !has_cc_state(type_of(at)))
+        header_bytes = kPdsBytes + wire::kHeaderBytes<ResponseData>;
+      else if (next_header_of(at) != kRequestStandard)
+        return roce::ParseError::kUnknownOpcode;
       break;
     case kAckCc:
       header_bytes = wire::kHeaderBytes<Ack> + wire::kHeaderBytes<AckCc> + wire::kHeaderBytes<NsccState>;
@@ -97,6 +98,7 @@ WriteHeader load_write(const uint8_t* at) {
     Continuation header;
     wire::load_header(header, at);
     load_common(write, header);
+    write.payload_length = header.payload_length;
     write.message_offset = header.message_offset;
   }
   return write;
@@ -127,6 +129,13 @@ RequestPacket load_request(const uint8_t* at) {
   if (request.asks_for_credit) wire::load_header(request.cc, at + kPdsBytes);
   request.write = load_write(at + request_bytes(type));
   return request;
+}
+
+ResponsePacket load_response(const uint8_t* at) {
+  ResponsePacket packet;
+  wire::load_header(packet.pds, at);
+  wire::load_header(packet.response, at + kPdsBytes);
+  return packet;
 }
 
 AckPacket load_ack(const uint8_t* at) {

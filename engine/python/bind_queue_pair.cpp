@@ -220,7 +220,7 @@ void post_write_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, u
   queue_pair.post_write_as_length(engine.now(), length_bytes, remote_address, rkey, immediate, work_id);
 }
 
-void post_send(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_send(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
   Engine& engine = MadeByPython::engine_of(queue_pair);
@@ -234,7 +234,7 @@ void require_writable(const RegisteredMemory* memory, const char* purpose) {
                               " was registered without local_write");
 }
 
-void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_read(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                uint64_t length_bytes, uint64_t remote_address, uint32_t rkey, uint64_t work_id) {
   require_writable(memory, "READ");
   LocalRange local(memory, offset_bytes, length_bytes);
@@ -244,7 +244,7 @@ void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t
                        std::move(local.owner));
 }
 
-void post_read_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
+void post_read_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
                          uint32_t rkey, uint64_t work_id) {
   Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
@@ -272,13 +272,13 @@ void post_fetch_add(RcQueuePair& queue_pair, const RegisteredMemory* memory, uin
                             std::move(local.owner));
 }
 
-void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_receive(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                   uint64_t length_bytes, uint64_t work_id) {
   require_writable(memory, "receive");
   LocalRange local(memory, offset_bytes, length_bytes);
   Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
-  queue_pair.post_receive(engine.now(), local.data, length_bytes, work_id, std::move(local.owner));
+  queue_pair.post_receive(engine.now(), {local.data, length_bytes, work_id, std::move(local.owner)});
 }
 
 void flush(WritingQueuePair& queue_pair) {
@@ -467,7 +467,9 @@ void bind_queue_pair(py::module_& m) {
       "Defaults of UET's options that are numbers.");
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
   py::class_<WritingQueuePair, QueuePair, std::shared_ptr<WritingQueuePair>>(
-      m, "WritingQueuePair", "A connected queue pair that takes WRITEs, whichever its transport.")
+      m, "WritingQueuePair", R"doc(A connected queue pair, whichever its transport.
+
+Posting what the transport does not carry raises ValueError: MRC has WRITEs only, UET no atomics.)doc")
       .def_property_readonly(
           "queue_pair", [](const WritingQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
           "Its number.")
@@ -481,6 +483,21 @@ before the completion. Raises ValueError for a range outside the region or more 
            py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
            "Like post_write, with payloads that are only counted: the peer writes nothing, nothing is "
            "checked.")
+      .def("post_read", &post_read, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "work_id"_a = 0,
+           R"doc(RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
+
+The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
+region, or more bytes than 2^31 or 2^22 packets.)doc")
+      .def("post_read_as_length", &post_read_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
+           py::kw_only(), "work_id"_a = 0,
+           "Like post_read, with payloads that are only counted: nothing is read or written.")
+      .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
+           "immediate"_a = py::none(), "work_id"_a = 0,
+           "SEND into a receive that the peer has posted; completes as \"send\".")
+      .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           py::kw_only(), "work_id"_a = 0,
+           "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")
       .def("flush", &flush,
            "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
            "no "
@@ -547,15 +564,6 @@ naming the parameter that is out of range.)doc")
       .def_property_readonly(
           "source_udp_port",
           [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
-      .def("post_read", &post_read, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           "remote_address"_a, "rkey"_a, py::kw_only(), "work_id"_a = 0,
-           R"doc(RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
-
-The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
-region, or more bytes than 2^31 or 2^22 packets.)doc")
-      .def("post_read_as_length", &post_read_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
-           py::kw_only(), "work_id"_a = 0,
-           "Like post_read, with payloads that are only counted: nothing is read or written.")
       .def("post_compare_swap", &post_compare_swap, "memory"_a.none(true), "offset_bytes"_a,
            "remote_address"_a, "rkey"_a, py::kw_only(), "compare"_a, "swap"_a, "work_id"_a = 0,
            R"doc(Set the 8 bytes at the peer's remote_address to swap if they equal compare.
@@ -567,13 +575,7 @@ Completes as "compare_swap".)doc")
            "rkey"_a, py::kw_only(), "add"_a, "work_id"_a = 0,
            R"doc(Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
 
-Completes as "fetch_add".)doc")
-      .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
-           "immediate"_a = py::none(), "work_id"_a = 0,
-           "SEND into a receive that the peer has posted; completes as \"send\".")
-      .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           py::kw_only(), "work_id"_a = 0,
-           "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".");
+Completes as "fetch_add".)doc");
   py::class_<MrcQueuePair, WritingQueuePair, std::shared_ptr<MrcQueuePair>>(
       m, "MrcQueuePair",
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
@@ -637,9 +639,9 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
           "ev"_a, "Admit an excluded entropy value again. Raises ValueError for an index that there is not.");
   py::class_<UetQueuePair, WritingQueuePair, std::shared_ptr<UetQueuePair>>(
       m, "UetQueuePair",
-      R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE, with or without immediate.
+      R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.
 
-Of RcOptions those of READs, SENDs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+Of RcOptions those of CNPs and INT do not apply; retransmission is "selective-repeat" with service
 "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
 range.)doc")
       .def(py::init(&make_uet_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),

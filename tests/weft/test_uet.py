@@ -14,6 +14,7 @@ from weft import Fabric, topologies
 from weft.engine import parse_uet
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.run.collectives import CollectiveRequest
+from weft.run.traffic_kinds.remote_memory import RemoteMemoryTraffic
 from weft.scenario import FaultsSection, TransportSection, TrimmingSection, parse_scenario
 from weft.wire.headers.uet import UET_UDP_PORT
 
@@ -101,6 +102,36 @@ def test_receiver_credits_keep_an_incast_s_queue_short() -> None:
     assert times[1] < 1.1 * times[0]
 
 
+@pytest.mark.parametrize("transport", [UET, ROD, CREDITS], ids=["rud", "rod", "rccc"])
+@pytest.mark.parametrize("size", [64, 4096, 20_000])
+def test_a_read_of_remote_memory_alone_takes_what_the_closed_form_says(transport: TransportSection, size: int) -> None:
+    with made(transport=transport) as fabric:
+        item = RemoteMemoryTraffic.model_validate(
+            {"remote_memory": [3], "clients": [0], "size": size, "reads": 4, "outstanding": 1}
+        )
+        (found,) = fabric.run_together([item.prepare_task(4, 1)(fabric)])
+    is_exact = size == 64 and not transport.receiver_credits
+    assert found.latency_ps.least == pytest.approx(found.unloaded_ps, rel=0 if is_exact else 0.01)
+    # The acknowledgement of data goes before the next request.
+    assert found.latency_ps.largest < 1.02 * found.latency_ps.least
+
+
+@pytest.mark.parametrize("transport", [UET, ROD, CREDITS], ids=["rud", "rod", "rccc"])
+def test_an_incast_of_reads_is_whole_whatever_the_links_do(transport: TransportSection) -> None:
+    """All hosts read one client's memories, and a fabric that loses packets."""
+    faults = FaultsSection(loss=0.01, duplicate=0.01, delay_probability=0.01, extra_delay=5 * US)
+    with made(transport=transport, faults=faults) as fabric:
+        item = RemoteMemoryTraffic.model_validate(
+            {"remote_memory": [1, 2, 3], "clients": [0], "size": 30_000, "reads": 20, "outstanding": 8}
+        )
+        (found,) = fabric.run_together([item.prepare_task(4, 1)(fabric)])
+        counted = totals(fabric)
+    assert found.reads == 20
+    assert counted["data_bytes_received"] == 20 * 30_000
+    assert counted["retransmitted_packets"] > 0
+    assert counted["wrong_responses"] == 0
+
+
 @pytest.mark.slow
 def test_a_hundred_thousand_messages_are_neither_wrong_nor_stuck() -> None:
     """All pairs of 16 hosts, 7 times over, with faults and few PDCs."""
@@ -132,7 +163,6 @@ def test_a_hundred_thousand_messages_are_neither_wrong_nor_stuck() -> None:
         ({"int": False, "transport": {"congestion_control": "dcqcn"}}, "dcqcn follows CNPs"),
         ({"int": False, "transport": {"ev_count": 4}}, "ev_count does not go with protocol: uet"),
         ({"int": False, "transport": {"protocol": "mrc", "receiver_credits": True}}, "does not go with protocol: mrc"),
-        ({"int": False, "traffic": [{"remote_memory": [1]}]}, r"traffic\[0\]: posts READs"),
         ({"int": False, "transport": {"protocol": "rc", "max_pdcs": 4}}, "max_pdcs does not go with protocol: rc"),
     ],
 )
@@ -165,6 +195,8 @@ def test_a_capture_has_what_the_codec_and_the_dissector_read(ip_version: int, tm
     with made(ip_version=ip_version) as fabric:
         fabric.capture("h0", 0, path)
         fabric.incast("h0", 5000)
+        item = RemoteMemoryTraffic.model_validate({"remote_memory": [3], "clients": [0], "size": 3000, "reads": 2})
+        fabric.run_together([item.prepare_task(4, 1)(fabric)])
     datagrams = [frame[UDP] for frame in rdpcap(str(path)) if UDP in frame]
     payloads = [bytes(each.payload) for each in datagrams if each.dport == UET_UDP_PORT]
     assert len(payloads) == len(datagrams) > 20
@@ -172,6 +204,7 @@ def test_a_capture_has_what_the_codec_and_the_dissector_read(ip_version: int, tm
     assert {each[0] for each in names} <= {"UETSynRequest", "UETRequest", "UETAck", "UETControl"}
     assert ["UETSynRequest", "UETStandard"] in names
     assert ["UETAck", "UETAckCC", "UETNSCCState", "UETResponse"] in names
+    assert ["UETRequest", "UETResponseData"] in names
     if shutil.which("tshark") is not None:
         command = ["tshark", "-r", str(path), "-X", f"lua_script:{SCRIPT}", "-T", "fields", "-e", "frame.protocols"]
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()

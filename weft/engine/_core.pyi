@@ -889,6 +889,8 @@ class UetCounters(typing.TypedDict):
     """Control packets that ask what has arrived."""
     probes_received: int
     """Of the peer."""
+    wrong_responses: int
+    """Dropped: data of READs that it has not asked for."""
     late_packets: int
     """Dropped: of a PDC that is closed, or of none of this queue pair."""
 
@@ -2038,7 +2040,10 @@ class QueuePair:
     """What a NIC sends and receives for."""
 
 class WritingQueuePair(QueuePair):
-    """A connected queue pair that takes WRITEs, whichever its transport."""
+    """A connected queue pair, whichever its transport.
+
+    Posting what the transport does not carry raises ValueError: MRC has WRITEs only, UET no atomics.
+    """
     def count_hops(self, latencies: HopLatencies, peer: int, plane: int) -> None:
         """Have every INT stack that comes back counted there, as of packets to this rank over this plane."""
     def flush(self) -> None:
@@ -2050,6 +2055,37 @@ class WritingQueuePair(QueuePair):
 
         Raises RuntimeError if the engine has no probe.
         """
+    def post_read(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        work_id: int = 0,
+    ) -> None:
+        """RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
+
+        The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
+        region, or more bytes than 2^31 or 2^22 packets.
+        """
+    def post_read_as_length(self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0) -> None:
+        """Like post_read, with payloads that are only counted: nothing is read or written."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
+    def post_send(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """SEND into a receive that the peer has posted; completes as "send"."""
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -2144,37 +2180,6 @@ class RcQueuePair(WritingQueuePair):
 
         Completes as "fetch_add".
         """
-    def post_read(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        work_id: int = 0,
-    ) -> None:
-        """RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
-
-        The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
-        region, or more bytes than 2^31 or 2^22 packets.
-        """
-    def post_read_as_length(self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0) -> None:
-        """Like post_read, with payloads that are only counted: nothing is read or written."""
-    def post_receive(
-        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
-    ) -> None:
-        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
-    def post_send(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        *,
-        immediate: int | None = None,
-        work_id: int = 0,
-    ) -> None:
-        """SEND into a receive that the peer has posted; completes as "send"."""
     @property
     def source_udp_port(self) -> int: ...
 
@@ -2216,9 +2221,9 @@ class MrcQueuePair(WritingQueuePair):
         """Of each plane, whether its port is up at both ends."""
 
 class UetQueuePair(WritingQueuePair):
-    """A connected queue pair of Ultra Ethernet Transport: WRITE, with or without immediate.
+    """A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.
 
-    Of RcOptions those of READs, SENDs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+    Of RcOptions those of CNPs and INT do not apply; retransmission is "selective-repeat" with service
     "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
     range.
     """

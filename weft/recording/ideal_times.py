@@ -57,7 +57,10 @@ class Framing:
     def of_fabric(cls, options: FabricOptions, ack_interval_packets: int = 1, kind: MessageKind = WRITE) -> Framing:
         """Return the framing of a fabric with these options; a transport may have a RETH in every packet."""
         transport = options.transport.kind
-        if transport.extension_bytes:
+        extension_bytes = transport.extension_bytes
+        if kind is READ_RESPONSE and transport.read_data_bytes is not None:
+            kind, extension_bytes = MessageKind(0, 0, 0), transport.read_data_bytes
+        elif extension_bytes:
             kind = MessageKind(kind.first - RETH, transport.immediate_bytes, transport.immediate_bytes)
         return cls(
             options.mtu_bytes,
@@ -65,7 +68,7 @@ class Framing:
             options.ip_version,
             ack_interval_packets,
             kind,
-            transport.extension_bytes,
+            extension_bytes,
             transport.answer_bytes,
             transport.spans_planes,
         )

@@ -36,6 +36,7 @@ class MessageTimes:
         self._ideal = {
             kind: IdealTimes(fabric, framing, options.switching.latency) for kind, framing in self._framings.items()
         }
+        self._acknowledges_reads = options.transport.kind.acknowledges_reads
         self._source, self._destination = source, destination
         rates_bps = [nic.link.rate_bps for nic in fabric.hosts[source].nics]
         self.nic_rate_bps = sum(rates_bps)
@@ -72,18 +73,24 @@ class MessageTimes:
         packets = max(1, -(-size_bytes // self.framing.mtu_bytes))
         own = self._framings[kind].kind
         headers = own.first + own.last if packets > 1 else own.only
-        return packets * self.framing.overhead_bytes + headers + -(-size_bytes // PAD) * PAD
+        return packets * self._framings[kind].overhead_bytes + headers + -(-size_bytes // PAD) * PAD
 
     @property
     def acknowledgement_bytes(self) -> int:
         """Bytes of an acknowledgement."""
         return self.framing.acknowledgement_bytes
 
+    @property
+    def before_data_ps(self) -> int:
+        """Return how long an acknowledgement of a READ holds its data back."""
+        return self.sent_ps(self.acknowledgement_bytes) if self._acknowledges_reads else 0
+
 
 class HostTimes:
     """Times of messages between two ranks of a host over its scale-up links, which add no headers."""
 
     acknowledgement_bytes = 0
+    before_data_ps = 0
 
     def __init__(self, scale_up: ScaleUpSpec) -> None:
         self._scale_up = scale_up
@@ -192,4 +199,4 @@ class ServiceNetwork:
 
 def read_ps(size_bytes: int, way: Way) -> int:
     """Return the time of a READ's request and response."""
-    return way.one_way_ps(0, READ_REQUEST) + way.one_way_ps(size_bytes, READ_RESPONSE)
+    return way.one_way_ps(0, READ_REQUEST) + way.before_data_ps + way.one_way_ps(size_bytes, READ_RESPONSE)

@@ -7,6 +7,21 @@
 
 namespace weft::uet {
 
+namespace {
+
+uint8_t opcode_of(CompletionKind kind) {
+  switch (kind) {
+    case CompletionKind::kSend:
+      return kSend;
+    case CompletionKind::kRead:
+      return kRead;
+    default:
+      return kWrite;
+  }
+}
+
+}  // namespace
+
 const char* pdc_state_name(PdcState state) {
   switch (state) {
     case PdcState::kClosed:
@@ -41,15 +56,18 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       ledger_(config.advance_bytes) {}
 
 void Initiator::post(TimePs now, RcRequest request) {
-  if (request.kind != CompletionKind::kWrite) {
+  if (is_atomic(request.kind)) {
     throw std::invalid_argument(std::string("a queue pair of UET carries no ") +
-                                completion_kind_name(request.kind) + " (valid: WRITE, WRITE with immediate)");
+                                completion_kind_name(request.kind) +
+                                " (valid: WRITE and SEND, each with or without immediate, READ)");
   }
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
                                 " bytes (valid: at most 2147483648)");
   }
   if (request.posted_ps == kNever) request.posted_ps = now;
+  if (request.kind == CompletionKind::kRead && reads_ == nullptr)
+    reads_ = std::make_unique<ReadArrivals>(common_, config_, common_counters_, counters_, pool_);
   const uint64_t packets = packets_of_payload(request.length_bytes, common_.path_mtu_bytes);
   messages_.add(std::move(request), packets);
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
@@ -60,7 +78,16 @@ bool Initiator::may_send_next() const {
   if (next_sequence_ == messages_.end_sequence()) return false;
   if (next_sequence_ - sent_.accepted() >= kMaxOutstanding) return false;
   if (state_ == PdcState::kSyn && next_sequence_ - pdc_start_ > kMaxPsnOffset) return false;
-  return state_ != PdcState::kClosing || next_sequence_ <= pdc_close_;
+  if (state_ == PdcState::kClosing && next_sequence_ > pdc_close_) return false;
+  return reads_ == nullptr || may_read_next();
+}
+
+// A READ, unless the next packet is none or has been sent before.
+bool Initiator::may_read_next() const {
+  if (next_sequence_ < sent_.highest()) return true;
+  const Message& message = messages_.at(next_sequence_);
+  return message.kind != CompletionKind::kRead || message.is_command ||
+         reads_->may_ask(message, next_sequence_ == message.first_sequence);
 }
 
 // What was lost goes first.
@@ -111,12 +138,12 @@ void Initiator::close_pdc() {
 }
 
 template <class... Pds>
-PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint64_t offset,
-                                 uint64_t payload_bytes, const Pds&... pds) {
+PacketPtr Initiator::build_message(const Message& message, uint64_t sequence, uint64_t offset,
+                                   uint64_t payload_bytes, const Pds&... pds) {
   const Body body{message.data == nullptr ? nullptr : message.data + offset, payload_bytes,
                   message.as_length};
-  const auto write = [&]<class Header>(Header header) {
-    header.opcode = kWrite;
+  const auto filled = [&]<class Header>(Header header) {
+    header.opcode = opcode_of(message.kind);
     header.hd = message.immediate.has_value();
     header.eom = sequence + 1 == message.end_sequence;
     header.message_id = message.id;
@@ -129,12 +156,13 @@ PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint
     return header;
   };
   if (sequence == message.first_sequence) {
-    Standard header = write(Standard());
+    Standard header = filled(Standard());
     header.header_data = message.immediate.value_or(0);
     return build_frame(pool_, headers_, body, pds..., header);
   }
-  Continuation header = write(Continuation());
-  header.payload_length = static_cast<uint16_t>(payload_bytes);
+  Continuation header = filled(Continuation());
+  header.payload_length =
+      static_cast<uint16_t>(std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset));
   header.message_offset = static_cast<uint32_t>(offset);
   return build_frame(pool_, headers_, body, pds..., header);
 }
@@ -142,12 +170,12 @@ PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint
 template <class Pds>
 PacketPtr Initiator::build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
                                        uint64_t payload_bytes, const Pds& pds) {
-  if (!config_.receiver_credits) return build_write(message, sequence, offset, payload_bytes, pds);
+  if (!config_.receiver_credits) return build_message(message, sequence, offset, payload_bytes, pds);
   // As if every packet were full.
   const uint64_t packets = messages_.end_sequence() - next_sequence_ + sent_.lost_packets();
   const RequestCcState cc{.credit_target =
                               credit_units(ledger_.wanted_bytes(packets * largest_frame_bytes_))};
-  return build_write(message, sequence, offset, payload_bytes, pds, cc);
+  return build_message(message, sequence, offset, payload_bytes, pds, cc);
 }
 
 PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, uint64_t offset,
@@ -158,8 +186,7 @@ PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, ui
     pds.retx = sequence < sent_.highest();
     pds.ackreq = asks;
     // All before this one is acknowledged, so no response to it is needed any more.
-    pds.clear_psn_offset =
-        static_cast<int16_t>(static_cast<int64_t>(sent_.accepted()) - 1 - static_cast<int64_t>(sequence));
+    pds.clear_psn_offset = clear_offset(sent_.accepted(), sequence);
     pds.psn = psn_map_.psn(sequence);
     pds.spdcid = pdc_;
     return pds;
@@ -217,15 +244,19 @@ PacketPtr Initiator::pull(TimePs now) {
     wait_until_ps_ = earliest_ps;
     return nullptr;
   }
-  Message& message = messages_.at(*sequence);
+  Message& message = messages_.at(*sequence, next_sequence_);
   const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
+  // A READ's packets each ask for the data that one packet holds.
+  const bool is_read = message.kind == CompletionKind::kRead;
   const uint64_t payload_bytes =
-      message.closes ? 0 : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
-  const size_t frame_bytes = message.closes ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
-                                            : data_frame_bytes(common_, config_, payload_bytes);
+      message.is_command || is_read
+          ? 0
+          : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
+  const size_t frame_bytes = message.is_command ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
+                                                : data_frame_bytes(common_, config_, payload_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
   if (state_ == PdcState::kClosed && !open_pdc(now, *sequence)) return nullptr;
-  if (config_.receiver_credits && !message.closes && !has_credit(now, frame_bytes)) return nullptr;
+  if (config_.receiver_credits && !message.is_command && !has_credit(now, frame_bytes)) return nullptr;
   const bool retransmission = *sequence < sent_.highest();
   const bool asks = should_ask(message, *sequence, frame_bytes);
   if (asks) {
@@ -236,7 +267,7 @@ PacketPtr Initiator::pull(TimePs now) {
   set_entropy(headers_, entropy);
   if (retransmission) headers_.dscp = config_.retransmission_dscp;
   PacketPtr packet;
-  if (message.closes) {
+  if (message.is_command) {
     packet = build_control(kCloseCommand, *sequence, 0, retransmission, true);
   } else {
     packet = build_request(message, *sequence, offset, payload_bytes, asks);
@@ -247,10 +278,11 @@ PacketPtr Initiator::pull(TimePs now) {
   }
   if (!is_waiting()) progress_ps_ = now;
   newest_sent_ps_ = now;
-  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), entropy) && !message.closes) {
+  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), entropy) && !message.is_command) {
     ++common_counters_.retransmitted_packets;
     ++message.retransmitted_packets;
   }
+  if (is_read && !retransmission) reads_->note_asked(message, *sequence == message.first_sequence);
   last_pulled_ = {payload_bytes, *sequence == message.first_sequence};
   if (*sequence == next_sequence_) ++next_sequence_;
   return packet;

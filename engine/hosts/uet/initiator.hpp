@@ -11,10 +11,12 @@
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"
+#include "hosts/sending_half.hpp"
 #include "hosts/sent_stream.hpp"
 #include "hosts/uet/credit_ledger.hpp"
 #include "hosts/uet/messages.hpp"
 #include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/read_arrivals.hpp"
 #include "hosts/uet/uet_config.hpp"
 #include "hosts/uet/uet_counters.hpp"
 #include "packets/uet_frame.hpp"
@@ -30,7 +32,7 @@ enum class PdcState : uint8_t {
 };
 const char* pdc_state_name(PdcState state);
 
-class Initiator {
+class Initiator : public SendingHalf<Initiator> {
  public:
   // `path_choice` may be null: one path.
   Initiator(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
@@ -49,28 +51,33 @@ class Initiator {
   void on_nack(TimePs now, const roce::ParsedPacket& packet);
   // A control packet with credit.
   void on_credit(TimePs now, const Control& control);
+  // Data of a READ.
+  void on_response(TimePs now, const roce::ParsedPacket& packet);
+  // The next ACK or NACK of such data, null if none is due.
+  PacketPtr pull_control(TimePs now) { return has_answer() ? reads_->pull_control(now, pdc_) : nullptr; }
+  bool has_answer() const { return reads_ != nullptr && reads_->has_answer(); }
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
-  void flush(TimePs now);
-  std::vector<RcRequest> withdraw();
 
   const Messages& messages() const { return messages_; }
   PdcState pdc_state() const { return state_; }
-  CompletionStatus error() const { return error_; }
   void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
   void observe(Probe* probe, ConnectionEnds ends) { messages_.observe(probe, ends); }
   void fetch() const { sent_.fetch(next_sequence_); }
 
  private:
+  friend SendingHalf<Initiator>;
+
   std::optional<uint64_t> sequence_to_send();
   bool may_send_next() const;
+  bool may_read_next() const;
   bool open_pdc(TimePs now, uint64_t first_sequence);
   void close_pdc();
   PacketPtr build_request(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
                           bool asks);
   template <class... Pds>
-  PacketPtr build_write(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
-                        const Pds&... pds);
+  PacketPtr build_message(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
+                          const Pds&... pds);
   template <class Pds>
   PacketPtr build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
                               uint64_t payload_bytes, const Pds& pds);
@@ -81,19 +88,29 @@ class Initiator {
   bool should_ask(const Message& message, uint64_t sequence, uint64_t frame_bytes) const;
   void note_progress(TimePs now);
   void lose_refused(TimePs now, uint64_t sequence, uint16_t entropy);
+  void on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy);
   void on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit);
   void go_back(TimePs now);
+  void restart(TimePs now);
   void detect_losses(TimePs now);
   uint64_t oldest_frame_bytes();
   void on_timeout(TimePs now);
+  void ask_after_reads(TimePs now);
   TimePs retransmission_timeout_ps() const;
   TimePs timeout_deadline() const;
   TimePs silence_deadline() const;
   TimePs idle_deadline() const;
   TimePs credit_deadline() const;
+  TimePs read_deadline() const;
   bool is_waiting() const { return sent_.highest() != sent_.accepted(); }
   void fail(CompletionStatus status);
-  void deliver_completions(TimePs now) { messages_.deliver(now, sent_.accepted(), error_); }
+  std::vector<RcRequest> take_back() { return messages_.withdraw(); }
+  uint64_t done_end() const {
+    return reads_ == nullptr ? sent_.accepted() : reads_->done_end(sent_.accepted());
+  }
+  void deliver_completions(TimePs now) {
+    messages_.deliver(now, [this] { return done_end(); }, error_);
+  }
 
   const RcConfig& common_;
   const UetConfig& config_;
@@ -109,7 +126,8 @@ class Initiator {
   WidePsnMap psn_map_;
   Messages messages_;
   SentStream sent_;
-  uint64_t next_sequence_ = 0;  // ROD goes back with it, RUD repeats single packets apart from it
+  std::unique_ptr<ReadArrivals> reads_;  // null before the first READ
+  uint64_t next_sequence_ = 0;           // ROD goes back with it, RUD repeats single packets apart from it
 
   PdcState state_ = PdcState::kClosed;
   uint16_t pdc_ = 0;         // own identifier, of the newest PDC
@@ -126,11 +144,12 @@ class Initiator {
   uint16_t probe_opaque_ = 0;
   TimePs progress_ps_ = 0;  // when the timeout started to count
   TimePs newest_sent_ps_ = 0;
-  TimePs blocked_until_ps_ = 0;  // the target had no PDC left
+  TimePs blocked_until_ps_ = 0;  // the target had no PDC left, or no receive posted
+  uint32_t rnr_retries_ = 0;
+  uint64_t refused_sequence_ = 0;  // of the packet that it had no receive for last
   uint32_t retries_ = 0;
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   PulledPacket last_pulled_;
-  CompletionStatus error_ = CompletionStatus::kSuccess;
 };
 
 }  // namespace weft::uet

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "hosts/uet/initiator.hpp"
+#include "hosts/uet/stream_answers.hpp"
 
 namespace weft::uet {
 namespace {
@@ -11,6 +12,8 @@ CompletionStatus status_of_return_code(uint8_t code) {
   switch (code) {
     case kReturnUnsupportedOperation:
     case kReturnUnsupportedSize:
+    case kReturnOperationViolation:
+    case kReturnTooLong:
       return CompletionStatus::kRemoteInvalidRequest;
     case kReturnPermissionViolation:
     case kReturnBadKey:
@@ -32,16 +35,14 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     return;
   }
   ++common_counters_.acknowledgements_received;
-  const auto accepted = static_cast<int64_t>(sent_.accepted());
-  const auto highest = static_cast<int64_t>(sent_.highest());
-  const int64_t base = psn_map_.sequence(ack.pds.cack_psn, sent_.accepted());
-  if (base >= highest) {
+  const std::optional<SentStream::Arrivals> arrivals = read_arrivals(ack, psn_map_, sent_, packet.hop_limit);
+  if (!arrivals) {
     ++common_counters_.invalid_acknowledgements;
     return;
   }
   if (state_ == PdcState::kSyn) {
     // One of an earlier PDC with the same identifier, or of another queue pair's.
-    if (base + 1 < static_cast<int64_t>(pdc_start_)) {
+    if (psn_map_.sequence(ack.pds.cack_psn, sent_.accepted()) + 1 < static_cast<int64_t>(pdc_start_)) {
       ++counters_.late_packets;
       return;
     }
@@ -55,26 +56,7 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     fail(status_of_return_code(ack.response.return_code));
     return deliver_completions(now);
   }
-  const int64_t end = std::max(base + 1, accepted);
-  int64_t first = base + ack.cc.sack_psn_offset;
-  uint64_t bitmap = ack.cc.sack_bitmap;
-  if (first < end) {
-    const int64_t known = end - first;
-    bitmap = known >= static_cast<int64_t>(kSackBits) ? 0 : bitmap >> known;
-    first = end;
-  }
-  const int64_t room = std::max<int64_t>(0, highest - first);
-  if (room < static_cast<int64_t>(kSackBits)) bitmap &= (uint64_t{1} << room) - 1;
-  std::optional<uint64_t> answered;
-  const int64_t named = base + ack.pds.ack_psn_offset;
-  if (!ack.pds.probe && named >= accepted && named < highest) answered = static_cast<uint64_t>(named);
-  if (sent_.acknowledge(now, {.end = static_cast<uint64_t>(end),
-                              .first = static_cast<uint64_t>(first),
-                              .bitmap = bitmap,
-                              .answered = answered,
-                              .marked = ack.pds.m,
-                              .hop_limit = packet.hop_limit,
-                              .service_ps = ack.nscc.service_time * kServiceUnitPs}))
+  if (sent_.acknowledge(now, *arrivals))
     note_progress(now);
   else if (!ack.pds.probe)
     ++common_counters_.stale_acknowledgements;
@@ -95,6 +77,24 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
   deliver_completions(now);
 }
 
+void Initiator::on_response(TimePs now, const roce::ParsedPacket& packet) {
+  if (error_ != CompletionStatus::kSuccess) {
+    ++common_counters_.dropped_in_error;
+    return;
+  }
+  const ResponsePacket response = load_response(first_header(packet));
+  const bool is_other_pdc = reads_ == nullptr || state_ == PdcState::kClosed || response.pds.dpdcid != pdc_ ||
+                            (state_ != PdcState::kSyn && response.pds.spdcid != target_pdc_);
+  if (is_other_pdc) {
+    ++counters_.late_packets;
+    return;
+  }
+  if (!reads_->on_response(now, packet)) return;
+  if (!is_waiting()) progress_ps_ = now;
+  retries_ = 0;
+  deliver_completions(now);
+}
+
 void Initiator::on_credit(TimePs now, const Control& control) {
   const bool is_other_pdc = state_ == PdcState::kClosed || control.dpdcid != pdc_ ||
                             (state_ != PdcState::kSyn && control.spdcid != target_pdc_);
@@ -108,6 +108,7 @@ void Initiator::on_credit(TimePs now, const Control& control) {
 
 void Initiator::note_progress(TimePs now) {
   next_sequence_ = std::max(next_sequence_, sent_.accepted());
+  if (sent_.accepted() > refused_sequence_) rnr_retries_ = 0;
   retries_ = 0;
   progress_ps_ = now;
   silence_probed_ = false;
@@ -142,6 +143,12 @@ void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
       ++counters_.pdc_nacks_received;
       blocked_until_ps_ = now + common_.retransmission_timeout_ps;
       return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+    case kNackNoMessage:
+      return on_not_ready(now, sequence, entropy);
+    case kNackNoResource:
+      ++counters_.other_nacks_received;
+      blocked_until_ps_ = now + common_.retransmission_timeout_ps;
+      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
     case kNackRodOutOfOrder:
       ++counters_.order_nacks_received;
       return on_gap(now, sequence, packet.hop_limit);
@@ -164,6 +171,26 @@ void Initiator::lose_refused(TimePs now, uint64_t sequence, uint16_t entropy) {
   gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
 }
 
+// The target has no receive for the packet's SEND. Others that were on their way when the wait began meet the
+// same: they cost no retry of their own.
+void Initiator::on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy) {
+  ++common_counters_.rnr_naks_received;
+  if (is_ordered_)
+    restart(now);
+  else if (!sent_.take_refused_for_lost(sequence, entropy))
+    return;
+  retries_ = 0;
+  progress_ps_ = now;
+  refused_sequence_ = sequence;
+  if (now < blocked_until_ps_) return;
+  if (common_.rnr_retry_limit != kRetriesForEver && rnr_retries_ == common_.rnr_retry_limit) {
+    fail(CompletionStatus::kRnrRetryExceeded);
+    return deliver_completions(now);
+  }
+  ++rnr_retries_;
+  blocked_until_ps_ = now + rnr_timer_ps(common_.rnr_timer_code);
+}
+
 // ROD: the target has all before this packet.
 void Initiator::on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit) {
   if (!is_ordered_) return;
@@ -184,9 +211,14 @@ void Initiator::go_back(TimePs now) {
   retries_ = 0;
   progress_ps_ = now;
   const uint64_t lost_bytes = oldest_frame_bytes();
+  restart(now);
+  gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
+}
+
+void Initiator::restart(TimePs now) {
   sent_.go_back(now, sent_.accepted(), next_sequence_);
   next_sequence_ = sent_.accepted();
-  gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
+  messages_.restart();
 }
 
 void Initiator::detect_losses(TimePs now) {
@@ -224,11 +256,17 @@ TimePs Initiator::credit_deadline() const {
   return std::max(starved_ps_, progress_ps_) + common_.retransmission_timeout_ps;
 }
 
+// All requests have arrived, so the data are overdue, or the target is no more.
+TimePs Initiator::read_deadline() const {
+  if (reads_ == nullptr || !reads_->is_waiting() || is_waiting()) return kNever;
+  return progress_ps_ + retransmission_timeout_ps();
+}
+
 TimePs Initiator::next_deadline() const {
   const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
   if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
-  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), credit_deadline(), wait_until_ps_,
-                   sent_.loss_deadline_ps(), of_congestion_ps});
+  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), credit_deadline(),
+                   read_deadline(), wait_until_ps_, sent_.loss_deadline_ps(), of_congestion_ps});
 }
 
 void Initiator::on_deadline(TimePs now) {
@@ -239,6 +277,7 @@ void Initiator::on_deadline(TimePs now) {
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
   if (now >= silence_deadline()) silence_probed_ = probe_wanted_ = true;
   if (now >= timeout_deadline()) on_timeout(now);
+  if (now >= read_deadline()) ask_after_reads(now);
   if (now >= credit_deadline()) {
     ledger_.forgive(largest_frame_bytes_);
     starved_ps_ = kNever;
@@ -249,6 +288,15 @@ void Initiator::on_deadline(TimePs now) {
   }
   gate_.follow_rate();
   deliver_completions(now);
+}
+
+// Data may take longer than a round trip: only if the probe before was not answered, something is lost.
+void Initiator::ask_after_reads(TimePs now) {
+  if (retries_ > 0) ++common_counters_.timeouts;
+  if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
+  ++retries_;
+  progress_ps_ = now;
+  probe_wanted_ = true;
 }
 
 void Initiator::on_timeout(TimePs now) {
@@ -262,8 +310,7 @@ void Initiator::on_timeout(TimePs now) {
   progress_ps_ = now;
   uint64_t lost_bytes = oldest_frame_bytes();
   if (is_ordered_) {
-    sent_.go_back(now, sent_.accepted(), next_sequence_);
-    next_sequence_ = sent_.accepted();
+    restart(now);
   } else {
     lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
   }
@@ -273,22 +320,11 @@ void Initiator::on_timeout(TimePs now) {
 void Initiator::fail(CompletionStatus status) {
   error_ = status;
   sent_.release();
+  if (reads_ != nullptr) reads_->stop();
   close_pdc();
   wait_until_ps_ = kNever;
   starved_ps_ = kNever;
   probe_wanted_ = false;
-}
-
-void Initiator::flush(TimePs now) {
-  if (error_ != CompletionStatus::kSuccess) return;
-  fail(CompletionStatus::kFlushed);
-  deliver_completions(now);
-}
-
-std::vector<RcRequest> Initiator::withdraw() {
-  std::vector<RcRequest> left = messages_.withdraw();
-  if (error_ == CompletionStatus::kSuccess) fail(CompletionStatus::kFlushed);
-  return left;
 }
 
 }  // namespace weft::uet

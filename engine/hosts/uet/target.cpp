@@ -17,7 +17,8 @@ CompletionStatus status_of_refusing(uint8_t return_code) {
 
 Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
                UetCounters& counters, PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs,
-               CreditPacer* pacer, CreditOwner& owner, CompletionHandler* handler)
+               CreditPacer* pacer, CreditOwner& owner, SendGate& gate, PathChoice* path_choice,
+               CompletionHandler* handler)
     : common_(common),
       config_(config),
       common_counters_(common_counters),
@@ -27,10 +28,13 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       pdcs_(pdcs),
       pacer_(config.receiver_credits ? pacer : nullptr),
       owner_(owner),
+      gate_(gate),
+      path_choice_(path_choice),
       handler_(handler),
       is_ordered_(config.service == UetService::kRod),
       headers_(headers_to_peer(common)),
-      psn_map_(common.remote_initial_psn) {
+      psn_map_(common.remote_initial_psn),
+      sends_(common, handler) {
   headers_.dscp = config.control_dscp;
   headers_.ecn = roce::kNotEct;
 }
@@ -56,6 +60,7 @@ bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
   pdc_ = *id;
   initiator_pdc_ = arrived.initiator_pdc;
   is_open_ = true;
+  if (reads_ != nullptr) reads_->open(pdc_, initiator_pdc_);
   credit_target_bytes_ = credit_granted_bytes_ = credit_arrived_bytes_ = credit_advance_bytes_ = 0;
   credit_due_ = false;
   close_sequence_.reset();
@@ -88,18 +93,12 @@ bool Target::accept(const Arrived& arrived, int64_t signed_sequence, const Reque
   return !is_ordered_ || is_in_order(arrived);
 }
 
-// ROD: a gap causes one NACK, and another each time that the initiator's packets begin again below the newest
-// that was refused, because the one it went back to was lost, too.
+// ROD.
 bool Target::is_in_order(const Arrived& arrived) {
-  if (arrived.sequence == arrivals_.expected()) {
-    gap_is_told_ = false;
-    return true;
-  }
+  const GapNotices::Fate fate = gaps_.meet(arrived.sequence, arrivals_.expected());
+  if (fate == GapNotices::Fate::kTake) return true;
   ++common_counters_.out_of_sequence_packets;
-  const bool begins_again = arrived.sequence <= newest_refused_;
-  newest_refused_ = arrived.sequence;
-  if (gap_is_told_ && !begins_again) return false;
-  gap_is_told_ = true;
+  if (fate == GapNotices::Fate::kDrop) return false;
   Arrived missing = arrived;
   missing.sequence = arrivals_.expected();
   nack(kNackRodOutOfOrder, missing);
@@ -118,8 +117,9 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   if (packet.trimmed)
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
   const WriteHeader& write = request.write;
-  if (const uint8_t code = place(packet, write); code != kReturnOk)
-    return refuse(arrived, code, write.message_id);
+  const std::optional<uint8_t> code = place(arrived, write);
+  if (!code) return nack(write.opcode == kSend ? kNackNoMessage : kNackNoResource, arrived);
+  if (*code != kReturnOk) return refuse(arrived, *code, write.message_id);
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
   received_bytes_ += packet.payload_bytes;
@@ -127,8 +127,9 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
          {.immediate = static_cast<uint32_t>(write.header_data),
           .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
           .ends_message = write.ends_message,
-          .has_immediate = write.starts_message && write.has_header_data},
+          .has_immediate = write.opcode == kWrite && write.starts_message && write.has_header_data},
          request.pds.ackreq);
+  sends_.finish(now);
 }
 
 void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
@@ -142,6 +143,7 @@ void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
   while (const std::optional<Arrival> next = arrivals_.pop()) {
     --waiting_packets_;
     if (close_sequence_ && arrivals_.expected() > *close_sequence_) {
+      if (reads_ != nullptr) reads_->close(arrived.now);
       close_pdc();
       continue;
     }
@@ -160,6 +162,8 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
       const bool known = is_open_ && control.dpdcid == pdc_ && control.spdcid == initiator_pdc_;
       if (error_ == CompletionStatus::kSuccess && known)
         answer(Kind::kProbeAck, arrived, 0, control.probe_opaque);
+      else if (error_code_ != 0 && answers_.empty())  // its data of READs will not come
+        answer(Kind::kRefusal, arrived);
       return;
     }
     case kClearCommand:
@@ -169,6 +173,8 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
       RequestPacket as_request;
       as_request.pds.dpdcid = control.dpdcid;
       if (!accept(arrived, signed_sequence, as_request)) return;
+      // An initiator has all that it has asked for when it closes its PDC.
+      if (reads_ != nullptr && !reads_->is_sent()) return nack(kNackNoResource, arrived);
       close_sequence_ = arrived.sequence;
       return insert(arrived, Arrival(), true);
     }
@@ -177,20 +183,34 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
   }
 }
 
+bool Target::has_right_size(const roce::ParsedPacket& packet, const WriteHeader& request) const {
+  const size_t bytes = packet.payload_bytes;
+  const uint64_t end = uint64_t{request.message_offset} + bytes;
+  if (request.request_length > kMaxMessageBytes) return false;
+  if (!request.ends_message) return end < request.request_length && bytes == common_.path_mtu_bytes;
+  return end == request.request_length && bytes <= common_.path_mtu_bytes &&
+         (bytes > 0 || request.starts_message);
+}
+
+std::optional<uint8_t> Target::place(const Arrived& arrived, const WriteHeader& request) {
+  if (request.opcode == kRead) return read(arrived.packet, request);
+  if (request.opcode != kWrite && request.opcode != kSend) return kReturnUnsupportedOperation;
+  if (!has_right_size(arrived.packet, request)) return kReturnUnsupportedSize;
+  if (request.opcode == kWrite) [[likely]]
+    return write(arrived.packet, request);
+  return sends_.place(arrived.packet, request, arrived.sequence, arrivals_);
+}
+
 // Each packet says where its payload goes. The region is looked up for each, because it may have been
 // deregistered meanwhile.
-uint8_t Target::place(const roce::ParsedPacket& packet, const WriteHeader& write) const {
-  if (write.opcode != kWrite) return kReturnUnsupportedOperation;
+uint8_t Target::write(const roce::ParsedPacket& packet, const WriteHeader& request) const {
   const size_t bytes = packet.payload_bytes;
-  const uint64_t end = uint64_t{write.message_offset} + bytes;
-  const bool right_size = write.ends_message ? end == write.request_length && bytes <= common_.path_mtu_bytes
-                                             : end < write.request_length && bytes == common_.path_mtu_bytes;
-  if (!right_size || write.request_length > kMaxMessageBytes) return kReturnUnsupportedSize;
-  if (bytes == 0) return write.starts_message ? kReturnOk : kReturnUnsupportedSize;
-  const uint64_t address = write.buffer_offset + write.message_offset;
-  const bool is_key = write.memory_key <= 0xFFFFFFFF;
+  if (bytes == 0) return kReturnOk;
+  const uint64_t address = request.buffer_offset + request.message_offset;
+  const bool is_key = request.memory_key <= 0xFFFFFFFF;
   const MemoryRegion* region =
-      is_key ? memory_.find(static_cast<uint32_t>(write.memory_key), address, bytes, kRemoteWrite) : nullptr;
+      is_key ? memory_.find(static_cast<uint32_t>(request.memory_key), address, bytes, kRemoteWrite)
+             : nullptr;
   if (region == nullptr) return kReturnPermissionViolation;
   if (region->data != nullptr && !packet.as_length)
     std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
@@ -215,11 +235,90 @@ void Target::finish_in_order(TimePs now, const Arrival& arrival) {
                            .completed_ps = now});
 }
 
-void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {
+// Each packet of a READ asks for what one packet can carry, so each is granted on its own.
+std::optional<uint8_t> Target::read(const roce::ParsedPacket& packet, const WriteHeader& request) {
+  const uint32_t mtu_bytes = common_.path_mtu_bytes;
+  if (request.request_length > kMaxMessageBytes || request.message_offset > request.request_length)
+    return kReturnUnsupportedSize;
+  const uint32_t left_bytes = request.request_length - request.message_offset;
+  const uint32_t bytes = std::min(mtu_bytes, left_bytes);
+  const bool is_placed = request.message_offset % mtu_bytes == 0 &&
+                         request.starts_message == (request.message_offset == 0) &&
+                         request.ends_message == (bytes == left_bytes) &&
+                         (request.starts_message || (bytes > 0 && request.payload_length == bytes));
+  if (!is_placed || packet.payload_bytes > 0) return kReturnUnsupportedSize;
+  const uint64_t address = request.buffer_offset + request.message_offset;
+  const bool is_key = request.memory_key <= 0xFFFFFFFF;
+  const auto rkey = static_cast<uint32_t>(request.memory_key);
+  const bool may_read = bytes == 0 || (is_key && memory_.find(rkey, address, bytes, kRemoteRead) != nullptr);
+  if (!may_read) return kReturnPermissionViolation;
+  if (reads_ == nullptr) {
+    reads_ = std::make_unique<ReadResponses>(common_, config_, common_counters_, counters_, pool_, memory_,
+                                             gate_, path_choice_);
+    reads_->open(pdc_, initiator_pdc_);
+  }
+  if (!reads_->has_room()) return std::nullopt;
+  reads_->add({.address = address,
+               .rkey = rkey,
+               .message_offset = request.message_offset,
+               .message_id = request.message_id,
+               .bytes = static_cast<uint16_t>(bytes),
+               .as_length = packet.as_length,
+               .traffic_kind = packet.traffic_kind});
+  return kReturnOk;
+}
+
+void Target::on_answer(TimePs now, const roce::ParsedPacket& packet) {
+  const uint8_t* const at = first_header(packet);
+  if (wire::load_field<Ack, "spdcid">(at) != initiator_pdc_) {
+    ++counters_.late_packets;
+    return;
+  }
+  if (type_of(at) == kNack)
+    reads_->on_nack(now, packet);
+  else
+    reads_->on_ack(now, packet);
+}
+
+PacketPtr Target::pull_data(TimePs now) {
+  PacketPtr packet = reads_->pull(now);
+  const std::optional<uint16_t> refused = reads_->refused_message();
+  if (refused && error_ == CompletionStatus::kSuccess) {
+    const uint16_t initiator_pdc = initiator_pdc_;
+    set_refusal(kReturnPermissionViolation, *refused);
+    answers_.push({.sequence = arrivals_.expected(),
+                   .arrived_ps = now,
+                   .entropy = static_cast<uint16_t>(common_.source_udp_port & kEntropyMask),
+                   .initiator_pdc = initiator_pdc,
+                   .kind = Kind::kRefusal});
+  }
+  return packet;
+}
+
+void Target::on_deadline(TimePs now) {
+  if (reads_ == nullptr) return;
+  reads_->on_deadline(now);
+  if (reads_->is_unanswered()) fail(CompletionStatus::kRetryExceeded);
+}
+
+void Target::post_receive(TimePs now, PostedReceive receive) {
+  sends_.post(std::move(receive));
+  flush_receives(now);
+}
+
+void Target::flush_receives(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) sends_.flush(now);
+}
+
+void Target::set_refusal(uint8_t return_code, uint16_t message_id) {
   fail(status_of_refusing(return_code));
   error_code_ = return_code;
   error_message_id_ = message_id;
   ++common_counters_.fatal_naks_sent;
+}
+
+void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {
+  set_refusal(return_code, message_id);
   answer(Kind::kRefusal, arrived);
 }
 
@@ -227,6 +326,7 @@ void Target::fail(CompletionStatus status) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = status;
   answers_ = {};
+  if (reads_ != nullptr) reads_->stop();
   close_pdc();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include "hosts/arrival_window.hpp"
@@ -11,6 +12,9 @@
 #include "hosts/uet/credit_ledger.hpp"
 #include "hosts/uet/credit_pacer.hpp"
 #include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/read_responses.hpp"
+#include "hosts/uet/send_arrivals.hpp"
+#include "hosts/uet/stream_answers.hpp"
 #include "hosts/uet/uet_config.hpp"
 #include "hosts/uet/uet_counters.hpp"
 #include "memory/ring_buffer.hpp"
@@ -30,7 +34,7 @@ class Target final : public CreditTaker {
  public:
   Target(const RcConfig& common, const UetConfig& config, RcCounters& common_counters, UetCounters& counters,
          PacketPool& pool, const MemoryRegistry& memory, PdcTable& pdcs, CreditPacer* pacer,
-         CreditOwner& owner, CompletionHandler* handler);
+         CreditOwner& owner, SendGate& gate, PathChoice* path_choice, CompletionHandler* handler);
   ~Target() override;
   Target(const Target&) = delete;
   Target& operator=(const Target&) = delete;
@@ -38,6 +42,18 @@ class Target final : public CreditTaker {
   // A request, maybe trimmed.
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   void on_control(TimePs now, const roce::ParsedPacket& packet, const Control& control);
+  // Whether an ACK or NACK to this identifier is about data of READs that it has sent; and such a one.
+  bool has_sent_from(uint16_t pdc) const { return reads_ != nullptr && is_open_ && pdc == pdc_; }
+  void on_answer(TimePs now, const roce::ParsedPacket& packet);
+  // The next data of a READ, null if there is none or window or pacing forbid it now.
+  PacketPtr pull_data(TimePs now);
+  bool may_have_data() const { return reads_ != nullptr && reads_->may_have_data(); }
+  PulledPacket last_pulled() const { return reads_->last_pulled(); }
+  TimePs next_deadline() const { return reads_ == nullptr ? kNever : reads_->next_deadline(); }
+  void on_deadline(TimePs now);
+  void post_receive(TimePs now, PostedReceive receive);
+  // Completes receives, if it has failed.
+  void flush_receives(TimePs now);
   // The next ACK or NACK, null if none is due.
   PacketPtr pull_control(TimePs now);
   bool has_answer() const { return !answers_.empty() || credit_due_; }
@@ -58,6 +74,8 @@ class Target final : public CreditTaker {
     Kind kind = Kind::kAck;
     uint8_t nack_code = 0;
     bool marked = false;
+    // Another one of these may stand for it.
+    bool is_plain() const { return kind == Kind::kAck && !marked; }
   };
   // What all packets to a target say of themselves.
   struct Arrived {
@@ -74,15 +92,18 @@ class Target final : public CreditTaker {
   bool open_pdc(const Arrived& arrived, uint16_t psn_offset);
   bool is_in_order(const Arrived& arrived);
   void insert(const Arrived& arrived, Arrival arrival, bool asked);
-  uint8_t place(const roce::ParsedPacket& packet, const WriteHeader& write) const;
+  bool has_right_size(const roce::ParsedPacket& packet, const WriteHeader& request) const;
+  // The packet's return code; nothing if there is no receive for it, or no memory of READs left.
+  std::optional<uint8_t> place(const Arrived& arrived, const WriteHeader& request);
+  uint8_t write(const roce::ParsedPacket& packet, const WriteHeader& request) const;
+  std::optional<uint8_t> read(const roce::ParsedPacket& packet, const WriteHeader& request);
   void finish_in_order(TimePs now, const Arrival& arrival);
   void count_for_credit(const roce::ParsedPacket& packet, const RequestPacket& request);
   void close_pdc();
   PacketPtr build_credit();
   void refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id);
+  void set_refusal(uint8_t return_code, uint16_t message_id);
   void fail(CompletionStatus status);
-  int64_t sack_offset_of(uint64_t sequence) const;
-  bool is_covered_by(const Answer& answer, const Answer& next) const;
   PacketPtr build_ack(TimePs now, const Answer& answer);
   PacketPtr build_nack(const Answer& answer);
 
@@ -95,6 +116,8 @@ class Target final : public CreditTaker {
   PdcTable& pdcs_;
   CreditPacer* pacer_;  // null: no credits
   CreditOwner& owner_;
+  SendGate& gate_;
+  PathChoice* path_choice_;
   CompletionHandler* handler_;
   const bool is_ordered_;
   roce::RoceHeaders headers_;
@@ -108,8 +131,9 @@ class Target final : public CreditTaker {
   uint16_t pdc_ = 0;                        // own identifier, of the newest PDC
   uint16_t initiator_pdc_ = 0;              // the peer's
   std::optional<uint64_t> close_sequence_;  // of the command that closes it
-  uint64_t newest_refused_ = 0;             // ROD: the newest packet behind the gap
-  bool gap_is_told_ = false;                // ROD: the initiator has got a NACK for it
+  GapNotices gaps_;                         // ROD
+  SendArrivals sends_;
+  std::unique_ptr<ReadResponses> reads_;  // null before the first READ
 
   // Of the open PDC, in bytes of frames.
   uint64_t credit_target_bytes_ = 0;   // that the initiator asks for in all

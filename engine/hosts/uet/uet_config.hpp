@@ -54,6 +54,11 @@ constexpr Type request_type(const UetConfig& config) {
   return config.receiver_credits ? kRudCcRequest : kRudRequest;
 }
 
+// Of its packets with data of READs, which need no credit.
+constexpr Type response_type(const UetConfig& config) {
+  return config.service == UetService::kRod ? kRodRequest : kRudRequest;
+}
+
 // Frame of a data packet with a full payload, from Ethernet on.
 size_t full_frame_bytes(const RcConfig& common, const UetConfig& config);
 // With so much payload.

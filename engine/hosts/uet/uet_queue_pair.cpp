@@ -26,7 +26,7 @@ UetQueuePair::UetQueuePair(const RcConfig& common, const UetConfig& config, Pack
       initiator_(config_, uet_config_, counters_, uet_counters_, pool, gate_, *pdcs_, path_choice_.get(),
                  handler),
       target_(config_, uet_config_, counters_, uet_counters_, pool, memory, *pdcs_, pacer_.get(), *this,
-              handler) {
+              gate_, path_choice_.get(), handler) {
   pdcs_->add(config_.queue_pair, this);
 }
 
@@ -50,7 +50,7 @@ std::vector<RcRequest> UetQueuePair::withdraw(TimePs now) {
 
 void UetQueuePair::flush(TimePs now) {
   initiator_.flush(now);
-  target_.flush();
+  join_errors(now);
   wake();
 }
 
@@ -91,19 +91,25 @@ void UetQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
     ++counters_.wrong_source;
     return;
   }
-  const uint8_t type = uet::type_of(uet::first_header(packet));
+  const uint8_t* const header = uet::first_header(packet);
+  const uint8_t type = uet::type_of(header);
   switch (type) {
     case uet::kAckCc:
-      initiator_.on_ack(now, packet);
-      break;
     case uet::kNack:
-      initiator_.on_nack(now, packet);
+      if (target_.has_sent_from(static_cast<uint16_t>(wire::load_field<uet::Ack, "dpdcid">(header))))
+        target_.on_answer(now, packet);
+      else if (type == uet::kNack)
+        initiator_.on_nack(now, packet);
+      else
+        initiator_.on_ack(now, packet);
       break;
     case uet::kControl:
       on_control(now, packet);
       break;
     default:
-      if (type == uet::request_type(uet_config_))
+      if (type == uet::response_type(uet_config_) && uet::is_response(header))
+        initiator_.on_response(now, packet);
+      else if (type == uet::request_type(uet_config_) && !uet::is_response(header))
         target_.on_request(now, packet);
       else
         ++counters_.unexpected_opcode;
@@ -111,15 +117,43 @@ void UetQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
   join_errors(now);
 }
 
+PacketPtr UetQueuePair::pull_control(TimePs now) {
+  PacketPtr packet = target_.pull_control(now);
+  return packet != nullptr ? std::move(packet) : initiator_.pull_control(now);
+}
+
+// Requests and data of READs take turns.
+PacketPtr UetQueuePair::pull(TimePs now) {
+  if (!target_.may_have_data()) [[likely]]
+    return pull_request(now);
+  const bool request_first = response_pulled_;
+  if (PacketPtr packet = request_first ? pull_request(now) : pull_response(now)) return packet;
+  return request_first ? pull_response(now) : pull_request(now);
+}
+
+PacketPtr UetQueuePair::pull_request(TimePs now) {
+  response_pulled_ = false;
+  return initiator_.pull(now);
+}
+
+PacketPtr UetQueuePair::pull_response(TimePs now) {
+  response_pulled_ = true;
+  return target_.pull_data(now);
+}
+
 void UetQueuePair::on_deadline(TimePs now) {
   initiator_.on_deadline(now);
+  target_.on_deadline(now);
   join_errors(now);
 }
 
 // A queue pair fails as a whole, as RC's (InfiniBand specification, section 10.3.1).
 void UetQueuePair::join_errors(TimePs now) {
   if (initiator_.error() != CompletionStatus::kSuccess) target_.flush();
-  if (target_.error() != CompletionStatus::kSuccess) initiator_.flush(now);
+  if (target_.error() == CompletionStatus::kSuccess) [[likely]]
+    return;
+  initiator_.flush(now);
+  target_.flush_receives(now);
 }
 
 }  // namespace weft

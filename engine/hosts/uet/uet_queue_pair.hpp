@@ -1,8 +1,10 @@
-// A queue pair of Ultra Ethernet Transport (UET): WRITEs, with or without immediate, over packet delivery
-// contexts (PDCs) that it opens when it has something to send and closes when it has not. Pure state: no
-// clock, no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and docs/uet.md describe it.
+// A queue pair of Ultra Ethernet Transport (UET): WRITEs and SENDs, with or without immediate, and READs over
+// packet delivery contexts (PDCs) that it opens when it has something to send and closes when it has not.
+// Pure state: no clock, no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and
+// docs/uet.md describe it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -28,6 +30,9 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
                std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
 
   void post(TimePs now, RcRequest request) override;
+  void post_receive(TimePs now, PostedReceive receive) override {
+    target_.post_receive(now, std::move(receive));
+  }
   std::vector<RcRequest> withdraw(TimePs now) override;
   uint64_t completed_requests() const override { return initiator_.messages().completed(); }
   size_t outstanding_requests() const override { return initiator_.messages().outstanding(); }
@@ -42,12 +47,16 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   void reset_counters() override;
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
-  PacketPtr pull_control(TimePs now) override { return target_.pull_control(now); }
-  PacketPtr pull(TimePs now) override { return initiator_.pull(now); }
-  PulledPacket last_pulled() const override { return initiator_.last_pulled(); }
-  bool may_have_control() const override { return target_.has_answer(); }
-  bool may_have_data() const override { return initiator_.may_have_data(); }
-  TimePs next_deadline() const override { return initiator_.next_deadline(); }
+  PacketPtr pull_control(TimePs now) override;
+  PacketPtr pull(TimePs now) override;
+  PulledPacket last_pulled() const override {
+    return response_pulled_ ? target_.last_pulled() : initiator_.last_pulled();
+  }
+  bool may_have_control() const override { return target_.has_answer() || initiator_.has_answer(); }
+  bool may_have_data() const override { return initiator_.may_have_data() || target_.may_have_data(); }
+  TimePs next_deadline() const override {
+    return std::min(initiator_.next_deadline(), target_.next_deadline());
+  }
   void on_deadline(TimePs now) override;
   void fetch(PrefetchStep step) const override;
   void set_recovery_times(RecoveryTimes* times) override { initiator_.set_recovery_times(times); }
@@ -60,6 +69,8 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
  private:
   void on_credit_due() override { wake(); }
   void on_control(TimePs now, const roce::ParsedPacket& packet);
+  PacketPtr pull_request(TimePs now);
+  PacketPtr pull_response(TimePs now);
   void join_errors(TimePs now);
 
   UetConfig uet_config_;
@@ -69,6 +80,7 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   std::shared_ptr<PathChoice> path_choice_;
   uet::Initiator initiator_;
   uet::Target target_;
+  bool response_pulled_ = false;  // what was pulled last; the other goes first then
   std::optional<roce::IntStack> no_telemetry_;
 };
 

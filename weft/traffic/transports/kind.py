@@ -95,6 +95,10 @@ class TransportKind(ABC):
     """Headers that each of its data packets has besides RoCEv2's BTH."""
     immediate_bytes: ClassVar[int] = IMMEDIATE
     """Header of a message's last packet for its immediate."""
+    read_data_bytes: ClassVar[int | None] = None
+    """Headers of each packet with data of a READ, besides the BTH; None: as of other data, with AETHs for RETHs."""
+    acknowledges_reads: ClassVar[bool] = False
+    """A READ is acknowledged before its data are sent."""
     answer_bytes: ClassVar[int]
     """The headers of the packet that answers its data, besides the BTH."""
     has_cnps: ClassVar[bool] = False

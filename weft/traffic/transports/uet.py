@@ -11,7 +11,7 @@ from weft.traffic import header_sizes
 from weft.traffic.header_sizes import BTH, ICRC
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.transports.mrc import MultipathReliableConnection
-from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, REQUEST_CC_STATE, RESPONSE, STANDARD
+from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, REQUEST_CC_STATE, RESPONSE, RESPONSE_DATA, STANDARD
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions, UetOptions
@@ -40,9 +40,11 @@ class UltraEthernetTransport(TransportKind):
     sprays = False
     extension_bytes = REQUEST.size_bytes + STANDARD.size_bytes - BTH - ICRC
     immediate_bytes = 0
+    read_data_bytes = REQUEST.size_bytes + RESPONSE_DATA.size_bytes - BTH - ICRC
+    acknowledges_reads = True
     answer_bytes = ACK.size_bytes + ACK_CC.size_bytes + NSCC_STATE.size_bytes + RESPONSE.size_bytes - BTH - ICRC
     answers_trimmed = True
-    operations = frozenset({"WRITE"})
+    operations = frozenset({"WRITE", "SEND", "READ"})
     # The specification leaves them to operators.
     code_points = MultipathReliableConnection.code_points
     totals = tuple(_core.record_types()["UetCounters"])
