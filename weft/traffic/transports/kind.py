@@ -108,8 +108,6 @@ class TransportKind(ABC):
     carries_int: ClassVar[bool] = False
     has_segments: ClassVar[bool] = False
     """A simulation may move several of its packets as one."""
-    goes_with_flow_control: ClassVar[bool] = False
-    """With PFC and credits."""
     goes_with_data_classes: ClassVar[bool] = False
     """Its packets may travel in another class of data than the first."""
     code_points: ClassVar[tuple[tuple[int, int], ...]] = ()
