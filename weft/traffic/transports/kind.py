@@ -172,6 +172,13 @@ class TransportKind(ABC):
         """Return what it counts by NIC, not by queue pair; `reset`: it counts from zero on."""
         return {}
 
+    def leave_ports(self, nic: _core.Nic, ports: Sequence[int]) -> None:
+        """Have a NIC's queue pairs leave these ports, which an operator has taken out of use, and use all others.
+
+        Only a kind that `spans_planes` does; messages of the others are moved (`weft.traffic.plane_detours`).
+        """
+        return
+
     def path_states(self, queue_pair: QueuePair) -> Sequence[Mapping[str, int]]:
         """Return how many of a queue pair's paths are in which state, by its planes; none if it keeps no states."""
         return ()
