@@ -99,7 +99,7 @@ class Endpoint final : public QueuePair,
 
   Nic& nic_;
   MrcEndpointCounters counters_;
-  std::map<roce::IpAddress, Peer, AddressOrder> peers_;
+  std::map<roce::IpAddress, Peer, roce::AddressOrder> peers_;
   std::vector<std::unique_ptr<Leg>> legs_;
   uint32_t ports_up_ = 0;
   uint32_t withdrawn_ = 0;
