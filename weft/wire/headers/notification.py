@@ -7,6 +7,8 @@ from weft.wire.fields import Field, Header, reserved
 NOTIFICATION_UDP_PORT = 0x4570
 """IANA has assigned it to nobody."""
 NOTIFICATION_VERSION = 1
+LAST_WINDOW, FIRST_WINDOW = 0x20, 0x10
+"""Of the six bits that the BTH reserves: the packet is of its flow's last window, or of its first."""
 
 SWITCH_NOTIFICATION = Header(
     "SwitchNotification",
