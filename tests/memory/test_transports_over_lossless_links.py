@@ -105,3 +105,14 @@ def test_real_interfaces_know_the_classes_of_their_code_points(transport: str) -
     [known] = classes_of_dscps(topologies.leaf_spine(planes=1), options)
     assert dict(section.kind.code_points).items() <= known.items()
     assert {known[4], known[8], known[12], known[46]} == {3, 6}
+
+
+@pytest.mark.parametrize("kind", ["srv6", "structured_ev"])
+def test_paths_that_evs_name_may_be_lossless(kind: str) -> None:
+    """Over two planes: no EV is blamed for packets that wait for credit, or for a replay."""
+    keys = {"routing": {"kind": kind}, "ip_version": 6, "fabric": FABRIC | {"planes": 2}}
+    result = run(MRC | OPEN, **keys, **CREDITS, **RETRY)
+    assert sum(each.stalls for each in result.credits) > 0
+    assert result.retransmissions == 0
+    assert result.drops == {}
+    assert not any(each.timeouts or each.failures for each in result.path_signals)

@@ -8,7 +8,7 @@ NOTIFICATION_UDP_PORT = 0x4570
 """IANA has assigned it to nobody."""
 NOTIFICATION_VERSION = 1
 LAST_WINDOW, FIRST_WINDOW = 0x20, 0x10
-"""Of the six bits that the BTH reserves: the packet is of its flow's last window, or of its first."""
+"""Two of the bits that the BTH reserves, set in packets of a flow's last and first window."""
 
 SWITCH_NOTIFICATION = Header(
     "SwitchNotification",
