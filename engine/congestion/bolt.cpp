@@ -1,8 +1,7 @@
 // Bolt-like control: switches tell senders of queues at once, and which packets the supply of a link allows
 // to be more. Source: Arslan et al., "Bolt: Sub-RTT Congestion Control for Ultra-Low Latency", NSDI 2023.
 //
-// It has sub-RTT control (section 3.1) and supply matching (section 3.3). Proactive ramp-up (section 3.2),
-// by which switches count flows that are about to end, is left out: data packets would have to say so.
+// It has sub-RTT control (section 3.1), proactive ramp-up (section 3.2) and supply matching (section 3.3).
 #include <algorithm>
 #include <cstdint>
 #include <stdexcept>
@@ -24,6 +23,8 @@ constexpr CongestionParameter kParameters[] = {
      "Swift, section 3.4"},
     {"additive_increase_packets", 1.0, 0, 1000, "growth in each round trip, for fairness", "algorithm 2"},
     {"max_decrease", 0.5, 0, 0.999, "decrease on a loss, at most once a round trip", "Swift, algorithm 1"},
+    {"proactive_ramp_up", 1, 0, 1, "1: packets of a flow's last window say so, and others take its place",
+     "section 3.2"},
 };
 
 struct BoltParameters {
@@ -34,6 +35,7 @@ struct BoltParameters {
   double min_window_packets = 0;
   double additive_increase_packets = 0;
   double max_decrease = 0;
+  bool proactive_ramp_up = false;
 
   static BoltParameters read(const PathProperties& path, ParameterReader& reader) {
     if (path.frame_bytes == 0 || path.base_round_trip_ps <= 0 || path.line_rate_bps == 0)
@@ -49,6 +51,9 @@ struct BoltParameters {
     reader.read("min_window_packets", parameters.min_window_packets);
     reader.read("additive_increase_packets", parameters.additive_increase_packets);
     reader.read("max_decrease", parameters.max_decrease);
+    double proactive_ramp_up = 1;
+    reader.read("proactive_ramp_up", proactive_ramp_up);
+    parameters.proactive_ramp_up = proactive_ramp_up >= 0.5;
     return parameters;
   }
 };
@@ -64,6 +69,7 @@ class Bolt final : public CongestionControl {
   // A window of less than a packet is one packet in so many round trips; larger ones need no pacing.
   uint64_t pacing_rate_bps() const override { return pacing_rate_bps_; }
 
+  bool marks_ends_of_flows() const override { return parameters_.proactive_ramp_up; }
   void on_switch_notification(const SwitchNotification& notification) override;
   void on_acknowledgement(const AcknowledgementEvent& event) override;
   void on_loss(TimePs now, bool timeout) override;
@@ -97,8 +103,8 @@ void Bolt::on_switch_notification(const SwitchNotification& notification) {
   last_decrease_ps_ = notification.now;
 }
 
-// Algorithm 2, HandleAck. A packet without a mark has found supply for one more (supply matching); and one
-// more each round trip.
+// Algorithm 2, HandleAck. A packet without a mark has found room for one more: the place of a flow that ends
+// (proactive ramp-up) or supply (supply matching); and one more each round trip.
 void Bolt::on_acknowledgement(const AcknowledgementEvent& event) {
   double packets = window_packets_;
   if (!event.congestion_experienced) packets += static_cast<double>(event.acknowledged_packets);
@@ -126,7 +132,7 @@ void Bolt::set_window(double packets) {
 constexpr CongestionControlKind kBolt = {
     .name = "bolt",
     .summary = "switches notify senders of queues at once, and say where there is supply for more",
-    .source = "Arslan et al., NSDI 2023, without proactive ramp-up",
+    .source = "Arslan et al., NSDI 2023",
     .needs = {.every_acknowledgement = true, .one_path = true, .notifications = true},
     .parameters = kParameters,
     .presets = {},

@@ -69,6 +69,9 @@ class CongestionControl {
   virtual void on_congestion_notification(TimePs /*now*/) {}
   // From a switch, for controls with CongestionNeeds::notifications.
   virtual void on_switch_notification(const SwitchNotification& /*notification*/) {}
+  // Whether data packets are to tell switches of a flow's first and last window: once, before the first
+  // packet.
+  virtual bool marks_ends_of_flows() const { return false; }
   // A sequence NAK, losses that a selective acknowledgement tells, or a retransmission timeout.
   virtual void on_loss(TimePs /*now*/, bool /*timeout*/) {}
   // The same, for controls that count: frame bytes of the packets that are lost by this event.

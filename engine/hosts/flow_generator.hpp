@@ -149,7 +149,7 @@ class FlowGenerator final : public CompletionHandler {
   Engine& engine_;
   ScheduleExecutor& executor_;
   std::vector<FlowPort> ports_;
-  std::map<roce::IpAddress, std::vector<roce::IpAddress>, mrc::AddressOrder> peers_;
+  std::map<roce::IpAddress, std::vector<roce::IpAddress>, roce::AddressOrder> peers_;
   Flows sent_;
   Flows received_;
   std::vector<std::pair<uint32_t, uint32_t>> received_by_number_;  // queue pair, index; sorted

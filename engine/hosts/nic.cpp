@@ -7,6 +7,7 @@
 
 #include "hosts/class_turns.hpp"
 #include "hosts/ip/ip_formats.hpp"
+#include "hosts/notified_senders.hpp"
 #include "hosts/uet/credit_pacer.hpp"
 #include "hosts/uet/pdc_table.hpp"
 #include "links/pcap_writer.hpp"
@@ -370,6 +371,7 @@ Nic::Attachment& Nic::attachment_for(QueuePair& queue_pair, int port) {
     attachment = std::make_unique<Attachment>(*this, queue_pair, at);
     attachment->place = attached_.size();
     attached_.push_back(attachment.get());
+    if (notified_ != nullptr) notified_->add(*attachment);
   }
   if (&attachment->port != &at) {
     throw std::invalid_argument("NIC '" + name_ + "': the queue pair is attached to another port than " +
@@ -439,6 +441,7 @@ void Nic::detach(QueuePair& queue_pair) {
       if (leg != port->legs.end()) detach(leg->second->queue_pair);
     }
   }
+  if (notified_ != nullptr) notified_->remove(*attachment);
   attached_.back()->place = attachment->place;
   attached_[attachment->place] = attached_.back();
   attached_.pop_back();
@@ -558,11 +561,13 @@ void Nic::hand_over(Port& port, Attachment& attachment, const roce::ParsedPacket
 
 bool Nic::notify(int number, const roce::IpAddress& peer, const switch_notification::Header& header) {
   Port& port = port_at(number);
-  const auto found = std::ranges::find_if(attached_, [&](const Attachment* each) {
-    return &each->port == &port && each->queue_pair.is_notified_for(peer, header.queue_pair);
-  });
-  if (found == attached_.end()) return false;
-  let_work(port, **found,
+  if (notified_ == nullptr) {
+    notified_ = std::make_unique<NotifiedSenders<Attachment>>();
+    for (Attachment* each : attached_) notified_->add(*each);
+  }
+  Attachment* const found = notified_->find({peer, header.queue_pair}, port);
+  if (found == nullptr) return false;
+  let_work(port, *found,
            [&](QueuePair& queue_pair) { queue_pair.on_switch_notification(engine_.now(), header); });
   return true;
 }

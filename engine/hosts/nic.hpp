@@ -24,6 +24,9 @@
 
 namespace weft {
 
+template <class Sender>
+class NotifiedSenders;
+
 class PcapWriter;
 namespace uet {
 class CreditPacer;
@@ -173,6 +176,7 @@ class Nic final : public Node {
   uint32_t next_number_ = 0x11;
   RecoveryTimes recovery_times_;
   NonRoceReceiver* non_roce_receiver_ = nullptr;
+  std::unique_ptr<NotifiedSenders<Attachment>> notified_;  // null: no switch has notified anybody
   std::vector<PortWatcher*> port_watchers_;
   std::shared_ptr<uet::PdcTable> pdcs_;  // null: no queue pair is of UET
 };

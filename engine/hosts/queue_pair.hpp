@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "hosts/recovery_times.hpp"
 #include "hosts/switch_notification.hpp"
 #include "memory/prefetch_step.hpp"
 #include "packets/packet.hpp"
 #include "packets/roce_codec.hpp"
+#include "packets/roce_formats.hpp"
 #include "time/time.hpp"
 
 namespace weft {
@@ -67,6 +69,12 @@ class CompletionHandler {
   virtual void on_completion(const Completion& completion) = 0;
 };
 
+// A queue pair of another host.
+struct FarEnd {
+  roce::IpAddress address;
+  uint32_t queue_pair = 0;
+};
+
 // How a queue pair notifies its NIC that pull() or next_deadline() may answer differently now.
 class Waker {
  public:
@@ -113,9 +121,8 @@ class QueuePair {
   // Time reached next_deadline(); spurious calls are harmless.
   virtual void on_deadline(TimePs now) = 0;
 
-  // Whether its data go to this queue pair of that address, and switches may notify it of their queues; and
-  // such a notification.
-  virtual bool is_notified_for(const roce::IpAddress& /*peer*/, uint32_t /*number*/) const { return false; }
+  // Where its data go, always the same, if switches may notify it of their queues; and such a notification.
+  virtual std::optional<FarEnd> notified_for() const { return std::nullopt; }
   virtual void on_switch_notification(TimePs /*now*/, const switch_notification::Header& /*header*/) {}
 
   // Prefetches what packets in either direction pass by, `step` pointers away from this.

@@ -2,9 +2,12 @@
 #include <algorithm>
 
 #include "hosts/rc_requester.hpp"
+#include "hosts/switch_notification.hpp"
 
 namespace weft {
 namespace {
+
+constexpr size_t kCongestionByteOfBth = 4;  // FECN, BECN and six reserved bits
 
 uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
   using namespace roce;
@@ -72,6 +75,21 @@ void RcRequester::set_read_headers(const Request& request, uint64_t psn, uint64_
 
 void RcRequester::set_path(TimePs now, uint64_t sequence, bool retransmission) {
   set_entropy(headers_, path_choice_->entropy(now, sequence, retransmission) & kEntropyMask);
+}
+
+// Bolt's flags FIRST and LAST (NSDI 2023, section 3.2), in bits of the BTH that the iCRC does not cover. As
+// in the authors' simulator: FIRST until a packet of the flow is acknowledged, LAST if the acknowledgement
+// will let no new one out. A flow is what is posted without a pause; a packet that is sent again was counted
+// once.
+void RcRequester::mark_end_of_flow(Packet& packet, uint64_t sequence) const {
+  if (sequence < sent_.highest()) return;
+  const uint64_t window_packets = std::max<uint64_t>(1, gate_.window_bytes() / largest_frame_bytes_);
+  const bool last = end_sequence_ - sequence <= window_packets;
+  const bool first = sent_.accepted() <= flow_first_sequence_;
+  const size_t bth_at = roce::kEthernetBytes + (headers_.telemetry ? roce::kIntShimBytes : 0) +
+                        (headers_.source_ip.is_ipv6 ? roce::kIpv6Bytes : roce::kIpv4Bytes) + roce::kUdpBytes;
+  packet.data()[bth_at + kCongestionByteOfBth] |= static_cast<uint8_t>(
+      (first ? switch_notification::kFirstWindow : 0) | (last ? switch_notification::kLastWindow : 0));
 }
 
 PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size_t payload_bytes) {

@@ -46,8 +46,8 @@ class RcQueuePair : public WritingQueuePair {
   void flush(TimePs now) override;
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
-  bool is_notified_for(const roce::IpAddress& peer, uint32_t number) const override {
-    return number == config_.remote_queue_pair && peer == config_.destination_ip;
+  std::optional<FarEnd> notified_for() const override {
+    return FarEnd{config_.destination_ip, config_.remote_queue_pair};
   }
   void on_switch_notification(TimePs now, const switch_notification::Header& header) override;
   PacketPtr pull_control(TimePs now) override;

@@ -19,7 +19,8 @@ RcRequester::RcRequester(const RcConfig& config, RcCounters& counters, PacketPoo
       psn_map_(config.initial_psn),
       sent_(config, gate, path_choice),
       path_choice_(path_choice),
-      selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat) {
+      selective_repeat_(config.retransmission == Retransmission::kSelectiveRepeat),
+      marks_ends_of_flows_(gate.congestion_control().marks_ends_of_flows()) {
   headers_.bth.opcode = roce::kRcWriteOnlyImmediate;
   largest_frame_bytes_ = roce::frame_bytes(headers_, config.path_mtu_bytes);
   headers_.bth.opcode = roce::kRcWriteMiddle;
@@ -64,6 +65,7 @@ void RcRequester::post(TimePs now, Request request) {
   }
   const uint64_t packets = reads ? 1 : psns;
   if (request.posted_ps == kNever) request.posted_ps = now;
+  if (sent_.accepted() == end_sequence_) flow_first_sequence_ = end_sequence_;
   requests_.push_back(Outstanding{std::move(request), end_sequence_, end_sequence_ + packets, end_psn_,
                                   ++posted_messages_, wire});
   end_sequence_ += packets;
@@ -162,6 +164,8 @@ PacketPtr RcRequester::pull(TimePs now) {
   if (is_read(request.kind)) reads_->add(request, *sequence, request.first_psn);
   if (path_choice_ != nullptr) set_path(now, *sequence, *sequence < sent_.highest());
   PacketPtr packet = build(request, *sequence, payload_bytes);
+  if (marks_ends_of_flows_ && !is_read(request.kind)) [[unlikely]]
+    mark_end_of_flow(*packet, *sequence);
   packet->set_traffic_kind(request.traffic_kind);
   counters_.data_bytes_sent += packets * payload_bytes;
   last_pulled_ = {packets * payload_bytes, *sequence == request.first_sequence};

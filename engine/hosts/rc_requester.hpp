@@ -89,6 +89,7 @@ class RcRequester : public SendingHalf<RcRequester> {
                           size_t payload_bytes);
   void set_read_headers(const Request& request, uint64_t psn, uint64_t offset_bytes);
   void set_path(TimePs now, uint64_t sequence, bool retransmission);
+  void mark_end_of_flow(Packet& packet, uint64_t sequence) const;
   bool may_send_next();
   bool needs_credit(const Outstanding& request) const;
   bool has_credit(const Outstanding& request) const;
@@ -156,6 +157,8 @@ class RcRequester : public SendingHalf<RcRequester> {
 
   PathChoice* path_choice_;  // null: one path
   bool selective_repeat_;
+  bool marks_ends_of_flows_;
+  uint64_t flow_first_sequence_ = 0;  // first packet since there was nothing to send
 
   TimePs progress_ps_ = 0;  // when the timeout started to count
   uint32_t retries_ = 0;

@@ -31,6 +31,11 @@ struct Header {
   }
 };
 
+// What a packet says to switches in the bits that the BTH reserves after FECN and BECN (FIRST_WINDOW and
+// LAST_WINDOW in p4/include/bolt/headers.p4).
+constexpr uint8_t kLastWindow = 0x20;
+constexpr uint8_t kFirstWindow = 0x10;
+
 constexpr size_t kHeaderBytes = wire::kHeaderBytes<Header>;
 
 constexpr uint64_t rate_bps(const Header& header) { return uint64_t{header.rate_mbps} * 1'000'000; }

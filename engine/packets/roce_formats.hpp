@@ -71,6 +71,12 @@ struct IpAddress {
   }
 };
 
+struct AddressOrder {
+  bool operator()(const IpAddress& one, const IpAddress& other) const {
+    return one.is_ipv6 != other.is_ipv6 ? other.is_ipv6 : one.bytes < other.bytes;
+  }
+};
+
 // BTH opcodes, transport service in the upper three bits (table 38 of the specification).
 enum Opcode : uint8_t {
   kRcSendFirst = 0x00,

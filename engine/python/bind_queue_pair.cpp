@@ -417,6 +417,20 @@ void bind_queue_pair(py::module_& m) {
         if (mrc::Endpoint* endpoint = mrc::Endpoint::find(nic)) endpoint->reset_counters();
       },
       "nic"_a);
+  m.def(
+      "withdraw_mrc_ports",
+      [](Nic& nic, const std::vector<int>& ports) {
+        PythonGuard guard(nic.engine());
+        uint32_t withdrawn = 0;
+        for (const int port : ports) {
+          nic.port_config(port);  // refuses what the NIC does not have
+          withdrawn |= 1u << port;
+        }
+        mrc::Endpoint::of(nic).set_withdrawn(withdrawn);
+      },
+      "nic"_a, "ports"_a,
+      "Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all "
+      "others.");
   declare_options<UetConfig>("UetOptions");
   declare_record<UetCounters>("UetCounters");
   declare_record("EntropyValue", {{"value", "int", "UDP source port, and flow label in the low half"},

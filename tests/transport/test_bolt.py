@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import raw
 
-from tests.transport.rdma_pair import RATE_BPS, US
+from tests.transport.rdma_pair import RATE_BPS, US, fixed_window, make_host
 from tests.transport.test_congestion_controls import FRAME_BYTES, PRODUCT_BYTES, ROUND_TRIP_PS, control
-from weft.engine import congestion_control_kind
+from weft.engine import Collector, Engine, Link, NotificationReceiver, RcQueuePair, congestion_control_kind
+from weft.traffic.layers import SwitchNotification
 
 PRODUCT_PACKETS = PRODUCT_BYTES / FRAME_BYTES
 
@@ -114,3 +118,49 @@ def test_others_take_no_notifications() -> None:
     assert swift.window_bytes == before
     assert not congestion_control_kind("swift").needs.notifications
     assert congestion_control_kind("bolt").needs.notifications
+
+
+PEERS, NUMBERS = ("10.0.0.2", "10.0.0.3"), (0x20, 0x21, 1 << 20)
+ENDS = st.tuples(st.sampled_from(PEERS), st.sampled_from(NUMBERS))
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from(["connect", "detach", "notify", "notify"]), ENDS), max_size=40))
+@settings(max_examples=60, deadline=None)
+def test_a_notification_reaches_a_queue_pair_that_sends_there(steps: list[tuple[str, tuple[str, int]]]) -> None:
+    """Whatever queue pairs have come and gone; one for nobody reaches none."""
+    engine = Engine(seed=1)
+    link = Link(engine, name="a")
+    link.connect(Collector(engine))
+    host = make_host(engine, 1, link, RATE_BPS)
+    receiver = NotificationReceiver(host.nic)
+    attached: list[tuple[tuple[str, int], RcQueuePair]] = []
+    for number, (act, end) in enumerate(steps):
+        alike = [each for each in attached if each[0] == end]
+        if act == "connect":
+            pair = RcQueuePair(
+                host.nic,
+                0,
+                host.completions,
+                queue_pair=0x100 + number,
+                remote_queue_pair=end[1],
+                destination_mac="02:00:00:00:00:02",
+                destination_ip=end[0],
+                congestion_control=fixed_window(),
+                retransmission_timeout_ps=US,
+            )
+            attached.append((end, pair))
+        elif act == "detach" and alike:
+            host.nic.detach(alike[0][1])
+            attached.remove(alike[0])
+        elif act == "notify":
+            before = [pair.stats()["stale_switch_notifications"] for _, pair in alike]
+            others = sum(pair.stats()["stale_switch_notifications"] for _, pair in attached) - sum(before)
+            note = SwitchNotification(queue_pair=end[1], psn=0, queue_bytes=5000, rate_mbps=100_000)
+            frame = Ether(src="02:00:00:00:00:09", dst=host.mac) / IP(src=end[0], dst=host.ip(4)) / UDP() / note
+            frame[UDP].dport = 0x4570
+            engine.inject(host.nic, 0, raw(frame))
+            engine.run_for(US)
+            after = [pair.stats()["stale_switch_notifications"] for _, pair in alike]
+            assert sum(after) == sum(before) + bool(alike)
+            assert sum(pair.stats()["stale_switch_notifications"] for _, pair in attached) == others + sum(after)
+    del receiver

@@ -10,14 +10,17 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
 from scapy.utils import rdpcap
 
-from weft import BadInputError
+from weft import BadInputError, Fabric, topologies
 from weft.results.run_result import RunResult
 from weft.run.runner import Captures, run_scenario
 from weft.run.spec import run_spec
-from weft.scenario import parse_scenario
+from weft.scenario import TransportSection, parse_scenario
 from weft.traffic.layers import BTH, SwitchNotification
+from weft.traffic.patterns import Flow
+from weft.wire.headers.notification import FIRST_WINDOW, LAST_WINDOW
 
 WIDE = {"planes": 1, "leaves": 2, "spines": 2, "hosts_per_leaf": 9, "host_rate": "100Gb/s", "fabric_rate": "400Gb/s"}
+SMALL = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "host_rate": "100Gb/s"}
 INCAST = {"incast": "h0", "bytes_per_sender": "256KiB"}
 
 
@@ -87,10 +90,80 @@ def test_senders_hear_of_the_queue_within_a_round_trip(ip_version: int, tmp_path
     assert len(set(named)) == len(named)
 
 
+BASE_ROUND_TRIP_PS = 4 * 3_000_000
+
+
+def flows_of(count: int, **transport: Any) -> Fabric:
+    """Return a fabric in which `count` hosts send to h0, with a round trip of 150 packets at line rate."""
+    star = topologies.leaf_spine(
+        planes=1,
+        leaves=1,
+        spines=0,
+        hosts_per_leaf=count + 1,
+        host_rate_bps=100 * 10**9,
+        delay_ps=BASE_ROUND_TRIP_PS // 4,
+    )
+    section = TransportSection(congestion_control="bolt", **transport)
+    return Fabric(star, clock="virtual", int_telemetry=False, hash_seed=1, transport=section)
+
+
+def test_packets_say_that_they_are_of_a_first_or_last_window(tmp_path: Path) -> None:
+    """FIRST until a packet is acknowledged; LAST in a window's worth of packets at the end, and in none before."""
+    item = {"incast": "h0", "bytes_per_sender": "1MiB"}
+    run("bolt", item, directory=tmp_path, fabric=SMALL, observe={"captures": ["h1:0"]})
+    [capture] = tmp_path.rglob("*.pcapng")
+    acknowledged, seen = False, []
+    for frame in rdpcap(str(capture)):
+        if BTH not in frame:
+            continue
+        if frame[BTH].opcode == 0x11:
+            acknowledged = True
+        elif frame[BTH].opcode < 0x11:
+            seen.append(frame[BTH].resv6)
+            assert bool(seen[-1] & FIRST_WINDOW) != acknowledged
+    last = [bool(bits & LAST_WINDOW) for bits in seen]
+    assert last == sorted(last)
+    assert 10 < sum(last) < len(last) / 4
+    assert set(seen) == {FIRST_WINDOW, 0, LAST_WINDOW}
+
+
+def test_a_flow_of_one_window_leaves_no_place() -> None:
+    """Both bits in each packet: nobody could have used its place a round trip later."""
+    with flows_of(1) as fabric:
+        fabric.run_flows("flows", [Flow(1, 0, 20_000)])
+        assert departures(fabric) == 0
+        fabric.run_flows("flows", [Flow(1, 0, 1_000_000)])
+        assert 100 < departures(fabric) <= 256
+
+
+def departures(fabric: Fabric) -> int:
+    """Return how many places of flows that have ended the port to h0 has left."""
+    nic = fabric.topology.hosts[0].nic(0)
+    return fabric.read_register(nic.switch, "ramp_up_tokens", nic.switch_port)
+
+
+def test_a_flow_takes_the_place_of_one_that_ends_without_waiting_for_the_link_to_be_idle() -> None:
+    """Two flows share a link. When one ends, the other takes its half at once, rather than as supply is left over.
+
+    That is a round trip sooner, and the queue is no longer.
+    """
+
+    def took_ps(**parameters: int) -> tuple[int, int]:
+        with flows_of(2, parameters=parameters) as fabric:
+            result = fabric.run_flows("flows", [Flow(1, 0, 3_000_000), Flow(2, 0, 4_000_000)])
+            stats = fabric.lab.switch_stats()["switches"]["p0l0"]["ports"]["1"]["transmit"]
+        assert result.retransmissions == 0
+        return result.time_ps, stats["max_queue_depth_bytes"]
+
+    with_it, deepest = took_ps()
+    without, deepest_without = took_ps(proactive_ramp_up=0)
+    assert with_it < without - BASE_ROUND_TRIP_PS
+    assert deepest <= deepest_without
+
+
 def test_a_flow_alone_fills_the_link() -> None:
     item = {"incast": "h0", "bytes_per_sender": "4MiB"}
-    fabric = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "host_rate": "100Gb/s"}
-    [flows] = run("bolt", item, fabric=fabric).flows
+    [flows] = run("bolt", item, fabric=SMALL).flows
     assert flows.time_ps < 1.15 * 4 * 2**20 * 8 * 10
 
 

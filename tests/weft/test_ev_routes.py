@@ -82,9 +82,9 @@ def test_named_paths_share_the_load_evenly(kind: str) -> None:
     assert max(loads) < 1.2 * min(loads)
 
 
-def frame_of(fabric: FabricSpec, source: str, destination: str, route: tuple[int, str]) -> bytes:
-    """Return a frame with an EV, from a host's NIC 0 to another's."""
-    first, last = fabric.host(source).nic(0), fabric.host(destination).nic(0)
+def frame_of(fabric: FabricSpec, source: str, destination: str, route: tuple[int, str], nic: int = 0) -> bytes:
+    """Return a frame with an EV, from a host's NIC to another's of the same number."""
+    first, last = fabric.host(source).nic(nic), fabric.host(destination).nic(nic)
     value, outer = route
     addresses = {"src": str(first.ipv6.ip), "dst": str(last.ipv6.ip)}
     packet = IPv6(**addresses) / UDP(sport=value >> 16, dport=4791) / Raw(bytes(40))
@@ -93,10 +93,10 @@ def frame_of(fabric: FabricSpec, source: str, destination: str, route: tuple[int
     return raw(Ether(src=first.mac, dst=first.gateway_mac) / packet)
 
 
-def way_of(lab: VirtualLab, source: str, frame: bytes) -> tuple[tuple[str, ...], bytes]:
+def way_of(lab: VirtualLab, source: str, frame: bytes, nic: int = 0) -> tuple[tuple[str, ...], bytes]:
     """Return the nodes that a frame passes, as the switches' program decides, and the frame that arrives."""
-    nic = lab.fabric.host(source).nic(0)
-    nodes, at, port = [source], nic.switch, nic.switch_port
+    leaves_by = lab.fabric.host(source).nic(nic)
+    nodes, at, port = [source], leaves_by.switch, leaves_by.switch_port
     for _ in range(8):
         nodes.append(at)
         native = lab.switches.switches[lab.fabric.switch(at).device_id].switch.native

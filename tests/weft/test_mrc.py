@@ -89,7 +89,7 @@ def test_switches_trim_and_receivers_ask_again_at_once() -> None:
     ("tree", "words"),
     [
         ({}, "packets of mrc carry no INT"),
-        ({"int": False, "pfc": {"classes": [3]}}, "may be lost, and pfc"),
+        ({"int": False, "credits": {"classes": [3]}, "trimming": {"classes": [3]}}, "lossless by credits.classes"),
         ({"int": False, "scheduling": {"classes": [2]}}, "scheduling.classes"),
         ({"int": False, "transport": {"path": "spray"}}, "path does not go with protocol: mrc"),
         ({"int": False, "transport": {"retransmission": "go-back-n"}}, "go-back-n does not go with protocol: mrc"),

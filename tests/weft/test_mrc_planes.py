@@ -8,8 +8,10 @@ import pytest
 from weft import Fabric, topologies
 from weft.errors import BadInputError
 from weft.recording.ideal_times import IdealTimes
+from weft.results.run_result import RunResult
 from weft.run.collectives import CollectiveRequest
-from weft.scenario import FidelitySection, TransportSection
+from weft.run.runner import run_scenario
+from weft.scenario import FidelitySection, TransportSection, parse_scenario
 from weft.traffic.schedule_nodes import ALL_PLANES
 
 US = 10**6
@@ -82,6 +84,52 @@ def test_an_all_reduce_goes_on_when_a_port_goes_down_and_comes_back() -> None:
     assert found["port_updates_confirmed"] == 2
     assert not [plane for plane, each in enumerate(states) if plane != 5 and each.get("assumed_bad")]
     assert up[5]["transmitted"]["bytes"] < min(each["transmitted"]["bytes"] for at, each in enumerate(up) if at != 5)
+
+
+def run_with_events(events: list[dict[str, Any]], planes: int = 4, **traffic: Any) -> RunResult:
+    tree = {
+        "clock": "virtual",
+        "int": False,
+        "fabric": {
+            "planes": planes,
+            "leaves": 2,
+            "spines": 2,
+            "hosts_per_leaf": 1,
+            "host_rate": "100Gb/s",
+            "delay": "0.5us",
+        },
+        "transport": {"protocol": "mrc"},
+        "traffic": [traffic],
+        "events": events,
+    }
+    return run_scenario(parse_scenario(tree, units_required=True))
+
+
+@pytest.mark.parametrize(
+    "traffic",
+    [{"permutation": "16MB", "data": "lengths"}, {"collective": "allreduce", "sizes": ["16MB"], "data": "lengths"}],
+    ids=["flows", "collective"],
+)
+def test_packets_leave_a_plane_that_an_operator_drains(traffic: dict[str, Any]) -> None:
+    """In the middle of a run: nothing is lost, and the plane is quiet while the others are busy."""
+    events = [{"plane": 1, "state": "drained", "at": "40us"}]
+    result = run_with_events(events, **traffic)
+    assert result.retransmissions == 0
+    assert result.drops == {}
+    (quiet,) = [event for event in result.controller_events if event.kind == "drained"]
+    # Two readings of counters that are alike, 100 us apart, the first after what was under way.
+    assert quiet.duration_ps == 200 * US
+    done = (result.flows or result.collectives)[0]
+    assert done.time_ps > 300 * US
+
+
+def test_a_plane_out_of_use_is_used_if_no_other_is_up() -> None:
+    events = [
+        {"plane": 1, "state": "cordoned", "at": "20us"},
+        {"link": "h0<->p0l0", "state": "down", "at": "60us"},
+    ]
+    result = run_with_events(events, planes=2, permutation="2MB")
+    assert result.flows[0].bytes_delivered == 2 * 2_000_000
 
 
 def test_workloads_use_all_planes() -> None:

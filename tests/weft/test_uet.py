@@ -154,7 +154,7 @@ def test_a_hundred_thousand_messages_are_neither_wrong_nor_stuck() -> None:
     ("tree", "words"),
     [
         ({}, "packets of uet carry no INT"),
-        ({"int": False, "pfc": {"classes": [3]}}, "may be lost, and pfc"),
+        ({"int": False, "pfc": {"classes": [3]}, "trimming": {"classes": [3]}}, "lossless by pfc.classes"),
         ({"int": False, "scheduling": {"classes": [2]}}, "scheduling.classes"),
         ({"int": False, "fidelity": {"segment": "64KiB"}}, "do not travel in segments"),
         ({"int": False, "transport": {"retransmission": "go-back-n"}}, "go-back-n does not go with service: rud"),

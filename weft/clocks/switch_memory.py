@@ -131,8 +131,8 @@ def classes_of_dscps(fabric: FabricSpec, options: FabricOptions) -> list[dict[in
     if options.clock == "virtual" or not (options.pfc.classes or options.credits.classes):
         return [{}] * fabric.planes
     kind = ROUTING_KINDS.named(options.routing.kind)
-    classes = options.scheduling.data_classes
-    return [class_of_dscp(lanes, classes) for lanes in kind.lanes_of_planes(fabric)]
+    classes, of_transport = options.scheduling.data_classes, dict(options.transport.kind.code_points)
+    return [class_of_dscp(lanes, classes) | of_transport for lanes in kind.lanes_of_planes(fabric)]
 
 
 def host_credits(options: FabricOptions, frame_bytes: int, nic: Endpoint, port: Endpoint) -> CreditSettings | None:

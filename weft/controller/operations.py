@@ -115,7 +115,7 @@ class Operations:
         self._replans = 0
         self.on_losses: Callable[[], None] = lambda: None
         self.on_avoided: Callable[[Failures], None] = lambda _: None
-        """Called with the links and switches that routes avoid, before they are planned."""
+        """Called with the links and switches that routes avoid, before they are planned; also for planes and hosts."""
         self._tasks: set[asyncio.Task[None]] = set()
         noting = weakref.WeakMethod(self._note_evicted)  # a strong reference would make a cycle
 

@@ -3556,5 +3556,8 @@ def uet_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, receiver
 def uet_parse_error(datagram: bytes) -> str:
     """What parse_uet() would refuse the packet for: "none", "truncated", "encrypted", "unknown_type" …"""
 
+def withdraw_mrc_ports(nic: Nic, ports: collections.abc.Sequence[int]) -> None:
+    """Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all others."""
+
 CREDIT_BLOCK_BYTES: int = 64
 MOST_CREDIT_BUFFER_BYTES: int = 131072

@@ -85,10 +85,6 @@ def _check_transport(options: FabricOptions) -> None:
         raise KeyProblem(key, f"packets of {name} carry no INT", valid=f"{name} with int: false")
     if options.fidelity.has_segments and not kind.has_segments:
         raise KeyProblem(key, f"messages of {name} do not travel in segments", valid=f"{name} without fidelity.segment")
-    if (options.pfc.classes or options.credits.classes) and not kind.goes_with_flow_control:
-        raise KeyProblem(
-            key, f"{name}'s packets may be lost, and pfc and credits hold them up", valid=f"{name} without them"
-        )
     if options.scheduling.classes and not kind.goes_with_data_classes:
         raise KeyProblem(
             key,
@@ -149,7 +145,7 @@ def _check_trimming(options: FabricOptions) -> None:
         check_class(options, number, "trimming.classes")
     if not trimming.classes:
         return
-    lossless = sorted({*options.pfc.classes, *options.credits.classes}.intersection(trimming.classes))
+    lossless = sorted(set(options.lossless_classes).intersection(trimming.classes))
     if lossless:
         section = "pfc" if options.pfc.classes else "credits"
         raise KeyProblem(

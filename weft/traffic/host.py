@@ -282,6 +282,12 @@ class Host:
             raise ValueError(f"{self.config.name} has no scale-up links")
         return self._scale_up
 
+    def leave_nics(self, numbers: Sequence[int]) -> None:
+        """Have queue pairs over all planes leave these NICs, which an operator has taken out of use, for the others."""
+        kind = self.config.transport.kind
+        if kind.spans_planes:
+            kind.leave_ports(self.nic, [self._planes[number].port for number in numbers])
+
     def disconnect(self, channel: Channel) -> None:
         """Remove a connection, if there is one; what still arrives for it is dropped and counted."""
         if self._scale_up is not None:

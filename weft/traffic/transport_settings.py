@@ -220,7 +220,7 @@ class TransportSettings(CongestionSettings):
         """
         if self.reordering_window is not None:
             return self.reordering_window
-        if lossless and (self.path != "flow" or traits.sprayed_by_switches):
+        if lossless and (self.sprays or self.path != "flow" or traits.sprayed_by_switches):
             return timeout_ps
         return base_round_trip_ps if self.sprays or traits.sprayed_by_switches else 0
 

@@ -55,12 +55,6 @@ namespace mrc {
 constexpr uint64_t kMaxOutstanding = 1u << 14;
 static_assert(kMaxOutstanding / kMprUnitPsns <= 0xFF);
 
-struct AddressOrder {
-  bool operator()(const roce::IpAddress& one, const roce::IpAddress& other) const {
-    return one.is_ipv6 != other.is_ipv6 ? other.is_ipv6 : one.bytes < other.bytes;
-  }
-};
-
 roce::RoceHeaders headers_of(const MrcPath& path);
 // Addresses of what goes to the peer over each plane, with the peer's queue pair number.
 std::vector<roce::RoceHeaders> headers_by_plane(const RcConfig& common, const MrcConfig& config);

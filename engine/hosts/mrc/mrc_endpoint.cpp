@@ -112,7 +112,13 @@ void Endpoint::apply(Peer& peer) {
 }
 
 void Endpoint::apply(const Peer& peer, MrcQueuePair& queue_pair) {
-  queue_pair.follow_ports(ports_up_ & peer.ports_up);
+  queue_pair.follow_ports(ports_up_ & peer.ports_up, withdrawn_);
+}
+
+void Endpoint::set_withdrawn(uint32_t ports) {
+  if (ports == withdrawn_) return;
+  withdrawn_ = ports;
+  for (auto& [address, peer] : peers_) apply(peer);
 }
 
 void Endpoint::tell(TimePs now, Peer& peer) {

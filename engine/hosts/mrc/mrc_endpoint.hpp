@@ -41,6 +41,9 @@ class Endpoint final : public QueuePair,
   void attach(MrcQueuePair& queue_pair, const std::vector<int>& ports, uint32_t number);
   // The queue pair is being destroyed.
   void forget(MrcQueuePair& queue_pair);
+  // An operator has taken these ports out of use, a bit for each, here and at all peers: their links are up,
+  // and packets that are under way still arrive.
+  void set_withdrawn(uint32_t ports);
 
   const MrcEndpointCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = MrcEndpointCounters(); }
@@ -96,9 +99,10 @@ class Endpoint final : public QueuePair,
 
   Nic& nic_;
   MrcEndpointCounters counters_;
-  std::map<roce::IpAddress, Peer, AddressOrder> peers_;
+  std::map<roce::IpAddress, Peer, roce::AddressOrder> peers_;
   std::vector<std::unique_ptr<Leg>> legs_;
   uint32_t ports_up_ = 0;
+  uint32_t withdrawn_ = 0;
   uint16_t next_id_ = 0;
   RingBuffer<Answer> answers_;
   std::vector<Peer*> to_tell_;      // by the next packets

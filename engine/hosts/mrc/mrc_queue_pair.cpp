@@ -93,7 +93,10 @@ std::optional<size_t> MrcQueuePair::plane_at(int port) const {
   return static_cast<size_t>(found - ports_.begin());
 }
 
-void MrcQueuePair::follow_ports(uint32_t ports_up) {
+void MrcQueuePair::follow_ports(uint32_t ports_up, uint32_t withdrawn) {
+  const bool any_left =
+      std::ranges::any_of(ports_, [=](int port) { return (ports_up & ~withdrawn) >> port & 1u; });
+  if (any_left) ports_up &= ~withdrawn;
   bool changed = false;
   for (uint32_t plane = 0; plane < ports_.size(); ++plane) {
     const bool up = (ports_up >> ports_[plane] & 1u) != 0;

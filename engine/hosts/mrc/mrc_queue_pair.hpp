@@ -38,8 +38,9 @@ class MrcQueuePair : public WritingQueuePair {
   // The NIC's endpoint, and the number of each plane's port.
   void join(std::weak_ptr<mrc::Endpoint> endpoint, std::vector<int> ports);
   std::optional<size_t> plane_at(int port) const;
-  // A bit for each port that is up here and at the peer.
-  void follow_ports(uint32_t ports_up);
+  // A bit for each port that is up here and at the peer, and for each that an operator has withdrawn. Those
+  // are used all the same if no other is up.
+  void follow_ports(uint32_t ports_up, uint32_t withdrawn);
   bool may_use(size_t plane) const { return evs_.may_use(static_cast<uint32_t>(plane)); }
   // For the next packet over the plane that is no connection's; nothing if all EVs are denied.
   std::optional<uint32_t> next_entropy(size_t plane);

@@ -1,8 +1,8 @@
-// Bolt's congestion point (Arslan et al., "Bolt: Sub-RTT Congestion Control for Ultra-Low Latency", NSDI 2023), but
-// for proactive ramp-up: egress notifies the sender of a packet that leaves a queue behind (SRC, section 3.1), and
-// marks (CE) packets for which the link has no supply (supply matching, section 3.3); ecn.p4 sets and counts the marks.
-// FECN in the BTH, which the iCRC does not cover, is the paper's DEC flag: a packet's sender is notified once. ECT(0)
-// is its INC flag, CE the flag taken back.
+// Bolt's congestion point (Arslan et al., "Bolt: Sub-RTT Congestion Control for Ultra-Low Latency", NSDI 2023): egress
+// notifies the sender of a packet that leaves a queue behind (SRC, section 3.1), and marks (CE) packets that find
+// neither the place of a flow that ends (proactive ramp-up, section 3.2) nor supply of the link (supply matching,
+// section 3.3); ecn.p4 sets and counts the marks. FECN in the BTH, which the iCRC does not cover, is the paper's DEC
+// flag: a packet's sender is notified once. ECT(0) is its INC flag, CE the flag taken back.
 #ifndef WEFT_BOLT_P4
 #define WEFT_BOLT_P4
 
@@ -11,6 +11,7 @@
 control Bolt(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     register<bit<48>>(512) supply_times;
     register<bit<32>>(512) supply_tokens;
+    register<bit<32>>(512) ramp_up_tokens;
     direct_counter(CounterType.packets) bolt_counter;
     counter(512, CounterType.packets) notifications;
 
@@ -20,10 +21,11 @@ control Bolt(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
     bit<32> rate_mbps = 0;
     bit<32> supply_per_time_unit = 0;
     bit<32> token_bytes = 0;
+    bit<32> most_ramp_up_tokens = 0;
 
     // The threshold is in the target's unit of queue depth, the supply in 2^-16 bytes for each unit of its time.
     action set_bolt(bit<8> data_classes, bit<19> queue_threshold, bit<32> bytes_per_depth_unit, bit<32> port_rate_mbps,
-                    bit<32> supply, bit<32> full_packet_bytes) {
+                    bit<32> supply, bit<32> full_packet_bytes, bit<32> most_departures) {
         bolt_counter.count();
         classes = data_classes;
         threshold = queue_threshold;
@@ -31,6 +33,7 @@ control Bolt(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
         rate_mbps = port_rate_mbps;
         supply_per_time_unit = supply;
         token_bytes = full_packet_bytes;
+        most_ramp_up_tokens = most_departures;
     }
 
     table bolt_ports {
@@ -79,11 +82,24 @@ control Bolt(inout headers_t hdr, inout metadata_t meta, inout standard_metadata
                         clone_preserving_field_list(CloneType.E2E, NOTIFICATION_SESSION, FIELDS_OF_NOTIFICATION);
                     }
                     meta.bolt_marks = 1;
-                } else if (codepoint != ECN_CE) {
-                    if (tokens >= token_bytes) {
-                        tokens = tokens - token_bytes;
-                    } else {
+                } else {
+                    bit<32> departures = 0;
+                    ramp_up_tokens.read(departures, port);
+                    if ((hdr.bth.reserved1 & LAST_WINDOW) != 0) {
+                        // A round trip from now it leaves its place to another packet. What is also in the first
+                        // window has been here for no round trip. Neither asks for more.
+                        if ((hdr.bth.reserved1 & FIRST_WINDOW) == 0 && departures < most_ramp_up_tokens) {
+                            ramp_up_tokens.write(port, departures + 1);
+                        }
                         meta.bolt_marks = 1;
+                    } else if (codepoint != ECN_CE) {
+                        if (departures != 0) {
+                            ramp_up_tokens.write(port, departures - 1);
+                        } else if (tokens >= token_bytes) {
+                            tokens = tokens - token_bytes;
+                        } else {
+                            meta.bolt_marks = 1;
+                        }
                     }
                 }
             }

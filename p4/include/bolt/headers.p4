@@ -9,6 +9,11 @@ const bit<16> NOTIFICATION_UDP_LENGTH = 24;
 const bit<32> NOTIFICATION_BYTES_IPV4 = 58;
 const bit<32> NOTIFICATION_BYTES_IPV6 = 78;
 
+// Of the bits that the BTH reserves after FECN and BECN, which the iCRC does not cover: a packet of the last or the
+// first window of its flow.
+const bit<6>  LAST_WINDOW  = 0x20;
+const bit<6>  FIRST_WINDOW = 0x10;
+
 // The session's only replica goes to CPU_PORT, which it never reaches: it recirculates, to be routed like any packet.
 const bit<32> NOTIFICATION_SESSION   = 2;
 const bit<8>  FIELDS_OF_NOTIFICATION = 3;

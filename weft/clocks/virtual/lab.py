@@ -265,8 +265,7 @@ class VirtualLab(Lab):
                 repeated=self._fast_forward(endpoints),
             )
             self.operations.on_losses = self._interrupt_waits
-            if self.ev_paths is not None:
-                self.operations.on_avoided = self._leave_paths
+            self.operations.on_avoided = self._leave_avoided
             self._endpoints = endpoints
             ends = LinkEnds(
                 self.fabric,
@@ -354,13 +353,16 @@ class VirtualLab(Lab):
         for endpoint in self._endpoints:
             endpoint.interrupt()
 
-    def _leave_paths(self, avoided: Failures) -> None:
-        """Have hosts leave the paths over what is avoided, where EVs name paths."""
-        assert self.ev_paths is not None
-        self.ev_paths.avoided = avoided
+    def _leave_avoided(self, avoided: Failures) -> None:
+        """Have queue pairs leave planes out of use and, where EVs name paths, the paths over what is avoided."""
+        if self.ev_paths is not None:
+            self.ev_paths.avoided = avoided
+        planes = self.operations.planes_not_cordoned
         for endpoint in self._endpoints:
-            assert endpoint.host.named_paths is not None
-            endpoint.host.named_paths.apply()
+            nics = self.fabric.host(endpoint.name).nics
+            endpoint.host.leave_nics([nic.number for nic in nics if nic.plane not in planes])
+            if endpoint.host.named_paths is not None:
+                endpoint.host.named_paths.apply()
 
     def _deadlock_watch(self) -> DeadlockWatch | None:
         """Return what looks for deadlocks; None where nothing is lossless."""

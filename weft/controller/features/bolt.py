@@ -1,4 +1,4 @@
-"""Bolt: ports that notify senders of queues, and mark packets for which their link has no supply (p4/include/bolt)."""
+"""Bolt: ports that notify senders of queues, and mark packets for which their link has no room (p4/include/bolt)."""
 
 from __future__ import annotations
 
@@ -15,6 +15,10 @@ from weft.topologies.addressing import CPU_PORT
 
 NOTIFICATION_SESSION = 2
 """Clone session of notifications (NOTIFICATION_SESSION in p4/include/bolt/headers.p4)."""
+RAMP_UP_TOKENS = "ramp_up_tokens"
+"""Register of the places of flows that have ended, by port."""
+MOST_DEPARTURES = 256
+"""Packets of flows that end for which a port keeps the place for others (MaxNumPruTokens of the authors' simulator)."""
 _SUPPLY_BITS = 16
 _MEGABIT = 10**6
 
@@ -61,6 +65,7 @@ def bolt_entities(switch: SwitchSpec, target: TargetFacts, chosen: BoltSettings)
             port_rate_mbps=port.link.rate_bps // _MEGABIT,
             supply=supply_per_time_unit(port.link.rate_bps, target),
             full_packet_bytes=chosen.frame_bytes,
+            most_departures=MOST_DEPARTURES,
         )
         for port in switch.ports
     ]

@@ -112,8 +112,6 @@ class TransportKind(ABC):
     carries_int: ClassVar[bool] = False
     has_segments: ClassVar[bool] = False
     """A simulation may move several of its packets as one."""
-    goes_with_flow_control: ClassVar[bool] = False
-    """With PFC and credits."""
     goes_with_data_classes: ClassVar[bool] = False
     """Its packets may travel in another class of data than the first."""
     code_points: ClassVar[tuple[tuple[int, int], ...]] = ()
@@ -177,6 +175,13 @@ class TransportKind(ABC):
     def nic_stats(self, nic: _core.Nic, *, reset: bool = False) -> Mapping[str, int]:
         """Return what it counts by NIC, not by queue pair; `reset`: it counts from zero on."""
         return {}
+
+    def leave_ports(self, nic: _core.Nic, ports: Sequence[int]) -> None:
+        """Have a NIC's queue pairs leave these ports, which an operator has taken out of use, and use all others.
+
+        Only a kind that `spans_planes` does; messages of the others are moved (`weft.traffic.plane_detours`).
+        """
+        return
 
     def path_states(self, queue_pair: QueuePair) -> Sequence[Mapping[str, int]]:
         """Return how many of a queue pair's paths are in which state, by its planes; none if it keeps no states."""

@@ -115,6 +115,10 @@ class MultipathReliableConnection(TransportKind):
             _core.reset_mrc_endpoint_stats(nic)
         return {**counted}  # type: ignore[dict-item]
 
+    def leave_ports(self, nic: _core.Nic, ports: Sequence[int]) -> None:
+        """See TransportKind."""
+        _core.withdraw_mrc_ports(nic, ports)
+
     def path_states(self, queue_pair: QueuePair) -> Sequence[Mapping[str, int]]:
         """See TransportKind."""
         assert isinstance(queue_pair, _core.MrcQueuePair)

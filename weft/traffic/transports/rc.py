@@ -27,7 +27,6 @@ class ReliableConnection(TransportKind):
     takes_notifications = True
     carries_int = True
     has_segments = True
-    goes_with_flow_control = True
     goes_with_data_classes = True
 
     def make_queue_pair(

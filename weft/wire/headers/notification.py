@@ -7,6 +7,8 @@ from weft.wire.fields import Field, Header, reserved
 NOTIFICATION_UDP_PORT = 0x4570
 """IANA has assigned it to nobody."""
 NOTIFICATION_VERSION = 1
+LAST_WINDOW, FIRST_WINDOW = 0x20, 0x10
+"""Two of the bits that the BTH reserves, set in packets of a flow's last and first window."""
 
 SWITCH_NOTIFICATION = Header(
     "SwitchNotification",
