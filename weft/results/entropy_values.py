@@ -53,7 +53,7 @@ class PathSignalsResult(PlainData):
     recoveries: int
     """Times that an entropy value became good again."""
     ev_probes: int
-    """Probes of an entropy value sent to NICs, not to queue pairs: by receivers, of paths for SACKs, and by operators."""
+    """Probes of an entropy value sent to NICs, not queue pairs: by receivers, of paths for SACKs, and by operators."""
     ev_probes_answered: int
     """Those that were answered."""
     port_updates: int

@@ -20,7 +20,7 @@ from weft.controller.elements import ELEMENT_KINDS, named_element
 from weft.controller.errors import ControllerError, SettingError
 from weft.controller.operations import FaultyLink, Operations
 from weft.controller.operations_protocol import MOST_REQUEST_BYTES
-from weft.quantities.readable import format_time
+from weft.quantities.readable import counted, format_time
 from weft.quantities.units import PS_PER_S
 from weft.topologies import TopologyError
 
@@ -111,7 +111,7 @@ class RequestAnswers:
             return {"evs": self._evs.probe(host, choice)}
         denied = do == "deny evs"
         count = self._evs.set_denied(host, choice, denied=denied)
-        return {"done": f"{count} EVs of {host} are {'denied' if denied else 'allowed'}"}
+        return {"done": f"{'denied' if denied else 'allowed'} {counted(count, 'EV')} of {host}"}
 
     def _operate(self, do: str, message: dict[str, Any]) -> str:
         kind, name = str(message.get("kind")), str(message.get("name"))
