@@ -1,6 +1,7 @@
 #include "hosts/flow_generator.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <stdexcept>
 #include <utility>
 
@@ -226,6 +227,7 @@ void FlowGenerator::close(Flow& flow) {
   closed_ += flow.queue_pair->counters();
   if (const auto* mrc = dynamic_cast<const MrcQueuePair*>(flow.queue_pair.get()))
     mrc_closed_ += mrc->mrc_counters();
+  add_ev_states(flow, closed_evs_);
   if (const auto* uet = dynamic_cast<const UetQueuePair*>(flow.queue_pair.get()))
     uet_closed_ += uet->uet_counters();
   flow.queue_pair.reset();
@@ -265,6 +267,25 @@ MrcCounters FlowGenerator::mrc_counters() const {
   return sums;
 }
 
+void FlowGenerator::add_ev_states(const Flow& flow, std::vector<mrc::EvStateCounts>& by_port) const {
+  const auto* mrc = dynamic_cast<const MrcQueuePair*>(flow.queue_pair.get());
+  if (mrc == nullptr) return;
+  const std::vector<mrc::EvStateCounts> states = mrc->evs().states();
+  by_port.resize(nic_.port_count());
+  for (size_t plane = 0; plane < states.size(); ++plane) {
+    mrc::EvStateCounts& own = by_port[static_cast<size_t>(mrc->port_of(plane))];
+    std::ranges::transform(own, states[plane], own.begin(), std::plus());
+  }
+}
+
+std::vector<mrc::EvStateCounts> FlowGenerator::ev_states() const {
+  std::vector<mrc::EvStateCounts> sums = closed_evs_;
+  for (const Flows* flows : {&sent_, &received_}) {
+    for (const Flow& flow : flows->items) add_ev_states(flow, sums);
+  }
+  return sums;
+}
+
 UetCounters FlowGenerator::uet_counters() const {
   UetCounters sums = uet_closed_;
   for (const Flows* flows : {&sent_, &received_}) {
@@ -279,6 +300,7 @@ UetCounters FlowGenerator::uet_counters() const {
 void FlowGenerator::reset_counters() {
   closed_ = RcCounters();
   mrc_closed_ = MrcCounters();
+  closed_evs_.clear();
   uet_closed_ = UetCounters();
   for (Flows* flows : {&sent_, &received_}) {
     for (Flow& flow : flows->items) {

@@ -13,6 +13,7 @@
 
 #include "collectives/schedule_executor.hpp"
 #include "congestion/congestion_control.hpp"
+#include "hosts/mrc/ev_table.hpp"
 #include "hosts/mrc/mrc_config.hpp"
 #include "hosts/mrc/mrc_counters.hpp"
 #include "hosts/nic.hpp"
@@ -105,6 +106,9 @@ class FlowGenerator final : public CompletionHandler {
   // Of all its queue pairs, those that are gone included.
   RcCounters counters() const;
   MrcCounters mrc_counters() const;
+  // Of its queue pairs of MRC, by port of the NIC: how many EVs are in which state, or were when their queue
+  // pair went.
+  std::vector<mrc::EvStateCounts> ev_states() const;
   // By the administrator: excludes an EV of a port's queue pairs to a peer, those to come included, or admits
   // it again. Throws std::invalid_argument if none leads there.
   void set_ev_denied(uint32_t place, const roce::IpAddress& peer, uint32_t value, bool denied);
@@ -136,6 +140,8 @@ class FlowGenerator final : public CompletionHandler {
   std::unique_ptr<WritingQueuePair> make_queue_pair(const FlowPort& port, const RcConfig& config);
   std::unique_ptr<WritingQueuePair> make_mrc_queue_pair(const FlowPort& port, RcConfig config);
   void add_planes(MrcConfig& mrc, const FlowPort& port, const RcConfig& config) const;
+  // Adds those of a flow's queue pair, if it is of MRC.
+  void add_ev_states(const Flow& flow, std::vector<mrc::EvStateCounts>& by_port) const;
   void close(Flow& flow);
   void post(Flow& flow);
   void close_finished();
@@ -160,6 +166,7 @@ class FlowGenerator final : public CompletionHandler {
   std::vector<FlowRecord> records_;
   RcCounters closed_;  // of queue pairs that are gone
   MrcCounters mrc_closed_;
+  std::vector<mrc::EvStateCounts> closed_evs_;
   UetCounters uet_closed_;
   RunStatus status_;
   uint32_t run_ = 0;

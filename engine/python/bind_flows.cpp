@@ -18,6 +18,7 @@
 #include "python/bind_columns.hpp"
 #include "python/bind_path_properties.hpp"
 #include "python/bindings_support.hpp"
+#include "python/ev_states.hpp"
 #include "python/rc_options.hpp"
 #include "python/run_status.hpp"
 #include "python/statistics_dict.hpp"
@@ -268,6 +269,15 @@ What is recorded of its messages bears the number of the run, and as their step 
             return Record<"MrcCounters">(statistics_dict(flows.generator.mrc_counters()));
           },
           "What its queue pairs of MRC have counted, and those that are gone.")
+      .def(
+          "ev_states",
+          [](const Flows& flows) {
+            PythonGuard guard(flows.engine);
+            return named_states(flows.generator.ev_states());
+          },
+          R"doc(Of each port of the NIC, how many entropy values of its queue pairs are in which state; no zeros.
+
+Queue pairs that are gone count as they were then. [] without queue pairs of MRC.)doc")
       .def(
           "uet_counters",
           [](Flows& flows) {

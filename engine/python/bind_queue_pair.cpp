@@ -20,6 +20,7 @@
 #include "python/bind_hop_latencies.hpp"
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
+#include "python/ev_states.hpp"
 #include "python/rc_options.hpp"
 #include "python/registered_memory.hpp"
 #include "python/statistics_dict.hpp"
@@ -341,6 +342,16 @@ Raises ValueError if a plane would have none, and for indices and planes that th
           "next", [](Table& own, uint32_t plane) { return own.table.next(own.checked_plane(plane)); },
           "plane"_a = 0, "The EV of the plane for the next packet; None if all are denied.")
       .def(
+          "next_reverse",
+          [](Table& own, uint32_t plane) { return own.table.next_reverse(own.checked_plane(plane)); },
+          "plane"_a = 0, "The same for SACKs and NACKs: the EV that was proven last.")
+      .def(
+          "on_proof", [](Table& own, size_t ev) { own.table.on_proof(own.checked(ev)); }, "ev"_a,
+          "An answer shows that its path works.")
+      .def(
+          "drawn", [](Table& own) { return own.table.drawn(); },
+          "An EV to probe, at random; None if all are denied, assumed bad or on planes that are down.")
+      .def(
           "find", [](const Table& own, uint32_t value) { return own.table.find(value); }, "value"_a,
           "The index of a value, None if there is none.")
       .def(
@@ -623,11 +634,7 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
           "ev_states",
           [](const MrcQueuePair& queue_pair) {
             PythonGuard guard(MadeByPython::engine_of(queue_pair));
-            const mrc::EvTable& evs = queue_pair.evs();
-            std::vector<std::map<std::string, uint64_t>> planes(evs.planes());
-            for (size_t ev = 0; ev < evs.size(); ++ev)
-              ++planes[evs.plane_of(ev)][mrc::ev_state_name(evs.state(ev))];
-            return planes;
+            return named_states(queue_pair.evs().states());
           },
           "Of each plane, how many of its entropy values are in which state; no zeros.")
       .def(
@@ -643,14 +650,35 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
             PythonGuard guard(MadeByPython::engine_of(queue_pair));
             queue_pair.deny_ev(ev);
           },
-          "ev"_a, "Exclude an entropy value. Raises ValueError for an index that there is not.")
+          "ev"_a,
+          R"doc(Exclude an entropy value.
+
+Raises ValueError for an index that there is not, and for the last one that is not excluded.)doc")
       .def(
           "allow_ev",
           [](MrcQueuePair& queue_pair, size_t ev) {
             PythonGuard guard(MadeByPython::engine_of(queue_pair));
             queue_pair.allow_ev(ev);
           },
-          "ev"_a, "Admit an excluded entropy value again. Raises ValueError for an index that there is not.");
+          "ev"_a, "Admit an excluded entropy value again. Raises ValueError for an index that there is not.")
+      .def(
+          "probe_evs",
+          [](MrcQueuePair& queue_pair, const std::vector<size_t>& evs) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.probe_evs(evs);
+          },
+          "evs"_a, R"doc(Send an EV probe over each of these, by index, whatever their states.
+
+Unanswered ones of an earlier call are given up. Raises ValueError for an index that there is not, or if the NIC
+has too many probes on their way.)doc")
+      .def(
+          "probed_round_trips",
+          [](const MrcQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return queue_pair.probed_round_trips();
+          },
+          "By index, the round trip in picoseconds of each EV probe of the last probe_evs(); None: no "
+          "answer.");
   py::class_<UetQueuePair, WritingQueuePair, std::shared_ptr<UetQueuePair>>(
       m, "UetQueuePair",
       R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.

@@ -49,7 +49,7 @@ def test_configurations_are_shown(state: Path) -> None:
 
 def test_a_change_is_refused_under_the_real_clock(state: Path, tmp_path: Path) -> None:
     socket = tmp_path / "operations"
-    server = OperationsServer(socket, cast("Any", None), cast("Any", None), 1.0)
+    server = OperationsServer(socket, cast("Any", None), cast("Any", None), 1.0, cast("Any", None))
     try:
         refused = invoke(state, CORE, "change", "a", operations=str(socket))
     finally:

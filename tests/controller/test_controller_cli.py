@@ -17,6 +17,7 @@ from p4info_fixture import fabric_p4info
 from p4runtime_double import P4RuntimeDouble, serve
 
 from tests.refusals import refused
+from weft.clocks.ev_control import EvControl
 from weft.clocks.real.operations_server import OperationsServer
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.cli import controller as command
@@ -214,7 +215,8 @@ def test_health_reports_links_in_use_that_lose_packets_until_they_are_restored(s
     async def body(double: P4RuntimeDouble, control: FabricController, invoke: Invoke) -> None:
         operations = Operations(control, OperationsSettings(), StoppedClock())
         path = state.with_name("operations.sock")
-        server = OperationsServer(path, cast("BlockingFabricController", None), operations, dilation=1.0)
+        nobody = cast("BlockingFabricController", None)
+        server = OperationsServer(path, nobody, operations, 1.0, cast("EvControl", None))
         state.write_text(json.dumps(json.loads(state.read_text()) | {"operations": str(path)}))
         try:
             assert (await invoke("health")).exit_code == 0

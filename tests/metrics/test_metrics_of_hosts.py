@@ -28,7 +28,8 @@ from weft.metrics.hosts import HostFamilies
 from weft.recording.tables import Names
 from weft.run.fabric import Fabric
 from weft.topologies import leaf_spine
-from weft.traffic.host_metrics import HostMetrics, MetricsSocket, metrics_of, short_name
+from weft.traffic.answering_socket import short_name
+from weft.traffic.host_metrics import HostMetrics, MetricsSocket, metrics_of
 
 Found = dict[tuple[str, frozenset[tuple[str, str]]], float]
 HOP = "weft_int_hop_latency_seconds"
@@ -199,8 +200,8 @@ def _serve(sockets: list[MetricsSocket]) -> None:
 def test_who_does_not_take_the_answer_keeps_the_host_for_a_moment_only(
     tmp_path: Path, storm: Fabric, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("weft.traffic.host_metrics._ANSWER_S", 0.01)
-    monkeypatch.setattr(MetricsSocket, "_answer", lambda _: b"x" * (1 << 24))
+    monkeypatch.setattr("weft.traffic.answering_socket._PATIENCE_S", 0.01)
+    monkeypatch.setattr(MetricsSocket, "_answer", lambda _self, _connection: b"x" * (1 << 24))
     path = tmp_path / "h0.metrics"
     listening = MetricsSocket(path, hosts_of(storm)["h0"])
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as slow, short_name(path) as name:

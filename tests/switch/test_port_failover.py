@@ -15,9 +15,9 @@ from p4runtime_client import P4RuntimeClient, connected
 from router_program import MULTICAST, POLICE, PROFILE, SET_PORT, entity
 from scapy.layers.l2 import Ether
 
+from weft.port_monitor import PortMonitor, changes, has_carrier
 from weft.switch.backend import Replica
 from weft.switch.backend.live_replicas import live_replicas
-from weft.switch.daemon.port_monitor import PortMonitor, changes, has_carrier
 from weft.switch.oracle import OracleSwitch
 from weft.switch.p4runtime.device import Device
 from weft.switch.p4runtime.service import Server

@@ -45,6 +45,7 @@ FULL = HostConfig(
     int_rates_bps=(*STANDARD_INT_RATES[:-1], 123),
     scale_up=ScaleUpConfig((3, 7), 10**12, 5, {7: 11}),
     metrics_socket="/tmp/h3.metrics",
+    control_socket="/tmp/h3.control",
 )
 
 
@@ -89,7 +90,7 @@ def test_what_lacks_is_named(name):
                     "name, rank, epoch_ns, nics, dilation, seed, entropy_seed, mtu_bytes, "
                     "wall_clock_floor_ns, realtime_priority, transport, paths, segments, nic_costs, "
                     "protocols, "
-                    "recording, int_rates_bps, scale_up, metrics_socket"
+                    "recording, int_rates_bps, scale_up, metrics_socket, control_socket"
                 ),
                 "problem": "field 'speed' is unknown",
             },

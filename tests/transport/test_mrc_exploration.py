@@ -202,19 +202,32 @@ def ev_events(evs: int, planes: int) -> Iterator[EvEvent]:
         yield from (EvEvent("on_congestion", ev), EvEvent("on_failure", ev))
         yield from (EvEvent("on_probe_answer", ev, flag) for flag in (False, True))
         yield from (EvEvent("deny", ev), EvEvent("allow", ev))
+        if ev < evs // planes:  # planes are alike
+            yield EvEvent("on_proof", ev)
     for plane in range(planes):
         yield EvEvent("next", plane)
         yield from (EvEvent("set_up", plane, flag) for flag in (False, True))
 
 
-State = tuple[tuple[tuple[str, bool], ...], tuple[bool, ...]]
+Ports = tuple[bool, ...]
+Proven = int | None
+State = tuple[tuple[tuple[str, bool], ...], Ports, Proven]
+"""Of each entropy value, of each plane's port, and which entropy value of plane 0 was proven last."""
 
 
-def state_of(table: EvTable, ports: tuple[bool, ...]) -> State:
-    return tuple((each["state"], each["active"]) for each in table.evs()), ports
+def state_of(table: EvTable, ports: Ports, proven: Proven) -> State:
+    return tuple((each["state"], each["active"]) for each in table.evs()), ports, proven
 
 
-def ports_after(ports: tuple[bool, ...], event: EvEvent) -> tuple[bool, ...]:
+def proven_after(state: State, event: EvEvent) -> Proven:
+    """A proof counts unless its entropy value has been taken for dead, or denied, since it was probed."""
+    evs, _, proven = state
+    if event.name != "on_proof" or evs[event.number][0] not in ("good", "skip"):
+        return proven
+    return event.number
+
+
+def ports_after(ports: Ports, event: EvEvent) -> Ports:
     if event.name != "set_up":
         return ports
     return tuple(event.flag if plane == event.number else up for plane, up in enumerate(ports))
@@ -227,7 +240,7 @@ def table_after(events: Iterable[EvEvent]) -> EvTable:
     return table
 
 
-def check_state(way: tuple[EvEvent, ...], ports: tuple[bool, ...]) -> None:
+def check_state(way: tuple[EvEvent, ...], ports: Ports, proven: Proven) -> None:
     """Whatever has happened, packets take the right entropy values, and healed paths are used again."""
     table = table_after(way)
     evs = table.evs()
@@ -239,11 +252,16 @@ def check_state(way: tuple[EvEvent, ...], ports: tuple[bool, ...]) -> None:
         chosen = table_after(way).next(plane)
         assert (chosen is None) == (not allowed)
         assert chosen is None or chosen in (works or allowed)
+        back = table_after(way).next_reverse(plane)
+        assert back == (proven if proven in works else chosen)
         usable = [
             up and bool([each for each in evs if each["plane"] == other and each["active"]])
             for other, up in enumerate(ports)
         ]
         assert table.may_use(plane) == (usable[plane] or (not any(usable) and (up or not any(ports))))
+    to_probe = [ev for ev, each in enumerate(evs) if each["state"] in ("good", "skip") and ports[each["plane"]]]
+    drawn = table_after(way).drawn()
+    assert drawn in to_probe if to_probe else drawn is None
     for ev, each in enumerate(evs):
         if each["state"] == "assumed_bad":
             table.on_probe_answer(ev)
@@ -255,19 +273,18 @@ def check_state(way: tuple[EvEvent, ...], ports: tuple[bool, ...]) -> None:
 def test_all_states_of_entropy_values() -> None:
     """Two planes of an active entropy value and a backup each, whatever happens in whatever order."""
     events = list(ev_events(4, 2))
-    both_up = (True, True)
-    first = state_of(table_after(()), both_up)
+    first = state_of(table_after(()), (True, True), None)
     known: dict[State, tuple[EvEvent, ...]] = {first: ()}
     left = deque([first])
     while left:
         state = left.popleft()
         way = known[state]
-        check_state(way, state[1])
+        check_state(way, *state[1:])
         for event in events:
-            after = state_of(table_after((*way, event)), ports_after(state[1], event))
+            after = state_of(table_after((*way, event)), ports_after(state[1], event), proven_after(state, event))
             if after not in known:
                 known[after] = (*way, event)
                 left.append(after)
-    # Of a plane: which entropy value is active if any is good, each in one of four states, and its port.
-    assert len(known) > 1000
-    assert {name for state, _ in known for name, _ in state} == {"good", "skip", "assumed_bad", "denied"}
+    # Of a plane: which entropy value is active if any is good, each in one of four states, its port, what was proven.
+    assert len(known) > 3000
+    assert {name for state, *_ in known for name, _ in state} == {"good", "skip", "assumed_bad", "denied"}

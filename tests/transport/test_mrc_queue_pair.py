@@ -246,21 +246,6 @@ def test_a_lost_last_packet_is_asked_for_before_the_timeout() -> None:
     assert pair.a.queue_pair.mrc_stats()["probes_answered"] == 1
 
 
-def test_a_receiver_learns_of_dead_paths_back_by_probes() -> None:
-    pair = wired_pair(**MRC, version=6)
-    dead = {each["value"] >> 16 for each in pair.b.queue_pair.evs()[:4]}
-
-    def wire(sender: str, frame: bytes) -> list[bytes]:
-        return [] if sender == "b" and parse_packet(frame)[0]["source_udp_port"] in dead else [frame]
-
-    source, target = post(pair, [4000 * MTU])
-    pair.run(wire, done(pair, 1))
-    assert np.array_equal(source, target)
-    states = [each["state"] for each in pair.b.queue_pair.evs()]
-    assert "assumed_bad" in states[:4]
-    assert "assumed_bad" not in states[4:]
-
-
 def test_packets_of_slow_paths_are_sent_again_until_the_window_fits_them() -> None:
     """Four of sixteen paths take 6 us longer, two reordering windows; nothing is lost."""
     pair = wired_pair(**MRC, version=6, **PATIENT, window_bytes=40 * (MTU + 100))

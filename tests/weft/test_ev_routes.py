@@ -23,7 +23,7 @@ from weft.controller.plan import FabricState, Planner
 from weft.controller.routing import ROUTING_KINDS
 from weft.controller.routing.ev_paths import EvPaths
 from weft.controller.routing.srv6 import USID_BITS, address_of, usids
-from weft.errors import BadInputError, WeftError
+from weft.errors import WeftError
 from weft.run.collectives import CollectiveRequest
 from weft.run.spec import run_spec
 from weft.scenario import RoutingSection, TransportSection, parse_scenario
@@ -77,7 +77,7 @@ def test_an_all_reduce_over_named_paths_is_right(topology: FabricSpec, kind: str
 @pytest.mark.parametrize("kind", KINDS)
 def test_named_paths_share_the_load_evenly(kind: str) -> None:
     with made(LEAF_SPINE, kind) as fabric:
-        fabric.permutation(400_000)
+        fabric.permutation(2_000_000)  # SACKs of one round trip take one path
         loads = uplink_bytes(fabric, "p0l0")
     assert max(loads) < 1.2 * min(loads)
 
@@ -245,11 +245,6 @@ def test_a_queue_pair_keeps_its_last_paths() -> None:
             lab.controller.call(lab.operations.cordon(switch_element(LEAF_SPINE, spine)))
         assert fabric.permutation(200_000).retransmissions == 0
         assert fabric.run(CollectiveRequest("allreduce", inputs(4), "ring")).result.ok
-
-
-def test_only_named_paths_have_evs_to_list() -> None:
-    with made(LEAF_SPINE, "shortest_paths") as fabric, pytest.raises(BadInputError, match="hash"):
-        fabric.evs("h0")
 
 
 def test_more_paths_than_evs_can_name_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -45,7 +45,6 @@ from weft.topologies.kinds import network
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import ClassSpec
 from weft.traffic.host_metrics import HostMetrics
-from weft.traffic.named_paths import NamedEv
 
 if TYPE_CHECKING:
     from weft.clocks.user_controller.running import RunningController
@@ -242,10 +241,6 @@ class Lab(abc.ABC):
     def packet_conservation(self) -> ConservationCounts | None:
         """Return the packet conservation of the run so far; None under the real clock, which cannot know it."""
 
-    def evs(self, _host: str) -> list[NamedEv] | None:
-        """Return the EVs that name paths, of a host's connections; None if its EVs name none."""
-        return None
-
     @abc.abstractmethod
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
         """Run hosts' programs to their end; the hosts have been started.
@@ -302,6 +297,10 @@ class Lab(abc.ABC):
     @abc.abstractmethod
     def recorded(self) -> tuple[list[Recorded], int]:
         """Return what each probe recorded since the last call, and how many rows were beyond the limit."""
+
+    def let_answers_arrive(self) -> None:
+        """Wait until answers to what hosts have just been told to send have come, or are lost."""
+        self.let_packets_arrive()
 
     @abc.abstractmethod
     def let_packets_arrive(self) -> bool:

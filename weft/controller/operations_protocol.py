@@ -9,6 +9,10 @@ The lab listens on a Unix socket, separate from P4Runtime's (`weft.clocks.real.o
 - `avoided`: the answer has `links`, each as its two ends, and `switches`, which routes avoid although they may be up.
 - `faulty`: the answer has `links` that are lossy or slow but stay in use because hosts need them, each with its two
   `ends`, `kind` (`lossy`, `slow`) and a description, `detail`.
+- `evs`: the entropy values (EVs) of a `host`'s queue pairs of MRC, all or those to a `peer`, of a `value` or a `plane`,
+  or over a `link` or `switch`. The answer has `evs`, a row for each (`weft.clocks.ev_control.EvRow`).
+- `deny evs`, `allow evs`: choose in the same way; the answer has `done`.
+- `probe evs`: sends an EV probe over each; the answer has `evs` with their round trips, None for no answer.
 
 An answer may have `error` instead, with `refused`: whether the operation is possible but not now.
 """

@@ -377,8 +377,14 @@ class MrcEndpointCounters(typing.TypedDict):
     """By a response of the peer."""
     port_updates_received: int
     """Requests by which peers tell which ports are up."""
+    ev_probes_sent: int
+    """Requests that probe an entropy value."""
+    ev_probes_answered: int
+    """By a response of the probed peer."""
     ev_probes_received: int
     """Requests by which peers probe an entropy value."""
+    ev_probe_responses_refused: int
+    """That answer no probe of ours, or too late, or from elsewhere."""
     endpoint_packets_refused: int
     """Of hosts that have no queue pair here, or with another opcode or partition key."""
 
@@ -2009,6 +2015,8 @@ class EvTable:
         """Changes of state."""
     def deny(self, ev: int) -> None:
         """Exclude it, as an administrator does."""
+    def drawn(self) -> int | None:
+        """An EV to probe, at random; None if all are denied, assumed bad or on planes that are down."""
     def evs(self) -> list[EntropyValue]:
         """All of them, by index."""
     def find(self, value: int) -> int | None:
@@ -2017,12 +2025,16 @@ class EvTable:
         """Whether packets may go over the plane."""
     def next(self, plane: int = 0) -> int | None:
         """The EV of the plane for the next packet; None if all are denied."""
+    def next_reverse(self, plane: int = 0) -> int | None:
+        """The same for SACKs and NACKs: the EV that was proven last."""
     def on_congestion(self, ev: int) -> None:
         """Its path has marked a packet, or trimmed it."""
     def on_failure(self, ev: int) -> bool:
         """A packet was lost without a word; returns whether that is news."""
     def on_probe_answer(self, ev: int, marked: bool = False) -> None:
         """A probe came back."""
+    def on_proof(self, ev: int) -> None:
+        """An answer shows that its path works."""
     def set_up(self, plane: int, up: bool) -> None:
         """The plane's port is up at both ends, or not."""
 
@@ -2210,7 +2222,10 @@ class MrcQueuePair(WritingQueuePair):
     def allow_ev(self, ev: int) -> None:
         """Admit an excluded entropy value again. Raises ValueError for an index that there is not."""
     def deny_ev(self, ev: int) -> None:
-        """Exclude an entropy value. Raises ValueError for an index that there is not."""
+        """Exclude an entropy value.
+
+        Raises ValueError for an index that there is not, and for the last one that is not excluded.
+        """
     def ev_states(self) -> list[dict[str, int]]:
         """Of each plane, how many of its entropy values are in which state; no zeros."""
     def evs(self) -> list[EntropyValue]:
@@ -2219,6 +2234,14 @@ class MrcQueuePair(WritingQueuePair):
         """What it counts beyond RcStats, whose acknowledgements are SACKs here."""
     def planes_up(self) -> list[bool]:
         """Of each plane, whether its port is up at both ends."""
+    def probe_evs(self, evs: collections.abc.Sequence[int]) -> None:
+        """Send an EV probe over each of these, by index, whatever their states.
+
+        Unanswered ones of an earlier call are given up. Raises ValueError for an index that there is not, or if the NIC
+        has too many probes on their way.
+        """
+    def probed_round_trips(self) -> dict[int, int | None]:
+        """By index, the round trip in picoseconds of each EV probe of the last probe_evs(); None: no answer."""
 
 class UetQueuePair(WritingQueuePair):
     """A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.
@@ -2804,6 +2827,11 @@ class FlowGenerator:
         """End the run, if it has not ended; its queue pairs go."""
     def counters(self) -> RcCounters:
         """Sums over all its queue pairs, those that are gone included."""
+    def ev_states(self) -> list[dict[str, int]]:
+        """Of each port of the NIC, how many entropy values of its queue pairs are in which state; no zeros.
+
+        Queue pairs that are gone count as they were then. [] without queue pairs of MRC.
+        """
     def mrc_counters(self) -> MrcCounters:
         """What its queue pairs of MRC have counted, and those that are gone."""
     def records(self) -> FlowRecords:

@@ -14,7 +14,7 @@ from weft.traffic.host_stats import HostStats
 
 @dataclass(frozen=True)
 class EntropyValuesResult(PlainData):
-    """Entropy values of one plane at the end of the run, over the queue pairs that exist then."""
+    """Entropy values of one plane over all queue pairs: at the end of the run, or when their queue pair ended."""
 
     plane: int
     """Its number, of the hosts' NICs."""
@@ -52,6 +52,10 @@ class PathSignalsResult(PlainData):
     """Times that an entropy value's path was taken for failed."""
     recoveries: int
     """Times that an entropy value became good again."""
+    ev_probes: int
+    """Probes of an entropy value sent to NICs, not queue pairs: by receivers, of paths for SACKs, and by operators."""
+    ev_probes_answered: int
+    """Those that were answered."""
     port_updates: int
     """Messages to peers about ports that went down or came up, repeated ones included."""
     timeouts: int
@@ -59,7 +63,7 @@ class PathSignalsResult(PlainData):
 
 
 def entropy_values_results(endpoints: Sequence[HostStats]) -> list[EntropyValuesResult]:
-    """Return a result for each plane; none without such a transport, or once all queue pairs are gone."""
+    """Return a result for each plane; none without such a transport."""
     of_planes: dict[int, dict[str, Counter[str]]] = {}
     for endpoint in endpoints:
         for plane, states in enumerate(endpoint["entropy_values"]):
@@ -97,6 +101,8 @@ def path_signals_results(endpoints: Sequence[HostStats]) -> list[PathSignalsResu
             skips=totals["evs_to_skip"],
             failures=totals["evs_to_assumed_bad"],
             recoveries=totals["evs_to_good"],
+            ev_probes=totals["ev_probes_sent"],
+            ev_probes_answered=totals["ev_probes_answered"],
             port_updates=totals["port_updates_sent"],
             timeouts=totals["timeouts"],
         )
@@ -114,7 +120,7 @@ _VALUES = ResultTable[EntropyValuesResult](
         Column("most", "most_assumed_bad", page={"title": "most assumed bad"}),
         Column("at", "most_assumed_bad_host"),
     ),
-    "[bold]entropy values[/bold] at the end",
+    "[bold]entropy values[/bold] at the end of their queue pairs",
 )
 ENTROPY_VALUES = ResultKind(key="entropy_values", model=EntropyValuesResult, tables=(_VALUES,))
 _SIGNALS = ResultTable[PathSignalsResult](
@@ -128,6 +134,8 @@ _SIGNALS = ResultTable[PathSignalsResult](
         Column("skips", "skips", sweep={}),
         Column("failures", "failures", sweep={}),
         Column("recoveries", "recoveries"),
+        Column("EV\nprobes", "ev_probes"),
+        Column("answered", "ev_probes_answered"),
         Column("port\nupdates", "port_updates"),
         Column("timeouts", "timeouts"),
     ),

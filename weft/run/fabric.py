@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import NDArray
 
 from weft.clocks.environment import CIRCUITS_STAY
+from weft.clocks.ev_control import EvChoice, EvChoiceKeys, EvControl, EvRow
 from weft.clocks.lab import Progress, make_lab
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
 from weft.controller.arrays import DirectCount
 from weft.controller.circuits import CircuitChange
 from weft.controller.counters import Count
-from weft.controller.routing import ROUTING_KINDS
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError, translated
+from weft.errors import BadInputError, CheckFailedError, EnvironmentLacksError
 from weft.quantities.definitions import TIME
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_S, shown
@@ -51,14 +51,14 @@ from weft.scenario import FabricKeywords, FabricOptions
 from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.keywords import with_fabric_keywords
 from weft.system.signals import interruptions_first
-from weft.topologies import FabricSpec, TopologyError
+from weft.topologies import FabricSpec
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import TrafficPattern
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.jobs import Job
-from weft.traffic.named_paths import NamedEv
 from weft.traffic.patterns import Flow
 from weft.traffic.training import TrainingStep
+from weft.traffic.transports.registry import TRANSPORT_KINDS
 from weft.visibility import internal
 
 if TYPE_CHECKING:
@@ -479,25 +479,64 @@ class Fabric:
         return self.lab.link_events.schedule(a, b, state, after_ps, self._since_up_ps() + after_ps)
 
     @raised_as_weft_errors()
-    def evs(self, host: str) -> list[NamedEv]:
-        """Return the entropy values (EVs) of a host's connections over MRC, where `routing.kind` has them name paths.
+    def evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> list[EvRow]:
+        """Return the entropy values (EVs) of a host's connections over MRC.
 
-        Each is a dictionary: `queue_pair`, `peer` (an address), `value`, `nodes` of the path, `outer_destination`,
-        `state` (good, skip, assumed_bad, denied), `active` (False: in reserve or out of use) and `turns`, how often a
-        packet took it. Connections end with an item of the traffic unless `transport.connections` is `kept`.
+        Connections end with an item of the traffic unless `transport.connections` is `kept`.
+
+        Args:
+            host: name of the host.
+            choice: only those to the host `peer`, of the `value`, of the `plane`, or with a path over the `link`
+                ("p0l0-p0s1") or the `switch`, where `routing.kind` has EVs name paths.
+
+        Returns:
+            A dictionary for each: `queue_pair`, `peer` (an address), `peer_host`, `plane`, `value`, `nodes` of the path
+            (empty where switches hash EVs), `outer_destination`, `state` (good, skip, assumed_bad, denied), `active`
+            (False: in reserve or out of use), `turns`, how often a packet took it, `probed` and `round_trip_ps`, see
+            `probe_evs`.
 
         Raises:
-            BadInputError: no such host, or switches hash EVs.
+            BadInputError: no such host, peer, value, plane, link or switch.
         """
-        with translated(TopologyError, BadInputError):
-            self.topology.host(host)
-        found = self.lab.evs(host)
-        if found is None:
-            kinds = (each.name for each in ROUTING_KINDS.values() if each.ev_routes is not None)
+        return self._ev_control().rows(host, EvChoice(**choice))
+
+    @raised_as_weft_errors()
+    def deny_evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> int:
+        """Have a host's queue pairs not use EVs, chosen as `evs` does, and return how many.
+
+        Queue pairs to the same peer that are made later follow; so do flows, where EVs name paths.
+
+        Raises:
+            BadInputError: as `evs`.
+            WeftError: a queue pair would have no EV left; nothing has changed.
+        """
+        return self._ev_control().set_denied(host, EvChoice(**choice), denied=True)
+
+    @raised_as_weft_errors()
+    def allow_evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> int:
+        """Undo `deny_evs`, and return how many EVs are chosen.
+
+        Raises:
+            BadInputError: as `evs`.
+            WeftError: an EV passes what is drained or cordoned.
+        """
+        return self._ev_control().set_denied(host, EvChoice(**choice), denied=False)
+
+    @raised_as_weft_errors()
+    def probe_evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> list[EvRow]:
+        """Send an EV probe over each EV, denied ones included, and return those with an outcome.
+
+        `round_trip_ps` is None for a probe that is not answered. Choice and errors as `evs`.
+        """
+        return self._ev_control().probe(host, EvChoice(**choice))
+
+    def _ev_control(self) -> EvControl:
+        if not self.options.transport.kind.has_evs:
+            kinds = (each.name for each in TRANSPORT_KINDS.values() if each.has_evs)
             raise BadInputError(
-                f"routing.kind: {self.options.routing.kind} names no paths: switches hash EVs", valid=", ".join(kinds)
+                f"transport.protocol: {self.options.transport.protocol} has no EVs to list", valid=", ".join(kinds)
             )
-        return found
+        return EvControl(self.topology, self.hosts.ask_hosts, self.lab.let_answers_arrive)
 
     @raised_as_weft_errors()
     def packet_conservation(self) -> ConservationCounts:

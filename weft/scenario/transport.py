@@ -6,7 +6,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    ValidatorFunctionWrapHandler,
+    field_validator,
+    model_validator,
+)
 
 from weft.controller.features.bolt import BoltSettings
 from weft.engine import (
@@ -34,6 +41,7 @@ from weft.traffic.transport_settings import (
     TransportSettings,
     preset_of,
 )
+from weft.traffic.transports.mrc import MRC_DEFAULTS
 from weft.traffic.transports.registry import TRANSPORT_KINDS
 
 if TYPE_CHECKING:
@@ -121,6 +129,12 @@ class TransportSection(FeatureSection, CongestionSection, TransportSettings):
     @classmethod
     def _check_protocol_name(cls, name: str) -> str:
         return TRANSPORT_KINDS.named(name).name
+
+    @field_validator("probe_interval", mode="wrap")
+    @classmethod
+    def _take_engine_default(cls, value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+        # The engine's default has no unit, which a value in a file needs; an equal number there is another object.
+        return value if value is MRC_DEFAULTS["probe_interval_ps"] else read(value)
 
     @field_validator("path")
     @classmethod

@@ -66,6 +66,45 @@ class StreamPositions:
 
 
 @dataclass(frozen=True)
+class EntropyValue:
+    """An entropy value (EV) of a queue pair.
+
+    Attributes:
+        queue_pair: its number.
+        peer: address of the other host on the EV's plane.
+        plane: of the host's NICs.
+        value: UDP source port, and flow label in the low half.
+        nodes: hosts and switches on its path; none where switches hash EVs.
+        outer_destination: of the outer header of its packets; empty without one.
+        state: good, skip, assumed_bad or denied.
+        active: false for backups, and for EVs not in use.
+        turns: how often it was chosen for a packet.
+        probed: whether the last EV probes of an operator had one over it.
+        round_trip_ps: of that probe; None as long as it is not answered.
+
+    """
+
+    queue_pair: int
+    peer: str
+    plane: int
+    value: int
+    nodes: tuple[str, ...]
+    outer_destination: str
+    state: str
+    active: bool
+    turns: int
+    probed: bool = False
+    round_trip_ps: int | None = None
+
+
+@dataclass(frozen=True)
+class EntropyValues:
+    """The entropy values of a host's connections."""
+
+    evs: tuple[EntropyValue, ...]
+
+
+@dataclass(frozen=True)
 class Contributed:
     """How many lanes a host has written."""
 

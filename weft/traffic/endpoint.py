@@ -14,10 +14,11 @@ import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from weft.traffic.answering_socket import AnsweringSocket
 from weft.traffic.answers import Ready, Refused
 from weft.traffic.commands.base import numbered, read_command
 from weft.traffic.commands.runs import Wait
@@ -25,6 +26,7 @@ from weft.traffic.extensions import is_user_error, user_report
 from weft.traffic.host import Host, host_of_namespace
 from weft.traffic.host_commands import HostCommands
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_control import ControlSocket
 from weft.traffic.host_metrics import MetricsSocket
 from weft.traffic.messages import Message, MessageError, as_message, read_message
 from weft.traffic.port_guard import PortGuard
@@ -35,7 +37,7 @@ class Endpoint:
 
     def __init__(self, host: Host, answer: Callable[[Message], None]) -> None:
         self._host = host
-        self._commands = HostCommands(host)
+        self.commands = HostCommands(host)
         self._answer = answer
         self._waits: list[tuple[float, Wait, Message]] = []
         self._user_error: str | None = None
@@ -52,7 +54,7 @@ class Endpoint:
             if isinstance(command, Wait):
                 self._wait(command, message)
                 return
-            self._reply(message, as_message(self._commands.carry_out(command)))
+            self._reply(message, as_message(self.commands.carry_out(command)))
         except Exception as error:
             # Any error that a command raises becomes its answer; the host continues.
             self._refuse(message, Refused(f"{message.get('command', 'command')}: {error}"))
@@ -65,7 +67,7 @@ class Endpoint:
 
     def _wait(self, command: Wait, message: Message) -> None:
         deadline = time.monotonic() + command.timeout_s
-        self._commands.state(command.run)  # refuses an unknown run
+        self.commands.state(command.run)  # refuses an unknown run
         self._waits.append((deadline, command, message))
         self.serve_waits()
 
@@ -91,7 +93,7 @@ class Endpoint:
                 self._refuse(message, self._failed(failure))
                 continue
             try:
-                state = self._commands.state(command.run)
+                state = self.commands.state(command.run)
             except ValueError as error:  # released meanwhile
                 self._refuse(message, Refused(f"wait: {error}"))
                 continue
@@ -128,15 +130,17 @@ def _print_answer(answer: Message) -> None:
     sys.stdout.flush()
 
 
-def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], metrics: MetricsSocket | None) -> None:
+def _serve(
+    endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], others: Sequence[AnsweringSocket]
+) -> None:
     for line in first:
         endpoint.execute(line)
     with selectors.DefaultSelector() as selector:
         selector.register(reader.file, selectors.EVENT_READ)
         selector.register(host.executor, selectors.EVENT_READ)
         selector.register(host.engine.failure_fd, selectors.EVENT_READ)
-        if metrics is not None:
-            selector.register(metrics, selectors.EVENT_READ)
+        for each in others:
+            selector.register(each, selectors.EVENT_READ)
         while True:
             ready = {key.fileobj for key, _ in selector.select(endpoint.seconds_to_next_deadline())}
             if host.engine.failure_fd in ready:  # for good: once is enough
@@ -147,8 +151,9 @@ def _serve(endpoint: Endpoint, host: Host, reader: LineReader, first: list[str],
                 if reader.ended:
                     return
             endpoint.serve_waits()
-            if metrics in ready and metrics is not None:
-                metrics.serve()
+            for each in others:
+                if each in ready:
+                    each.serve()
 
 
 def main() -> int:
@@ -165,27 +170,32 @@ def main() -> int:
         config = read_message(HostConfig, json.loads(lines[0]))
         guard = PortGuard()
         host = host_of_namespace(config)
-        metrics = _metrics_socket(config, host)
+        endpoint = Endpoint(host, _print_answer)
+        others = _other_sockets(config, host, endpoint.commands)
     except (ValueError, OSError) as error:
         _print_answer(Refused(f"configuration: {error}").as_message())
         return 3
     gc.freeze()
     try:
         _print_answer(as_message(Ready(config.name, config.rank)))
-        _serve(Endpoint(host, _print_answer), host, reader, lines[1:], metrics)
+        _serve(endpoint, host, reader, lines[1:], others)
     finally:
         host.close()
         guard.close()
-        if metrics is not None:
-            metrics.close()
+        for each in others:
+            each.close()
     return 0
 
 
-def _metrics_socket(config: HostConfig, host: Host) -> MetricsSocket | None:
-    if config.metrics_socket is None:
-        return None
-    host.count_hops()
-    return MetricsSocket(Path(config.metrics_socket), host)
+def _other_sockets(config: HostConfig, host: Host, commands: HostCommands) -> list[AnsweringSocket]:
+    """Return the sockets for others than the runner."""
+    sockets: list[AnsweringSocket] = []
+    if config.metrics_socket is not None:
+        host.count_hops()
+        sockets.append(MetricsSocket(Path(config.metrics_socket), host))
+    if config.control_socket is not None:
+        sockets.append(ControlSocket(Path(config.control_socket), commands))
+    return sockets
 
 
 if __name__ == "__main__":

@@ -21,18 +21,19 @@ from weft.engine import (
     _core,
 )
 from weft.errors import InvalidValueError
+from weft.port_monitor import PortMonitor
 from weft.traffic import collector
 from weft.traffic.attachment import Attach, SocketAttachment
 from weft.traffic.commands.aggregation import Membership, MovedStream
 from weft.traffic.commands.connections import Connection
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_evs import HostEvs
 from weft.traffic.host_ip import make_ip_stack
 from weft.traffic.host_plane import HostPlane, open_plane
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
-from weft.traffic.named_paths import NamedPaths
 from weft.traffic.protocols import LINE_FORMATS, NONE
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import ALL_PLANES, Channel
@@ -66,9 +67,9 @@ class Host:
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self.transport = HostTransport(config)
-        self.named_paths = None if config.ev_paths is None else NamedPaths(config.ev_paths)
-        """EVs that name paths; None where switches hash EVs."""
+        self.evs = HostEvs(config.ev_paths)
         self._notifications: _core.NotificationReceiver | None = None
+        self._port_monitor: PortMonitor | None = None
         self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
         if self.transport.is_notified:
@@ -80,6 +81,7 @@ class Host:
         self._generators: list[_core.FlowGenerator] = []
         self._opened: list[QueuePair] = []
         self._closed_totals: Counter[str] = Counter()
+        self._closed_evs = [Counter[str]() for _ in config.nics]
         self._queue_pair_totals = (*_QUEUE_PAIR_TOTALS, *config.transport.kind.totals)
         self.hop_latencies: _core.HopLatencies | None = None
         """INT's telemetry by hop; None unless it is counted (`count_hops`)."""
@@ -93,6 +95,8 @@ class Host:
 
     def close(self) -> None:
         """Close the interfaces and captures; stop the engine's thread, if it has one."""
+        if self._port_monitor is not None:
+            self._port_monitor.stop()
         self.engine.stop()
         for plane in self._planes:
             plane.attachment.close()
@@ -102,6 +106,14 @@ class Host:
             # Callers who need the capture's error end the capture first.
             with contextlib.suppress(OSError):
                 capture.close()
+
+    def follow_carriers(self) -> None:
+        """Tell the NIC when the kernel's interfaces lose their carrier, where queue pairs can use other ports then."""
+        if self.config.transport.kind.spans_planes and len(self._planes) > 1:
+            self._port_monitor = PortMonitor(
+                {plane.config.interface: partial(self.nic.set_port_up, plane.port) for plane in self._planes}
+            )
+            self._port_monitor.start()
 
     @property
     def ip(self) -> IpStack:
@@ -205,6 +217,7 @@ class Host:
         generator.cancel()
         self._generators.remove(generator)
         self._closed_totals.update(self._totals_of(self._counters_of(generator)))
+        _add_states(self._closed_evs, self.config.transport.kind.flow_path_states(generator))
 
     def remove_client(self, client: _core.ServiceClient | _core.ParameterClient) -> None:
         """Remove a client of a service or a store; its counts remain in the totals."""
@@ -220,7 +233,7 @@ class Host:
         if connection is None:
             raise ValueError(f"no connection {channel} to suspend")
         received = self.executor.suspend(connection.channel)
-        self._closed_totals.update(self._totals_of(self._stats_of(connection.queue_pair)))
+        self._keep_counts(channel, connection)
         self.nic.detach(connection.queue_pair)
         self._suspended[channel] = connection.channel
         return received
@@ -243,9 +256,8 @@ class Host:
         self.hop_latencies = _core.HopLatencies(self.engine)
 
     def _follow(self, queue_pair: QueuePair, connection: Connection) -> None:
-        if self.named_paths is not None:
-            more = [each.destination_ip for each in connection.more_planes]
-            self.named_paths.follow(queue_pair, [destination_of(connection), *more])
+        more = [(each.plane, each.destination_ip) for each in connection.more_planes]
+        self.evs.follow(queue_pair, [(connection.plane, destination_of(connection)), *more])
 
     def _observe(self, queue_pair: QueuePair, channel: Channel) -> None:
         if self.hop_latencies is not None:
@@ -296,7 +308,7 @@ class Host:
             self.executor.remove_channel(suspended)
         connection = self._connections.pop(channel, None)
         if connection is not None:
-            self._closed_totals.update(self._totals_of(self._stats_of(connection.queue_pair)))
+            self._keep_counts(channel, connection)
             self.executor.remove_channel(connection.channel)
             self.nic.detach(connection.queue_pair)
 
@@ -415,17 +427,26 @@ class Host:
         }
 
     def _entropy_values(self) -> list[dict[str, int]]:
-        planes: list[Counter[str]] = [Counter() for _ in self._planes]
-        any_there = False
+        planes = [Counter(states) for states in self._closed_evs]
         for channel, connection in self._connections.items():
-            # The channel's plane is the first one of its queue pair; see `Connections`.
-            order = [channel.plane, *(plane for plane in range(len(planes)) if plane != channel.plane)]
-            for plane, states in zip(
-                order, self.config.transport.kind.path_states(connection.queue_pair), strict=False
-            ):
-                planes[plane].update(states)
-                any_there = True
-        return [dict(states) for states in planes] if any_there else []
+            _add_states(planes, self._path_states(channel, connection))
+        for generator in self._generators:
+            _add_states(planes, self.config.transport.kind.flow_path_states(generator))
+        return [dict(states) for states in planes] if any(planes) else []
+
+    def _path_states(self, channel: Channel, connection: _Connection) -> list[Mapping[str, int]]:
+        """Return how many of a connection's paths are in which state, by plane of the host."""
+        planes: list[Mapping[str, int]] = [{} for _ in self._planes]
+        # The channel's plane is the first one of its queue pair; see `Connections`.
+        order = [channel.plane, *(plane for plane in range(len(planes)) if plane != channel.plane)]
+        for plane, states in zip(order, self.config.transport.kind.path_states(connection.queue_pair), strict=False):
+            planes[plane] = states
+        return planes
+
+    def _keep_counts(self, channel: Channel, connection: _Connection) -> None:
+        """Keep the counts of a connection that ends, and the states of its paths."""
+        self._closed_totals.update(self._totals_of(self._stats_of(connection.queue_pair)))
+        _add_states(self._closed_evs, self._path_states(channel, connection))
 
     def frame_of(self, channel: Channel) -> bytes:
         """Return a frame as a connection over a plane sends its data in. Raises KeyError for none."""
@@ -510,6 +531,14 @@ class Host:
         for generator in self._generators:
             generator.reset_counters()
         self._closed_totals.clear()
+        for states in self._closed_evs:
+            states.clear()
+
+
+def _add_states(sums: Sequence[Counter[str]], planes: Sequence[Mapping[str, int]]) -> None:
+    """Add, by plane; ports beyond the planes (to other ranks of the host) have none."""
+    for own, states in zip(sums, planes, strict=False):
+        own.update(states)
 
 
 def start_engine(engine: Engine, realtime_priority: int) -> None:
@@ -531,6 +560,7 @@ def host_of_namespace(config: HostConfig) -> Host:
         inside = ScaleUpLinks.to_processes(config.scale_up, config.rank, engine)
     host = Host(config, engine, partial(SocketAttachment, engine), inside)
     start_engine(engine, config.realtime_priority)
+    host.follow_carriers()
     return host
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from weft.traffic.answers import Done, RunState, Saved, Suspended
+from weft.traffic.answers import Done, EntropyValues, RunState, Saved, Suspended
 from weft.traffic.commands import (
     aggregation,
     applications,
@@ -14,6 +14,7 @@ from weft.traffic.commands import (
     collector,
     connections,
     counters,
+    evs,
     flows,
     jobs,
     parameters,
@@ -72,6 +73,9 @@ class HostCommands:
             runs.Release: lambda command: self._runs.release(command.run),
             counters.AskStats: lambda _: host.stats(),
             counters.ResetStats: self._reset_stats,
+            evs.AskEvs: lambda _: EntropyValues(tuple(host.evs.evs())),
+            evs.SetEvs: self._set_evs,
+            evs.ProbeEvs: self._probe_evs,
             counters.AskTransport: lambda command: host.transport.in_force(host.config.nics, command),
             programs.StartProgram: lambda command: self._programs.start(command),
             programs.FollowProgram: lambda command: self._programs.follow(command),
@@ -140,6 +144,14 @@ class HostCommands:
     def _leave(self, command: aggregation.Leave) -> Done:
         for plane in command.planes:
             self._host.leave(plane, command.keep)
+        return Done()
+
+    def _set_evs(self, command: evs.SetEvs) -> Done:
+        self._host.evs.set_denied(command.evs, denied=command.denied)
+        return Done()
+
+    def _probe_evs(self, command: evs.ProbeEvs) -> Done:
+        self._host.evs.probe(command.evs)
         return Done()
 
     def _reset_stats(self, _: counters.ResetStats) -> Done:

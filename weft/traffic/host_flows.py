@@ -52,8 +52,7 @@ class HostFlows:
             )
         for flow, start_ps, plane, size_bytes, _, peer_ip, queue_pair, remote in self._command.received:
             generator.add_received(flow, start_ps, plane, peer_ip, queue_pair, remote, size_bytes)
-        if self._host.named_paths is not None:
-            self._host.named_paths.follow_flows(generator, _peers(self._command))
+        self._host.evs.follow_flows(generator, _peers(self._command))
         generator.start(command.start_ps, run=self._command.run)
         self._host.add_generator(generator)
         self._generator = generator

@@ -6,25 +6,18 @@ Commands use another socket: a scrape waits for no command, and no command for a
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import socket
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
+from weft.traffic.answering_socket import AnsweringSocket
 from weft.traffic.host_stats import PortTraffic
 
 if TYPE_CHECKING:
     from weft.engine.records import PathLatencies
     from weft.traffic.host import Host
-
-_WAITING = 4
-"""Connections that may wait to be served; whoever comes after is refused."""
-_ANSWER_S = 1.0
-"""For whoever asks to take the answer."""
 
 
 class PauseMetrics(TypedDict):
@@ -106,47 +99,17 @@ def _sending(host: Host) -> SendingMetrics:
     return found
 
 
-@contextlib.contextmanager
-def short_name(path: Path) -> Iterator[str]:
-    """Give a name by which a socket of any path can be bound or connected to, which has room for 107 bytes."""
-    directory = os.open(path.parent, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{directory}/{path.name}"
-    finally:
-        os.close(directory)
-
-
-class MetricsSocket:
-    """A socket in the file system that answers each connection with the host's metrics. Only root can reach a lab's."""
+class MetricsSocket(AnsweringSocket):
+    """Answers each connection with the host's metrics."""
 
     def __init__(self, path: Path, host: Host) -> None:
         self._host = host
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        with short_name(path) as name:
-            self._socket.bind(name)
-        self._socket.listen(_WAITING)
-        self._socket.setblocking(False)
+        super().__init__(path)
 
-    def fileno(self) -> int:
-        """Return the descriptor that is ready to be read when somebody has come."""
-        return self._socket.fileno()
-
-    def serve(self) -> None:
-        """Answer whoever has come first, if anybody has."""
-        with contextlib.suppress(OSError):  # gone, or too slow: asks again
-            connection, _ = self._socket.accept()
-            with connection:
-                connection.settimeout(_ANSWER_S)
-                connection.sendall(self._answer())
-
-    def _answer(self) -> bytes:
+    def _answer(self, connection: socket.socket) -> bytes:
         try:
             return json.dumps(metrics_of(self._host)).encode()
         except Exception:
             # An engine that has stopped, a user's congestion control that raises: commands report these, and the host
             # goes on. Whoever watches finds no answer.
             return b""
-
-    def close(self) -> None:
-        """Answer nobody any more."""
-        self._socket.close()

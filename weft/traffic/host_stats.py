@@ -57,7 +57,8 @@ class ConnectionStats(TypedDict):
 class HostStats(TypedDict):
     """A host. `totals` are sums over all its queue pairs, including removed ones.
 
-    `entropy_values`: for each plane, how many entropy values of connections are in which state; [] without any.
+    `entropy_values`: for each plane, how many entropy values of connections and flows are in which state, or were when
+    their queue pair ended; [] without any.
     """
 
     name: str

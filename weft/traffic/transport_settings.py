@@ -93,8 +93,8 @@ class TransportSettings(CongestionSettings):
     """`mrc`: entropy values that packets take in turn."""
     ev_backups: Annotated[int, whole(0, MAX_EVS), Example("64", _WITH_MRC)] = MRC_DEFAULTS["ev_backups"]
     """`mrc`: spare entropy values, which replace those with a failed path."""
-    probe_interval: Annotated[PositiveTime | None, Example("20us", _WITH_MRC)] = None
-    """`mrc`: time between probes of an entropy value with a failed path; by default 50us."""
+    probe_interval: Annotated[PositiveTime, Example("20us", _WITH_MRC)] = MRC_DEFAULTS["probe_interval_ps"]
+    """`mrc`: time between probes of an entropy value with a failed path."""
     service: Annotated[Literal["rud", "rod", "rudi", "uud"], Example("rod", _WITH_UET)] = "rud"
     """`uet`: delivery, `rud` (reliable, unordered; `path: reps` by default) or `rod` (reliable, ordered; one path);
     `rudi` and `uud` are not supported yet."""

@@ -40,7 +40,10 @@ const char* ev_state_name(EvState state) {
 }
 
 EvTable::EvTable(uint32_t planes, uint32_t active, uint32_t backups, uint64_t seed, MrcCounters& counters)
-    : planes_(planes), rng_(seed, "mrc entropy values"), counters_(counters) {
+    : planes_(planes),
+      rng_(seed, "mrc entropy values"),
+      probe_rng_(seed, "mrc ev probes"),
+      counters_(counters) {
   require_counts(planes, active, backups);
   for (uint32_t plane = 0; plane < planes; ++plane) {
     Plane& own = planes_[plane];
@@ -70,7 +73,10 @@ void EvTable::set_up(uint32_t plane, bool up) {
 
 EvTable::EvTable(const std::vector<const std::vector<EvRoute>*>& by_plane, bool encapsulates, uint32_t active,
                  uint32_t backups, uint64_t seed, MrcCounters& counters)
-    : planes_(by_plane.size()), rng_(seed, "mrc entropy values"), counters_(counters) {
+    : planes_(by_plane.size()),
+      rng_(seed, "mrc entropy values"),
+      probe_rng_(seed, "mrc ev probes"),
+      counters_(counters) {
   const auto planes = static_cast<uint32_t>(by_plane.size());
   require_counts(planes, active, backups);
   for (uint32_t plane = 0; plane < planes; ++plane) {
@@ -149,6 +155,31 @@ std::optional<size_t> EvTable::next(uint32_t plane) {
   own.bad_turn = (own.bad_turn + 1) % own.bad.size();
   ++entries_[own.bad[own.bad_turn]].turns;
   return own.bad[own.bad_turn];
+}
+
+std::optional<size_t> EvTable::next_reverse(uint32_t plane) {
+  const uint32_t proven = planes_[plane].proven;
+  if (proven == kNone || !works(proven)) return next(plane);
+  ++entries_[proven].turns;
+  return proven;
+}
+
+std::optional<size_t> EvTable::drawn() {
+  const size_t first = probe_rng_.below(entries_.size());
+  const auto may_be_probed = [&](size_t ev) { return works(ev) && planes_[entries_[ev].plane].up; };
+  if (may_be_probed(first)) return first;
+  std::vector<uint32_t> others;
+  for (size_t ev = 0; ev < entries_.size(); ++ev) {
+    if (may_be_probed(ev)) others.push_back(static_cast<uint32_t>(ev));
+  }
+  if (others.empty()) return std::nullopt;
+  return others[probe_rng_.below(others.size())];
+}
+
+std::vector<EvStateCounts> EvTable::states() const {
+  std::vector<EvStateCounts> by_plane(planes_.size());
+  for (const Entry& entry : entries_) ++by_plane[entry.plane][static_cast<size_t>(entry.state)];
+  return by_plane;
 }
 
 void EvTable::on_congestion(size_t ev) {

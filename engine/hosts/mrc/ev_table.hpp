@@ -2,6 +2,7 @@
 // without clock and packets. Source: OCP MRC 1.0, section 9, as docs/mrc.md describes it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -20,7 +21,10 @@ enum class EvState : uint8_t {
   kAssumedBad,  // its path is taken for dead: no data until a probe comes back
   kDenied,      // by the administrator: neither data nor probes
 };
+constexpr size_t kEvStates = 4;
 const char* ev_state_name(EvState state);
+// How many EVs are in which state.
+using EvStateCounts = std::array<uint64_t, kEvStates>;
 
 // EVs have indices: those of plane 0 first, of each plane the active ones before the backups.
 class EvTable {
@@ -39,7 +43,7 @@ class EvTable {
   uint32_t planes() const { return static_cast<uint32_t>(planes_.size()); }
   EvState state(size_t ev) const { return entries_[ev].state; }
   bool is_active(size_t ev) const { return entries_[ev].active; }
-  // How many times next() chose it.
+  // How many times it was chosen for a packet.
   uint64_t turns(size_t ev) const { return entries_[ev].turns; }
   uint32_t plane_of(size_t ev) const { return entries_[ev].plane; }
   // UDP source port in the upper half, what goes into IPv6's flow label in the lower.
@@ -56,6 +60,16 @@ class EvTable {
   // each rotation; one to be passed over becomes good. With none left one of those assumed bad, as a probe
   // that carries data. Nothing if all are denied.
   std::optional<size_t> next(uint32_t plane);
+  // The EV of the plane for SACKs and NACKs (the reverse EV set): the one whose path an answer proved
+  // last, unless it is denied or assumed bad by now. Until there is one, as next().
+  std::optional<size_t> next_reverse(uint32_t plane);
+  // An answer shows that a packet with this EV has arrived.
+  void on_proof(size_t ev) {
+    if (works(ev)) planes_[entries_[ev].plane].proven = static_cast<uint32_t>(ev);
+  }
+  // One drawn at random from those that are neither denied nor assumed bad, on planes that are up; nothing if
+  // there is none.
+  std::optional<size_t> drawn();
   // Whether the plane is up, and has an EV to send with that is not assumed bad.
   bool is_usable(uint32_t plane) const { return planes_[plane].up && !planes_[plane].active.empty(); }
   // Whether packets may go over the plane: one without an EV that works is left alone as long as another has
@@ -80,8 +94,12 @@ class EvTable {
   void allow(size_t ev);
   // Whether another EV is not denied.
   bool has_other_than(size_t ev) const;
+  // By plane.
+  std::vector<EvStateCounts> states() const;
 
  private:
+  static constexpr uint32_t kNone = ~0u;
+
   struct Entry {
     uint32_t value = 0;
     uint32_t plane = 0;
@@ -96,6 +114,7 @@ class EvTable {
     size_t turn = 0;                // in active
     size_t bad_turn = 0;
     uint32_t target = 0;  // how many are to be active
+    uint32_t proven = kNone;
     bool up = true;
   };
 
@@ -106,6 +125,9 @@ class EvTable {
   void count_planes();
   void leave(size_t ev);
   void enter(size_t ev, bool marked);
+  bool works(size_t ev) const {
+    return entries_[ev].state == EvState::kGood || entries_[ev].state == EvState::kSkip;
+  }
 
   std::vector<Entry> entries_;
   std::vector<roce::IpAddress> outers_;  // by EV; empty without outer headers
@@ -114,6 +136,7 @@ class EvTable {
   uint32_t usable_planes_ = 0;
   uint32_t up_planes_ = 0;
   Rng rng_;
+  Rng probe_rng_;  // apart, so that probes do not change the order of data
   MrcCounters& counters_;
 };
 

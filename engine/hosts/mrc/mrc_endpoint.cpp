@@ -16,6 +16,7 @@ constexpr size_t kMostAnswers = 1024;
 // An update is repeated after the retransmission timeout, doubled so often at most.
 constexpr uint32_t kMostDoublings = 6;
 constexpr size_t kMostPorts = 32;  // of a port_status_mask
+constexpr TimePs kTimestampUnitPs = kTimestampUnitNs * kPsPerNs;
 
 bool is_newer(uint16_t id, uint16_t other) { return static_cast<int16_t>(id - other) > 0; }
 
@@ -25,12 +26,14 @@ bool is_newer(uint16_t id, uint16_t other) { return static_cast<int16_t>(id - ot
 class Endpoint::Leg final : public QueuePair {
  public:
   Leg(Endpoint& owner, int port) : owner_(owner), port_(port) {}
-  void on_packet(TimePs, const roce::ParsedPacket& packet) override { owner_.receive(port_, packet); }
+  void on_packet(TimePs now, const roce::ParsedPacket& packet) override {
+    owner_.receive(now, port_, packet);
+  }
   PacketPtr pull_control(TimePs) override { return owner_.pull_for(port_); }
-  PacketPtr pull(TimePs) override { return nullptr; }
-  PulledPacket last_pulled() const override { return {}; }
+  PacketPtr pull(TimePs now) override { return owner_.pull_probe(now, port_); }
+  PulledPacket last_pulled() const override { return owner_.last_pulled(); }
   bool may_have_control() const override { return owner_.may_have_control(); }
-  bool may_have_data() const override { return false; }
+  bool may_have_data() const override { return owner_.may_have_data(); }
   // Any port may be the one that lasts.
   TimePs next_deadline() const override { return owner_.next_deadline(); }
   void on_deadline(TimePs now) override { owner_.on_deadline(now); }
@@ -56,7 +59,7 @@ Endpoint& Endpoint::of(Nic& nic) {
   return *found;
 }
 
-Endpoint::Endpoint(Nic& nic) : nic_(nic) {}
+Endpoint::Endpoint(Nic& nic) : nic_(nic), probe_ids_(nic.entropy_seed(), "mrc probe ids " + nic.name()) {}
 
 Endpoint::~Endpoint() = default;
 
@@ -88,6 +91,7 @@ void Endpoint::attach(MrcQueuePair& queue_pair, const std::vector<int>& ports, u
 }
 
 void Endpoint::forget(MrcQueuePair& queue_pair) {
+  std::erase_if(ev_probes_, [&](const auto& probe) { return probe.second.queue_pair == &queue_pair; });
   const auto found = peers_.find(queue_pair.path(0).destination_ip);
   if (found == peers_.end()) return;
   Peer& peer = found->second;
@@ -141,6 +145,26 @@ void Endpoint::wake_all() {
   for (const auto& leg : legs_) leg->wake_up();
 }
 
+void Endpoint::wake_port(int port) {
+  if (port == 0)
+    wake();
+  else
+    legs_[static_cast<size_t>(port) - 1]->wake_up();
+}
+
+// Ids are drawn, so that others cannot tell which are on their way.
+std::optional<uint16_t> Endpoint::probe(MrcQueuePair& queue_pair, size_t ev) {
+  if (ev_probes_.size() >= kMostProbes) return std::nullopt;
+  const size_t plane = queue_pair.evs().plane_of(ev);
+  const EvProbe added{.queue_pair = &queue_pair, .ev = ev, .plane = plane};
+  auto id = static_cast<uint16_t>(probe_ids_.next_u64());
+  while (!ev_probes_.try_emplace(id, added).second) id = static_cast<uint16_t>(probe_ids_.next_u64());
+  const int port = queue_pair.port_of(plane);
+  due_probes_.push({port, id});
+  wake_port(port);
+  return id;
+}
+
 TimePs Endpoint::next_deadline() const {
   TimePs next = kNever;
   for (const Peer* peer : unconfirmed_) next = std::min(next, peer->due_ps);
@@ -169,7 +193,7 @@ Endpoint::Peer* Endpoint::peer_of(const roce::IpAddress& source) {
   return found == peers_.end() ? nullptr : &found->second;
 }
 
-void Endpoint::receive(int port, const roce::ParsedPacket& packet) {
+void Endpoint::receive(TimePs now, int port, const roce::ParsedPacket& packet) {
   const bool known = is_endpoint_operation(packet.bth.opcode) &&
                      packet.bth.partition_key == roce::kDefaultPartitionKey &&
                      peer_of(packet.source_ip) != nullptr;
@@ -180,7 +204,7 @@ void Endpoint::receive(int port, const roce::ParsedPacket& packet) {
   if (packet.bth.opcode == kEndpointRequest)
     on_request(port, packet, load_headers(packet).erth);
   else
-    on_response(packet);
+    on_response(now, port, packet, load_headers(packet).eeth);
 }
 
 void Endpoint::on_request(int port, const roce::ParsedPacket& packet, const Erth& request) {
@@ -192,15 +216,14 @@ void Endpoint::on_request(int port, const roce::ParsedPacket& packet, const Erth
     ++counters_.ev_probes_received;
   MrcQueuePair& queue_pair = *peer.queue_pairs.front();
   const std::optional<size_t> plane = queue_pair.plane_at(port);
-  const std::optional<uint32_t> entropy = plane ? queue_pair.next_entropy(*plane) : std::nullopt;
-  if (!entropy) {  // not over a port that joins the two
+  const std::optional<size_t> ev = plane ? queue_pair.next_ev(*plane) : std::nullopt;
+  if (!ev) {  // not over a port that joins the two
     ++counters_.endpoint_packets_refused;
     return;
   }
   if (answers_.size() >= kMostAnswers) answers_.pop();
   answers_.push({.port = port,
-                 .path = queue_pair.path(*plane),
-                 .entropy = *entropy,
+                 .way = way_of(queue_pair, *plane, *ev),
                  .id = id,
                  .tx_timestamp = request.tx_timestamp,
                  .operation = request.op});
@@ -216,7 +239,32 @@ void Endpoint::on_update(Peer& peer, uint16_t id, uint32_t ports_up) {
   apply(peer);
 }
 
-void Endpoint::on_response(const roce::ParsedPacket& packet) {
+void Endpoint::on_response(TimePs now, int port, const roce::ParsedPacket& packet, const Eeth& response) {
+  if (response.op == kEvProbe)
+    on_probe_response(now, port, packet, response);
+  else
+    on_confirmation(packet);
+}
+
+void Endpoint::on_probe_response(TimePs now, int port, const roce::ParsedPacket& packet,
+                                 const Eeth& response) {
+  const auto id = static_cast<uint16_t>(packet.bth.psn);
+  const auto found = ev_probes_.find(id);
+  const bool known = found != ev_probes_.end() && found->second.sent_ps != kNever &&
+                     found->second.tx_timestamp == response.tx_timestamp &&
+                     found->second.queue_pair->port_of(found->second.plane) == port &&
+                     found->second.queue_pair->path(found->second.plane).destination_ip == packet.source_ip;
+  if (!known) {
+    ++counters_.ev_probe_responses_refused;
+    return;
+  }
+  ++counters_.ev_probes_answered;
+  const EvProbe probe = found->second;
+  ev_probes_.erase(found);
+  probe.queue_pair->on_ev_probe_answer(id, probe.ev, now - probe.sent_ps);
+}
+
+void Endpoint::on_confirmation(const roce::ParsedPacket& packet) {
   Peer& peer = *peer_of(packet.source_ip);
   if (peer.unconfirmed != static_cast<uint16_t>(packet.bth.psn)) return;  // of an earlier request
   ++counters_.port_updates_confirmed;
@@ -239,6 +287,11 @@ std::optional<size_t> Endpoint::plane_to_tell(const Peer& peer, int port) const 
 }
 
 PacketPtr Endpoint::pull_for(int port) {
+  if (PacketPtr answer = pull_answer(port)) return answer;
+  return pull_update(port);
+}
+
+PacketPtr Endpoint::pull_answer(int port) {
   for (size_t left = answers_.size(); left > 0; --left) {
     const Answer answer = answers_.pop();
     if (answer.port != port) {
@@ -247,31 +300,58 @@ PacketPtr Endpoint::pull_for(int port) {
     }
     Headers mrc;
     mrc.eeth = {.op = answer.operation, .tx_timestamp = answer.tx_timestamp};
-    roce::RoceHeaders headers = headers_of(answer.path);
-    set_entropy(headers, answer.entropy);
-    return build(std::move(headers), mrc, answer.id, kEndpointResponse);
+    return build(answer.way, mrc, answer.id, kEndpointResponse);
   }
+  return nullptr;
+}
+
+PacketPtr Endpoint::pull_update(int port) {
   for (auto place = to_tell_.begin(); place != to_tell_.end(); ++place) {
     Peer& peer = **place;
     const std::optional<size_t> plane = plane_to_tell(peer, port);
     if (!plane) continue;
     MrcQueuePair& queue_pair = *peer.queue_pairs.front();
-    const std::optional<uint32_t> entropy = queue_pair.next_entropy(*plane);
-    if (!entropy) continue;
+    const std::optional<size_t> ev = queue_pair.next_ev(*plane);
+    if (!ev) continue;
     to_tell_.erase(place);
     peer.last_port = port;
     peer.told_last = ports_up_;
     ++counters_.port_updates_sent;
     Headers mrc;
     mrc.erth = {.op = kPortStatusUpdate, .port_status_mask = ports_up_, .ftype = kNoTimestamp};
-    roce::RoceHeaders headers = headers_of(queue_pair.path(*plane));
-    set_entropy(headers, *entropy);
-    return build(std::move(headers), mrc, *peer.unconfirmed, kEndpointRequest);
+    return build(way_of(queue_pair, *plane, *ev), mrc, *peer.unconfirmed, kEndpointRequest);
   }
   return nullptr;
 }
 
-PacketPtr Endpoint::build(roce::RoceHeaders headers, const Headers& mrc, uint16_t id, uint8_t opcode) {
+PacketPtr Endpoint::pull_probe(TimePs now, int port) {
+  for (size_t left = due_probes_.size(); left > 0; --left) {
+    const DueProbe due = due_probes_.pop();
+    const auto found = ev_probes_.find(due.id);
+    if (found == ev_probes_.end()) continue;  // given up
+    if (due.port != port) {
+      due_probes_.push(due);
+      continue;
+    }
+    EvProbe& probe = found->second;
+    probe.sent_ps = now;
+    probe.tx_timestamp = static_cast<uint16_t>(now / kTimestampUnitPs);
+    ++counters_.ev_probes_sent;
+    Headers mrc;
+    mrc.erth = {.op = kEvProbe, .tx_timestamp = probe.tx_timestamp};
+    return build(way_of(*probe.queue_pair, probe.plane, probe.ev), mrc, due.id, kEndpointRequest);
+  }
+  return nullptr;
+}
+
+Endpoint::Way Endpoint::way_of(const MrcQueuePair& queue_pair, size_t plane, size_t ev) {
+  return {queue_pair.path(plane), queue_pair.evs().value(ev), queue_pair.evs().outer_destination(ev)};
+}
+
+PacketPtr Endpoint::build(const Way& way, Headers mrc, uint16_t id, uint8_t opcode) {
+  roce::RoceHeaders headers = headers_of(way.path);
+  set_entropy(headers, way.entropy);
+  mrc.outer_destination = way.outer_destination;
   headers.dscp = kDscpControl;
   headers.ecn = roce::kNotEct;
   headers.bth.opcode = opcode;

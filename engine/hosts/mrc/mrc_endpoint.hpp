@@ -1,12 +1,13 @@
-// The endpoint operations of a NIC with MRC: it tells its peers which of its ports are up, and answers theirs
-// and probes of paths. They belong to no connection (queue pair 2). Source: OCP MRC 1.0, section 7, as
-// docs/spec/mrc.md and docs/mrc.md describe it.
+// The endpoint operations of a NIC with MRC: it tells its peers which of its ports are up, probes entropy
+// values (EVs) for its queue pairs, and answers its peers' requests. They belong to no connection (queue pair
+// 2). Source: OCP MRC 1.0, section 7, as docs/spec/mrc.md and docs/mrc.md describe it.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <unordered_map>
 #include <vector>
 
 #include "hosts/mrc/mrc_config.hpp"
@@ -15,6 +16,7 @@
 #include "hosts/queue_pair.hpp"
 #include "memory/ring_buffer.hpp"
 #include "packets/mrc_formats.hpp"
+#include "time/random.hpp"
 
 namespace weft {
 
@@ -45,16 +47,24 @@ class Endpoint final : public QueuePair,
   // and packets that are under way still arrive.
   void set_withdrawn(uint32_t ports);
 
+  // Probes an EV for a queue pair that is attached, and returns the probe's id; nothing if kMostProbes are
+  // unanswered. The answer goes to MrcQueuePair::on_ev_probe_answer().
+  std::optional<uint16_t> probe(MrcQueuePair& queue_pair, size_t ev);
+  // Nobody waits for this probe's answer any more.
+  void give_up(uint16_t id) { ev_probes_.erase(id); }
+  static constexpr size_t kMostProbes = 1 << 15;  // half of all ids, so that a free one is found soon
+
   const MrcEndpointCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = MrcEndpointCounters(); }
 
   void on_port(int port, bool up) override;
-  void on_packet(TimePs, const roce::ParsedPacket& packet) override { receive(0, packet); }
+  void on_packet(TimePs now, const roce::ParsedPacket& packet) override { receive(now, 0, packet); }
   PacketPtr pull_control(TimePs) override { return pull_for(0); }
-  PacketPtr pull(TimePs) override { return nullptr; }
-  PulledPacket last_pulled() const override { return {}; }
+  // EV probes, which no SACK is to wait for.
+  PacketPtr pull(TimePs now) override { return pull_probe(now, 0); }
+  PulledPacket last_pulled() const override { return {0, true}; }
   bool may_have_control() const override { return !answers_.empty() || !to_tell_.empty(); }
-  bool may_have_data() const override { return false; }
+  bool may_have_data() const override { return !due_probes_.empty(); }
   TimePs next_deadline() const override;
   void on_deadline(TimePs now) override;
 
@@ -73,28 +83,52 @@ class Endpoint final : public QueuePair,
     TimePs due_ps = 0;
     int last_port = -1;
   };
-  struct Answer {
-    int port = 0;
+  // How a packet goes to a peer.
+  struct Way {
     MrcPath path;
     uint32_t entropy = 0;
+    std::optional<roce::IpAddress> outer_destination{};
+  };
+  struct Answer {
+    int port = 0;
+    Way way;
     uint16_t id = 0;
     uint16_t tx_timestamp = 0;
     uint8_t operation = 0;
   };
 
+  struct EvProbe {
+    MrcQueuePair* queue_pair = nullptr;
+    size_t ev = 0;
+    size_t plane = 0;
+    TimePs sent_ps = kNever;  // not yet
+    uint16_t tx_timestamp = 0;
+  };
+  struct DueProbe {
+    int port = 0;
+    uint16_t id = 0;
+  };
+
   void join_ports();
-  void receive(int port, const roce::ParsedPacket& packet);
+  void receive(TimePs now, int port, const roce::ParsedPacket& packet);
   void on_request(int port, const roce::ParsedPacket& packet, const Erth& request);
   void on_update(Peer& peer, uint16_t id, uint32_t ports_up);
-  void on_response(const roce::ParsedPacket& packet);
+  void on_response(TimePs now, int port, const roce::ParsedPacket& packet, const Eeth& response);
+  void on_confirmation(const roce::ParsedPacket& packet);
+  void on_probe_response(TimePs now, int port, const roce::ParsedPacket& packet, const Eeth& response);
   Peer* peer_of(const roce::IpAddress& source);
   void apply(Peer& peer);
   void apply(const Peer& peer, MrcQueuePair& queue_pair);
   void tell(TimePs now, Peer& peer);
   void wake_all();
+  void wake_port(int port);
   PacketPtr pull_for(int port);
+  PacketPtr pull_answer(int port);
+  PacketPtr pull_update(int port);
+  PacketPtr pull_probe(TimePs now, int port);
   static TimePs repeated_ps(TimePs now, const Peer& peer);
-  PacketPtr build(roce::RoceHeaders headers, const Headers& mrc, uint16_t id, uint8_t opcode);
+  static Way way_of(const MrcQueuePair& queue_pair, size_t plane, size_t ev);
+  PacketPtr build(const Way& way, Headers mrc, uint16_t id, uint8_t opcode);
   std::optional<size_t> plane_to_tell(const Peer& peer, int port) const;
 
   Nic& nic_;
@@ -105,6 +139,9 @@ class Endpoint final : public QueuePair,
   uint32_t withdrawn_ = 0;
   uint16_t next_id_ = 0;
   RingBuffer<Answer> answers_;
+  std::unordered_map<uint16_t, EvProbe> ev_probes_;  // unanswered, by id
+  RingBuffer<DueProbe> due_probes_;                  // of these, to be sent
+  Rng probe_ids_;
   std::vector<Peer*> to_tell_;      // by the next packets
   std::vector<Peer*> unconfirmed_;  // that are to be told again, unless they confirm it
 };

@@ -63,7 +63,8 @@ MrcQueuePair::MrcQueuePair(const RcConfig& common, const MrcConfig& config, Pack
       mrc_config_(config),
       evs_(made_evs(common, config, mrc_counters_)),
       requester_(config_, mrc_config_, counters_, mrc_counters_, pool, gate_, evs_, handler),
-      responder_(config_, mrc_config_, counters_, mrc_counters_, pool, memory, evs_, handler) {
+      responder_(config_, mrc_config_, counters_, mrc_counters_, pool, memory, evs_, handler),
+      reverse_probes_(common.retransmission_timeout_ps) {
   for (uint32_t plane = 1; plane < evs_.planes(); ++plane)
     legs_.push_back(std::make_unique<Leg>(*this, plane));
   first_to_wake_ = config.ev_seed % evs_.planes();
@@ -105,12 +106,6 @@ void MrcQueuePair::follow_ports(uint32_t ports_up, uint32_t withdrawn) {
     changed = true;
   }
   if (changed) wake_all();
-}
-
-std::optional<uint32_t> MrcQueuePair::next_entropy(size_t plane) {
-  const std::optional<size_t> ev = evs_.next(static_cast<uint32_t>(plane));
-  if (!ev) return std::nullopt;
-  return evs_.value(*ev);
 }
 
 QueuePair& MrcQueuePair::leg(size_t plane) {
@@ -196,13 +191,14 @@ void MrcQueuePair::receive(TimePs now, uint32_t plane, const roce::ParsedPacket&
     ++counters_.wrong_partition_key;
   } else if (mrc::is_write(opcode)) {
     responder_.on_write(now, plane, packet);
-    requester_.on_inbound(now);
+    on_inbound(now);
   } else if (opcode == mrc::kSack) {
     requester_.on_sack(now, packet, mrc::load_headers(packet));
   } else if (opcode == mrc::kNack) {
     requester_.on_nack(now, mrc::load_headers(packet));
   } else if (opcode == mrc::kReliabilityProbe) {
     responder_.on_probe(plane, packet, mrc::load_headers(packet));
+    on_inbound(now);
   } else if (opcode == mrc::kAcknowledge) {
     requester_.on_refusal(now, packet);
   } else {
@@ -246,6 +242,8 @@ void MrcQueuePair::set_denied(uint32_t value, bool denied) {
 
 void MrcQueuePair::deny_ev(size_t ev) {
   require_ev(ev);
+  if (!evs_.has_other_than(ev))
+    throw std::invalid_argument("entropy value " + std::to_string(ev) + " is the last that is not denied");
   evs_.deny(ev);
 }
 
@@ -253,6 +251,56 @@ void MrcQueuePair::allow_ev(size_t ev) {
   require_ev(ev);
   evs_.allow(ev);
   wake_all();
+}
+
+// Once a round trip, unless SACKs of our own data tell of the paths.
+void MrcQueuePair::probe_reverse_path(TimePs now) {
+  const bool is_needless =
+      reverse_probes_.is_first() || requester_.has_sent_since(now - reverse_probes_.interval_ps());
+  reverse_probes_.wait(now);
+  const auto endpoint = endpoint_.lock();
+  if (is_needless || endpoint == nullptr || responder_.error() != CompletionStatus::kSuccess) return;
+  if (!reverse_probes_.has_room(now, [&](uint16_t id) { endpoint->give_up(id); })) return;
+  const std::optional<size_t> ev = evs_.drawn();
+  if (!ev) return;
+  if (const std::optional<uint16_t> id = endpoint->probe(*this, *ev)) reverse_probes_.on_sent(now, *id);
+}
+
+void MrcQueuePair::on_ev_probe_answer(uint16_t id, size_t ev, TimePs round_trip_ps) {
+  if (reverse_probes_.take_answer(id, round_trip_ps)) return evs_.on_proof(ev);
+  const auto found = probed_.find(ev);
+  if (found != probed_.end() && found->second.id == id) found->second = {std::nullopt, round_trip_ps};
+}
+
+void MrcQueuePair::give_up_probes() {
+  const auto endpoint = endpoint_.lock();
+  for (const auto& [ev, probed] : probed_) {
+    if (probed.id && endpoint != nullptr) endpoint->give_up(*probed.id);
+  }
+  probed_.clear();
+}
+
+void MrcQueuePair::probe_evs(const std::vector<size_t>& evs) {
+  for (const size_t ev : evs) require_ev(ev);
+  const auto endpoint = endpoint_.lock();
+  if (endpoint == nullptr) throw std::invalid_argument("the queue pair is not attached to a NIC");
+  give_up_probes();
+  for (const size_t ev : evs) {
+    if (probed_.contains(ev)) continue;
+    const std::optional<uint16_t> id = endpoint->probe(*this, ev);
+    if (!id) {
+      give_up_probes();
+      throw std::invalid_argument("too many EV probes of the NIC are unanswered (valid: at most " +
+                                  std::to_string(mrc::Endpoint::kMostProbes) + ")");
+    }
+    probed_[ev].id = id;
+  }
+}
+
+std::map<size_t, std::optional<TimePs>> MrcQueuePair::probed_round_trips() const {
+  std::map<size_t, std::optional<TimePs>> round_trips;
+  for (const auto& [ev, probed] : probed_) round_trips[ev] = probed.round_trip_ps;
+  return round_trips;
 }
 
 // A queue pair fails as a whole, as RC's (InfiniBand specification, section 10.3.1).

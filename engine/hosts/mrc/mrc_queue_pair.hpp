@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "hosts/mrc/mrc_config.hpp"
 #include "hosts/mrc/mrc_requester.hpp"
 #include "hosts/mrc/mrc_responder.hpp"
+#include "hosts/mrc/reverse_probes.hpp"
 #include "hosts/writing_queue_pair.hpp"
 
 namespace weft {
@@ -42,8 +44,13 @@ class MrcQueuePair : public WritingQueuePair {
   // are used all the same if no other is up.
   void follow_ports(uint32_t ports_up, uint32_t withdrawn);
   bool may_use(size_t plane) const { return evs_.may_use(static_cast<uint32_t>(plane)); }
-  // For the next packet over the plane that is no connection's; nothing if all EVs are denied.
-  std::optional<uint32_t> next_entropy(size_t plane);
+  int port_of(size_t plane) const { return ports_[plane]; }
+  // For the next packet over the plane that is no connection's; nothing if all EVs are denied. Not the
+  // reverse EV: that may be out of date while the queue pair is idle, and what is repeated is to take another
+  // path.
+  std::optional<size_t> next_ev(size_t plane) { return evs_.next(static_cast<uint32_t>(plane)); }
+  // The peer has answered an EV probe of the endpoint's.
+  void on_ev_probe_answer(uint16_t id, size_t ev, TimePs round_trip_ps);
   // Of a plane after the first.
   QueuePair& leg(size_t plane);
 
@@ -52,7 +59,10 @@ class MrcQueuePair : public WritingQueuePair {
   uint64_t completed_requests() const override { return requester_.completed_requests(); }
   size_t outstanding_requests() const override { return requester_.outstanding_requests(); }
   void flush(TimePs now) override;
-  void forget_marks() override { requester_.stop_probing(); }
+  void forget_marks() override {
+    requester_.stop_probing();
+    reverse_probes_.stop();
+  }
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) override;
   // Its data carry no INT.
   void count_hops(std::shared_ptr<HopLatencies>, int32_t, int32_t) override {}
@@ -76,9 +86,16 @@ class MrcQueuePair : public WritingQueuePair {
   const MrcConfig& mrc_config() const { return mrc_config_; }
   const MrcCounters& mrc_counters() const { return mrc_counters_; }
   const mrc::EvTable& evs() const { return evs_; }
-  // By the administrator. Throws std::invalid_argument for an EV that there is not.
+  // By the administrator. Throw std::invalid_argument for an EV that there is not; deny_ev() also for the
+  // last one that is not denied.
   void deny_ev(size_t ev);
   void allow_ev(size_t ev);
+  // By the administrator: sends an EV probe over each of these, whatever their states. Those of an earlier
+  // call that are unanswered are given up. Throws std::invalid_argument for an EV that there is not, or if
+  // the NIC has too many probes on their way; then none is sent.
+  void probe_evs(const std::vector<size_t>& evs);
+  // Of the last probe_evs(): by EV the round trip, nothing as long as there is no answer.
+  std::map<size_t, std::optional<TimePs>> probed_round_trips() const;
   // The same by value; nothing happens if none has it, or if it is the last one that is not excluded.
   void set_denied(uint32_t value, bool denied);
   // Whether the address is the peer's on one of the planes.
@@ -97,6 +114,18 @@ class MrcQueuePair : public WritingQueuePair {
   }
   void join_errors(TimePs now);
   void require_ev(size_t ev) const;
+  // A packet of the peer has arrived that is to be answered.
+  void on_inbound(TimePs now) {
+    requester_.on_inbound(now);
+    if (reverse_probes_.is_due(now)) probe_reverse_path(now);
+  }
+  void probe_reverse_path(TimePs now);
+  void give_up_probes();
+
+  struct Probed {
+    std::optional<uint16_t> id;  // as long as it is waited for
+    std::optional<TimePs> round_trip_ps;
+  };
 
   MrcConfig mrc_config_;
   MrcCounters mrc_counters_;
@@ -107,6 +136,8 @@ class MrcQueuePair : public WritingQueuePair {
   size_t first_to_wake_ = 0;  // so that single packets take all planes in turn
   std::weak_ptr<mrc::Endpoint> endpoint_;
   std::vector<int> ports_;  // by plane; empty without an endpoint
+  mrc::ReverseProbes reverse_probes_;
+  std::map<size_t, Probed> probed_;  // by probe_evs()
   std::optional<roce::IntStack> no_telemetry_;
 };
 

@@ -175,7 +175,6 @@ PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
     }
     if (!ev) return nullptr;
     flags_[*ev].to_be_probed = false;
-    if (evs_.state(*ev) != EvState::kAssumedBad) on_trial_.push({now, static_cast<uint32_t>(*ev)});
   }
   roce::RoceHeaders headers = headers_[plane];
   set_entropy(headers, evs_.value(*ev));
@@ -237,19 +236,18 @@ void Requester::take_marks(TimePs now, const Seth& seth, std::optional<size_t> e
   if (seth.pr) ++counters_.probes_answered;
   if (!ev) return;
   if (seth.m == kMarkAlwaysSkip) return on_path_failure(now, *ev, now);
-  if (seth.pr) {
-    end_trial(*ev);
+  if (seth.pr)
     evs_.on_probe_answer(*ev, marked);
-  } else if (answered) {
-    note_other_transmission(now, *answered, *ev);
-  }
+  else if (answered)
+    note_transmission(now, *answered, *ev);
   if (marked) evs_.on_congestion(*ev);
 }
 
-// The SACK is about an earlier transmission, over another EV, which was taken for lost.
-void Requester::note_other_transmission(TimePs now, uint64_t answered, size_t ev) {
+// The packet has arrived over this EV: a path for answers to the peer, too. If it was sent again over another
+// since, the SACK is about an earlier transmission, which was taken for lost.
+void Requester::note_transmission(TimePs now, uint64_t answered, size_t ev) {
   const SentPacket& newest = sent_.packet(answered);
-  if (newest.path() == ev) return;
+  if (newest.path() == ev) return evs_.on_proof(ev);
   if (newest.retransmitted) sent_.note_needless_retransmission(now);
   if (evs_.state(ev) == EvState::kAssumedBad) evs_.on_probe_answer(ev, false);
 }
@@ -322,13 +320,6 @@ void Requester::probe(size_t ev) {
   if (!std::exchange(flags_[ev].to_be_probed, true)) probes_.push(static_cast<uint32_t>(ev));
 }
 
-void Requester::end_trial(size_t ev) {
-  for (size_t left = on_trial_.size(); left > 0; --left) {
-    const SentProbe probe = on_trial_.pop();
-    if (probe.ev != ev) on_trial_.push(probe);
-  }
-}
-
 void Requester::make_due_probes(TimePs now) {
   for (size_t left = watched_.size(); left > 0 && watched_.front().due_ps <= now; --left) {
     const DueProbe due = watched_.pop();
@@ -341,27 +332,13 @@ void Requester::make_due_probes(TimePs now) {
   }
 }
 
-// A receiver that sends no data tries one EV after the other, once a timeout's quarter: about a round trip.
 void Requester::on_inbound(TimePs now) {
-  if (error_ != CompletionStatus::kSuccess) return;
-  if (is_waiting()) return;  // SACKs of its own data tell it
+  if (watched_.empty() || is_waiting() || error_ != CompletionStatus::kSuccess) return;
   make_due_probes(now);
-  while (!on_trial_.empty() && now - on_trial_.front().sent_ps > common_.retransmission_timeout_ps) {
-    const SentProbe silent = on_trial_.pop();
-    on_path_failure(now, silent.ev, silent.sent_ps);
-  }
-  if (now < next_trial_ps_) return;
-  next_trial_ps_ = now + common_.retransmission_timeout_ps / 4;
-  for (uint32_t plane = 0; plane < evs_.planes(); ++plane) {
-    if (!evs_.is_up(plane)) continue;
-    const std::optional<size_t> ev = evs_.next(plane);
-    if (ev && evs_.state(*ev) != EvState::kAssumedBad) probe(*ev);
-  }
 }
 
 void Requester::stop_probing() {
   while (!probes_.empty()) flags_[probes_.pop()].to_be_probed = false;
-  next_trial_ps_ = kNever;
 }
 
 void Requester::detect_losses(TimePs now) {

@@ -38,10 +38,14 @@ class Requester : public SendingHalf<Requester> {
   void on_nack(TimePs now, const Headers& mrc);
   // The peer has refused a request.
   void on_refusal(TimePs now, const roce::ParsedPacket& packet);
-  // Data of the peer has arrived: what answers it needs paths back that are known to work, see docs/mrc.md.
+  // A packet of the peer has arrived that is to be answered: EVs that are assumed bad are of use again.
   void on_inbound(TimePs now);
   // The peer sends nothing any more: paths back to it are of no use.
   void stop_probing();
+  // Whether SACKs of its data tell of the paths: data is outstanding, or was sent since then.
+  bool has_sent_since(TimePs since_ps) const {
+    return is_waiting() || (end_sequence_ > 0 && newest_sent_ps_ >= since_ps);
+  }
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
   uint64_t completed_requests() const { return requests_.completed(); }
@@ -86,10 +90,9 @@ class Requester : public SendingHalf<Requester> {
   void on_lost(TimePs now, const SentPacket& packet);
   void on_found(const SentPacket& packet);
   void on_path_failure(TimePs now, size_t ev, TimePs sent_ps);
-  void note_other_transmission(TimePs now, uint64_t answered, size_t ev);
+  void note_transmission(TimePs now, uint64_t answered, size_t ev);
   void take_marks(TimePs now, const Seth& seth, std::optional<size_t> ev, std::optional<uint64_t> answered);
   void probe(size_t ev);
-  void end_trial(size_t ev);
   void make_due_probes(TimePs now);
   void detect_losses(TimePs now);
   void lose_without_blame(TimePs now, uint64_t sequence, std::optional<size_t> ev);
@@ -128,11 +131,9 @@ class Requester : public SendingHalf<Requester> {
     bool to_be_probed = false;  // in probes_
     TimePs blamed_ps = 0;       // when the packet was sent that it was assumed bad for
   };
-  std::vector<EvFlags> flags_;      // by EV
-  RingBuffer<DueProbe> watched_;    // EVs assumed bad, in order of time
-  RingBuffer<uint32_t> probes_;     // EVs to be probed now
-  RingBuffer<SentProbe> on_trial_;  // probes of EVs that are not assumed bad, in order of time
-  TimePs next_trial_ps_ = 0;
+  std::vector<EvFlags> flags_;              // by EV
+  RingBuffer<DueProbe> watched_;            // EVs assumed bad, in order of time
+  RingBuffer<uint32_t> probes_;             // EVs to be probed now
   std::optional<SentProbe> silence_probe_;  // on its way, to ask what has arrived
   TimePs silence_asked_ps_ = 0;             // when the newest of these probes was due
   bool silence_probe_wanted_ = false;

@@ -241,7 +241,7 @@ void Responder::fill_nack(const Answer& answer, Headers& mrc) const {
 PacketPtr Responder::pull_control(uint32_t plane) {
   RingBuffer<Answer>* const answers = answers_over(plane);
   if (answers == nullptr) return nullptr;
-  const std::optional<size_t> ev = evs_.next(plane);
+  const std::optional<size_t> ev = evs_.next_reverse(plane);
   if (!ev) return nullptr;
   Answer answer = answers->pop();
   while (!answers->empty() && is_covered_by(answer, answers->front())) answer = answers->pop();

@@ -40,6 +40,11 @@ def metrics_socket(directory: Path, host: HostSpec) -> Path:
     return directory / f"host{host.index}.metrics"
 
 
+def control_socket(directory: Path, host: HostSpec) -> Path:
+    """Return where a host's process takes an operator's commands, in the lab's directory."""
+    return directory / f"host{host.index}.control"
+
+
 class Endpoints:
     """The endpoint processes of a lab and the group that drives them. Use as a context manager."""
 
@@ -140,4 +145,5 @@ class Endpoints:
             int_rates_bps=lab.int_rates,
             scale_up=scale_up_config(lab.fabric, host.index, sockets),
             metrics_socket=str(metrics_socket(lab.directory, host)),
+            control_socket=str(control_socket(lab.directory, host)),
         )

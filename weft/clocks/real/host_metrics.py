@@ -11,7 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import cast
 
-from weft.traffic.host_metrics import HostMetrics, short_name
+from weft.traffic.answering_socket import short_name
+from weft.traffic.host_metrics import HostMetrics
 
 _AT_ONCE = 32
 """Connections, so that descriptors suffice."""

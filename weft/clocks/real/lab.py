@@ -13,13 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.clocks.environment import CIRCUITS_STAY
+from weft.clocks.ev_control import EvControl
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
 from weft.clocks.real import lab_state
 from weft.clocks.real.access import LabAccess, hand_over
 from weft.clocks.real.bmv2 import Bmv2Switches
-from weft.clocks.real.endpoints import Endpoints, metrics_socket
+from weft.clocks.real.endpoints import Endpoints, control_socket, metrics_socket
+from weft.clocks.real.host_control import ask_hosts
 from weft.clocks.real.host_metrics import read_host_metrics
 from weft.clocks.real.host_programs import RealPrograms
 from weft.clocks.real.interfaces import new_group
@@ -218,8 +220,13 @@ class MininetLab(Lab):
             watch = PortWatch(self.fabric, self.daemon.grpc_address, self._link_events.notice)
             watch.start()
             stack.callback(watch.close)
+        evs = EvControl(
+            self.fabric,
+            functools.partial(ask_hosts, [control_socket(self.directory, host) for host in self.fabric.hosts]),
+            functools.partial(time.sleep, self._last_packets_s()),
+        )
         self.operations_server = OperationsServer(
-            self._access.operations_socket, self.controller, self.operations, self.options.dilation
+            self._access.operations_socket, self.controller, self.operations, self.options.dilation, evs
         )
         stack.callback(self.operations_server.close)
         self._state.operations = str(self._access.operations_socket)
@@ -316,9 +323,12 @@ class MininetLab(Lab):
 
     def let_packets_arrive(self) -> bool:
         """See Lab: nobody counts packets in flight, so it waits for several round trips, and for the processes."""
-        round_trip_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
-        time.sleep(_LAST_PACKETS_S + _LAST_ROUND_TRIPS * round_trip_ps / PS_PER_S * self.options.dilation)
+        time.sleep(self._last_packets_s())
         return True
+
+    def _last_packets_s(self) -> float:
+        round_trip_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
+        return _LAST_PACKETS_S + _LAST_ROUND_TRIPS * round_trip_ps / PS_PER_S * self.options.dilation
 
     def start_recording(self) -> None:
         """See Lab. Each endpoint records for itself, as its configuration says."""

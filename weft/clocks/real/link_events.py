@@ -1,6 +1,6 @@
 """Links that fail and come back under the real clock: the interface of a switch at one end goes down.
 
-Its veth peer loses the carrier, the kernel notifies the embedded switches of both (`weft.switch.daemon.port_monitor`),
+Its veth peer loses the carrier, the kernel notifies the embedded switches of both (`weft.port_monitor`),
 and the controller is notified. What was lost is unknown, because the kernel holds the packets. Switches also report
 what others do to interfaces (`notice`), and the controller reprograms the switches just the same.
 """
@@ -20,12 +20,12 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric_watch import FabricWatch, HostCounters
 from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
+from weft.port_monitor import has_carrier
 from weft.quantities.units import NS_PER_S, PS_PER_S
 from weft.results.link_events import LinkEventResult
 from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
-from weft.switch.daemon.port_monitor import has_carrier
 from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkEnds
 from weft.traffic.host_metrics import HostMetrics
 

@@ -14,23 +14,31 @@ from pathlib import Path
 from typing import Any
 
 from weft.clocks.environment import CIRCUITS_STAY
+from weft.clocks.ev_control import EvChoice, EvControl
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.elements import ELEMENT_KINDS, named_element
 from weft.controller.errors import ControllerError, SettingError
 from weft.controller.operations import FaultyLink, Operations
 from weft.controller.operations_protocol import MOST_REQUEST_BYTES
-from weft.quantities.readable import format_time
+from weft.quantities.readable import counted, format_time
 from weft.quantities.units import PS_PER_S
 from weft.topologies import TopologyError
+
+_EV_REQUESTS = ("evs", "deny evs", "allow evs", "probe evs")
 
 
 class OperationsServer:
     """Serves requests, each connection in a thread of its own, until closed."""
 
     def __init__(
-        self, path: Path, controller: BlockingFabricController, operations: Operations, dilation: float
+        self,
+        path: Path,
+        controller: BlockingFabricController,
+        operations: Operations,
+        dilation: float,
+        evs: EvControl,
     ) -> None:
-        self.answers = RequestAnswers(controller, operations, dilation)
+        self.answers = RequestAnswers(controller, operations, dilation, evs)
         self._server = _Server(path, self.answers)
         self._stop, self._stopped = socket.socketpair()
         self._thread = threading.Thread(target=self._serve, name="operations", daemon=True)
@@ -55,10 +63,13 @@ class OperationsServer:
 class RequestAnswers:
     """The lab controller's actions and answers, by request."""
 
-    def __init__(self, controller: BlockingFabricController, operations: Operations, dilation: float) -> None:
+    def __init__(
+        self, controller: BlockingFabricController, operations: Operations, dilation: float, evs: EvControl
+    ) -> None:
         self._controller = controller
         self._operations = operations
         self._dilation = dilation
+        self._evs = evs
 
     def to(self, line: bytes) -> dict[str, Any]:
         """Return the answer to a request."""
@@ -85,10 +96,22 @@ class RequestAnswers:
             return {"links": [_described(each) for each in self._operations.faulty_in_use]}
         if do == "change circuits":
             raise ControllerError(CIRCUITS_STAY)
+        if do in _EV_REQUESTS:
+            return self._answer_evs(do, message)
         if do not in ("cordon", "drain", "restore"):
-            valid = "cordon, drain, restore, change circuits, events, avoided, faulty"
+            valid = f"cordon, drain, restore, change circuits, events, avoided, faulty, {', '.join(_EV_REQUESTS)}"
             raise SettingError(f"{do!r} cannot be done", valid=valid)
         return {"done": self._operate(do, message)}
+
+    def _answer_evs(self, do: str, message: dict[str, Any]) -> dict[str, Any]:
+        host, choice = str(message.get("host")), EvChoice.of(message)
+        if do == "evs":
+            return {"evs": self._evs.rows(host, choice)}
+        if do == "probe evs":
+            return {"evs": self._evs.probe(host, choice)}
+        denied = do == "deny evs"
+        count = self._evs.set_denied(host, choice, denied=denied)
+        return {"done": f"{'denied' if denied else 'allowed'} {counted(count, 'EV')} of {host}"}
 
     def _operate(self, do: str, message: dict[str, Any]) -> str:
         kind, name = str(message.get("kind")), str(message.get("name"))

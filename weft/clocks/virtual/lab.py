@@ -71,7 +71,6 @@ from weft.traffic.control import EndpointGroup
 from weft.traffic.host import Host
 from weft.traffic.host_config import HostConfig
 from weft.traffic.jobs.fast_forward import FastForwardGroups
-from weft.traffic.named_paths import NamedEv
 from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 if TYPE_CHECKING:
@@ -361,8 +360,7 @@ class VirtualLab(Lab):
         for endpoint in self._endpoints:
             nics = self.fabric.host(endpoint.name).nics
             endpoint.host.leave_nics([nic.number for nic in nics if nic.plane not in planes])
-            if endpoint.host.named_paths is not None:
-                endpoint.host.named_paths.apply()
+            endpoint.host.evs.apply()
 
     def _deadlock_watch(self) -> DeadlockWatch | None:
         """Return what looks for deadlocks; None where nothing is lossless."""
@@ -420,13 +418,6 @@ class VirtualLab(Lab):
             ev_paths=None if self.ev_paths is None else EvPathsOfHost(self.ev_paths, host.name),
         )
 
-    def evs(self, host: str) -> list[NamedEv] | None:
-        """See Lab; None also if another process has the host."""
-        endpoint = next((each for each in self._endpoints if each.name == host), None)
-        if endpoint is None or endpoint.host.named_paths is None:
-            return None
-        return list(endpoint.host.named_paths.evs())
-
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
         """See Lab."""
         if self._processes.count > 1:
@@ -466,12 +457,20 @@ class VirtualLab(Lab):
 
     def let_packets_arrive(self) -> bool:
         """See Lab."""
-        step_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
         for _ in range(_MOST_SETTLING_STEPS):
             if not packets_under_way(self.partitions.packet_conservation()):
                 return True
-            self._loop.run_here(self._loop.sleep_ps(step_ps))
+            self._let_a_round_trip_pass()
         return False
+
+    def let_answers_arrive(self) -> None:
+        """See Lab."""
+        self._let_a_round_trip_pass()  # what was asked for is no packet before
+        self.let_packets_arrive()
+
+    def _let_a_round_trip_pass(self) -> None:
+        step_ps = path_round_trip_ps(self.fabric, self.frame_bytes, self.options.switching.latency)
+        self._loop.run_here(self._loop.sleep_ps(step_ps))
 
     def run_sample(self, hosts: EndpointGroup, runs: Sequence[int]) -> Sample:
         """See Lab."""

@@ -6,10 +6,10 @@ failed, 2 usage, 3 bad input, 4 the environment lacks something (no lab, a switc
 
 from __future__ import annotations
 
-from weft.controller.cli import ecn, operating, reading
+from weft.controller.cli import ecn, ev, operating, reading
 from weft.controller.cli.group import controller
 
-__all__ = ["controller", "ecn", "main", "operating", "reading"]
+__all__ = ["controller", "ecn", "ev", "main", "operating", "reading"]
 
 
 def main() -> None:

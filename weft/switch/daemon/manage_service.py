@@ -13,9 +13,9 @@ import grpc
 from pydantic import BaseModel, ConfigDict, Field
 
 from weft.errors import Refusal
+from weft.port_monitor import has_carrier
 from weft.quantities.units import NS_PER_US, PS_PER_US
 from weft.switch.daemon.calls import SwitchRequest, abort, read_request
-from weft.switch.daemon.port_monitor import has_carrier
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch
 
 SERVICE = "weft.Switch"

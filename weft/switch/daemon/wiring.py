@@ -14,10 +14,10 @@ from functools import partial
 from pathlib import Path
 
 from weft.engine import Engine, PacketSocket
+from weft.port_monitor import PortMonitor
 from weft.quantities.units import PS_PER_US
 from weft.switch.backend import NotReadyError
 from weft.switch.daemon.config import DaemonConfig
-from weft.switch.daemon.port_monitor import PortMonitor
 from weft.switch.daemon.port_service import PortBoard
 from weft.switch.daemon.process import Repeater
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch, WiredSwitches

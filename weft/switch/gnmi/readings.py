@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from weft.port_monitor import is_enabled
 from weft.quantities.counter_names import ECN_MARKED
 from weft.switch.backend import NotReadyError
-from weft.switch.daemon.port_monitor import is_enabled
 from weft.switch.daemon.port_service import PortKey
 from weft.switch.daemon.stats import SwitchPortStats
 from weft.switch.daemon.wired_switches import WiredPort, WiredSwitch

@@ -187,6 +187,10 @@ class TransportKind(ABC):
         """Return how many of a queue pair's paths are in which state, by its planes; none if it keeps no states."""
         return ()
 
+    def flow_path_states(self, generator: _core.FlowGenerator) -> Sequence[Mapping[str, int]]:
+        """Return the same for a generator's queue pairs, those that have ended included, by port of the NIC."""
+        return ()
+
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
         """Return a queue pair's counters, with its own ones."""
         return queue_pair.stats()

@@ -91,7 +91,7 @@ class MultipathReliableConnection(TransportKind):
         return {
             "ev_count": settings.ev_count,
             "ev_backups": settings.ev_backups,
-            "probe_interval_ps": settings.probe_interval or MRC_DEFAULTS["probe_interval_ps"],
+            "probe_interval_ps": settings.probe_interval,
         }
 
     def flow_options(
@@ -123,6 +123,10 @@ class MultipathReliableConnection(TransportKind):
         """See TransportKind."""
         assert isinstance(queue_pair, _core.MrcQueuePair)
         return queue_pair.ev_states()
+
+    def flow_path_states(self, generator: _core.FlowGenerator) -> Sequence[Mapping[str, int]]:
+        """See TransportKind."""
+        return generator.ev_states()
 
     def stats_of(self, queue_pair: QueuePair) -> Mapping[str, Any]:
         """See TransportKind."""

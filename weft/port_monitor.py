@@ -1,4 +1,4 @@
-"""Notifies switches of the carrier of their interfaces, for watched ports and backup replicas.
+"""Tells switches, and NICs of MRC, of the carrier of their interfaces.
 
 Linux reports changes by netlink (rtnetlink(7)); the state itself is read by ioctl, as sysfs may belong to another
 network namespace.

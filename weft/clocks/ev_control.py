@@ -1,0 +1,182 @@
+"""Operators list, deny, allow and probe entropy values (EVs) of hosts' queue pairs.
+
+The work is divided as the controller's interface of MRC (`mrc_ctl.h`) divides it: it chooses EVs by their values or by
+what they stand for, sets their states, and probes them apart from the traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from itertools import pairwise
+from typing import Any, TypedDict
+
+from weft.controller.elements import Element, named_element
+from weft.controller.errors import SettingError
+from weft.topologies import FabricSpec
+from weft.traffic.answers import EntropyValue
+from weft.traffic.commands.base import Command
+from weft.traffic.commands.evs import AskEvs, EvOfPeer, ProbeEvs, SetEvs
+
+Ask = Callable[[Mapping[int, Command[Any]]], Mapping[int, Any]]
+"""Has hosts carry out a command each, by their indices, and returns the answers."""
+_MOST_NAMED = 8
+_ATTEMPTS = 3
+"""A probe is repeated, since its answer may be lost on its own path."""
+
+
+class EvRow(TypedDict):
+    """An EV of a queue pair: as `EntropyValue`, and the name of the other host, `peer_host`."""
+
+    queue_pair: int
+    peer: str
+    peer_host: str
+    plane: int
+    value: int
+    nodes: tuple[str, ...]
+    outer_destination: str
+    state: str
+    active: bool
+    turns: int
+    probed: bool
+    round_trip_ps: int | None
+
+
+class EvChoiceKeys(TypedDict, total=False):
+    """The keys of `EvChoice`."""
+
+    peer: str | None
+    value: int | None
+    plane: int | None
+    link: str | None
+    switch: str | None
+
+
+@dataclass(frozen=True)
+class EvChoice:
+    """Which EVs of a host; None: all.
+
+    Attributes:
+        peer: name of the host that they lead to.
+        value: of the EV.
+        plane: its number.
+        link: that their paths take, as NODE-NODE.
+        switch: that their paths take.
+
+    """
+
+    peer: str | None = None
+    value: int | None = None
+    plane: int | None = None
+    link: str | None = None
+    switch: str | None = None
+
+    @classmethod
+    def of(cls, message: Mapping[str, Any]) -> EvChoice:
+        """Return the choice in a message. Raises SettingError for a value of another type."""
+        given = {each.name: message[each.name] for each in fields(cls) if message.get(each.name) is not None}
+        for name, value in given.items():
+            kind = int if name in ("value", "plane") else str
+            if type(value) is not kind:
+                raise SettingError(f"{name} is {value!r}", valid="a whole number" if kind is int else "a name")
+        return cls(**given)
+
+
+class EvControl:
+    """Carries out an operator's requests. `let_arrive` is called between probes and the look at their answers.
+
+    Raises TopologyError or SettingError for a host, peer, value, plane, link or switch that is not there, and what
+    `ask` raises if a host refuses.
+    """
+
+    def __init__(self, fabric: FabricSpec, ask: Ask, let_arrive: Callable[[], object]) -> None:
+        self._fabric = fabric
+        self._ask = ask
+        self._let_arrive = let_arrive
+        self._hosts = {
+            str(ip.ip): host.name for host in fabric.hosts for nic in host.nics for ip in (nic.ipv4, nic.ipv6)
+        }
+
+    def rows(self, host: str, choice: EvChoice) -> list[EvRow]:
+        """Return the EVs of a host's queue pairs."""
+        return [self._row(each) for each in self._chosen(host, choice)]
+
+    def set_denied(self, host: str, choice: EvChoice, *, denied: bool) -> int:
+        """Deny or allow EVs, and return how many; queue pairs to the same peer that come later follow."""
+        evs = self._evs(self._chosen(host, choice))
+        self._ask({self._fabric.host(host).index: SetEvs(evs, denied)})
+        return len(evs)
+
+    def probe(self, host: str, choice: EvChoice) -> list[EvRow]:
+        """Send EV probes over each EV, up to three, and return the EVs; one without a round trip has no answer."""
+        index = self._fabric.host(host).index
+        left = self._evs(self._chosen(host, choice))
+        found: dict[EvOfPeer, EvRow] = {}
+        for _ in range(_ATTEMPTS):
+            self._ask({index: ProbeEvs(left)})
+            self._let_arrive()
+            found |= {EvOfPeer(row["peer"], row["value"]): row for row in self.rows(host, choice) if row["probed"]}
+            left = tuple(ev for ev, row in found.items() if row["round_trip_ps"] is None)
+            if not left:
+                break
+        return list(found.values())
+
+    @staticmethod
+    def _evs(chosen: Iterable[EntropyValue]) -> tuple[EvOfPeer, ...]:
+        return tuple(dict.fromkeys(EvOfPeer(each.peer, each.value) for each in chosen))
+
+    def _row(self, ev: EntropyValue) -> EvRow:
+        row = asdict(ev)
+        return EvRow(**{**row, "peer_host": self._hosts.get(ev.peer, ev.peer)})  # type: ignore[typeddict-item]
+
+    def _chosen(self, host: str, choice: EvChoice) -> list[EntropyValue]:
+        index = self._fabric.host(host).index
+        evs: list[EntropyValue] = list(self._ask({index: AskEvs()})[index].evs)
+        if choice.peer is not None:
+            evs = self._to_peer(host, self._fabric.host(choice.peer).name, evs)
+        if choice.plane is not None:
+            named_element(self._fabric, "plane", str(choice.plane))
+            evs = [each for each in evs if each.plane == choice.plane]
+        for kind, name in (("link", choice.link), ("switch", choice.switch)):
+            if name is not None:
+                evs = self._over(host, named_element(self._fabric, kind, name), evs)
+        if choice.value is not None:
+            known = evs
+            evs = [each for each in known if each.value == choice.value]
+            if not evs:
+                raise SettingError(
+                    f"{host} has no EV 0x{choice.value:08x}", valid=_some(f"0x{each.value:08x}" for each in known)
+                )
+        return evs
+
+    def _to_peer(self, host: str, peer: str, evs: list[EntropyValue]) -> list[EntropyValue]:
+        found = [each for each in evs if self._hosts.get(each.peer) == peer]
+        if not found:
+            raise SettingError(
+                f"{host} has no queue pair of MRC to {peer}",
+                valid=_some(self._hosts.get(each.peer, "") for each in evs),
+            )
+        return found
+
+    @staticmethod
+    def _over(host: str, element: Element, evs: list[EntropyValue]) -> list[EntropyValue]:
+        if evs and not any(each.nodes for each in evs):
+            raise SettingError(f"{element.kind}: switches hash EVs, which name no paths", valid="value, plane, peer")
+        found = [each for each in evs if _passes(each.nodes, element)]
+        if not found:
+            raise SettingError(f"no EV of {host} passes {element.name}")
+        return found
+
+
+def _passes(nodes: tuple[str, ...], element: Element) -> bool:
+    if element.link is None:
+        return element.switch in nodes
+    ends = {element.link.a.node, element.link.b.node}
+    return any({one, next_one} == ends for one, next_one in pairwise(nodes))
+
+
+def _some(values: Iterable[str]) -> str:
+    """Return valid values, the first of many."""
+    known = list(dict.fromkeys(values))
+    more = f" and {len(known) - _MOST_NAMED} more" if len(known) > _MOST_NAMED else ""
+    return (", ".join(known[:_MOST_NAMED]) or "none: it has no queue pairs of MRC now") + more

@@ -1,0 +1,163 @@
+"""The entropy values (EVs) of a host's queue pairs: those an operator or a drain denies, and all for a reader."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from weakref import WeakKeyDictionary
+
+from weft.engine import _core
+from weft.errors import InvalidValueError
+from weft.traffic.answers import EntropyValue
+from weft.traffic.commands.evs import EvOfPeer
+from weft.traffic.transports.kind import EvPaths, QueuePair
+
+Planes = Sequence[tuple[int, str]]
+"""The planes of a queue pair, each with the other end's address there."""
+_NONE: frozenset[int] = frozenset()
+
+
+class HostEvs:
+    """Queue pairs and generators of flows of a host, with their EVs. They are forgotten when they end.
+
+    `paths`: those that EVs name; None where switches hash EVs. What an operator denies stays denied to the peer's
+    address, for queue pairs that are made later, too.
+    """
+
+    def __init__(self, paths: EvPaths | None) -> None:
+        self._paths = paths
+        self._queue_pairs: WeakKeyDictionary[_core.MrcQueuePair, Planes] = WeakKeyDictionary()
+        self._generators: WeakKeyDictionary[_core.FlowGenerator, Mapping[int, Iterable[str]]] = WeakKeyDictionary()
+        self._by_operator: dict[str, set[int]] = {}
+
+    def follow(self, queue_pair: QueuePair, planes: Planes) -> None:
+        """Deny a new queue pair what is denied now, and later what will be; `planes` are in the queue pair's order."""
+        if isinstance(queue_pair, _core.MrcQueuePair):
+            self._queue_pairs[queue_pair] = tuple(planes)
+            if self._paths is not None or self._by_operator:
+                self._apply(queue_pair)
+
+    def follow_flows(self, generator: _core.FlowGenerator, peers: Mapping[int, Iterable[str]]) -> None:
+        """Do as `follow` for the flows of a generator, where EVs name paths; `peers` are their other ends, by place."""
+        if self._paths is not None:
+            self._generators[generator] = {place: tuple(dict.fromkeys(each)) for place, each in peers.items()}
+            self._apply_to_flows(generator, self._paths)
+
+    def apply(self) -> None:
+        """Deny and allow EVs as the paths and the operator say now."""
+        for queue_pair in list(self._queue_pairs):
+            self._apply(queue_pair)
+        if self._paths is not None:
+            for generator in list(self._generators):
+                self._apply_to_flows(generator, self._paths)
+
+    def evs(self) -> Iterator[EntropyValue]:
+        """Yield the EVs of all connections, flows left out."""
+        for queue_pair, planes in list(self._queue_pairs.items()):
+            nodes = {peer: self._paths.nodes_to(peer) for _, peer in planes} if self._paths is not None else {}
+            round_trips = queue_pair.probed_round_trips()
+            for number, each in enumerate(queue_pair.evs()):
+                plane, peer = planes[each["plane"]]
+                yield EntropyValue(
+                    queue_pair=queue_pair.queue_pair,
+                    peer=peer,
+                    plane=plane,
+                    value=each["value"],
+                    nodes=nodes[peer][each["value"]] if nodes else (),
+                    outer_destination=each["outer_destination"],
+                    state=each["state"],
+                    active=each["active"],
+                    turns=each["turns"],
+                    probed=number in round_trips,
+                    round_trip_ps=round_trips.get(number),
+                )
+
+    def set_denied(self, evs: Collection[EvOfPeer], *, denied: bool) -> None:
+        """Deny or allow EVs to peers, as an operator.
+
+        Raises ValueError, and changes nothing, if a queue pair would have no EV left, no queue pair has such an EV,
+        or an EV to allow passes what is drained or cordoned.
+        """
+        found = self._found(evs)
+        for peer, value in evs:
+            if not (found.get((peer, value)) or (not denied and value in self._by_operator.get(peer, ()))):
+                raise InvalidValueError(f"no queue pair to {peer} has the EV 0x{value:08x}")
+            if not denied and self._paths is not None and value in self._paths.denied_to(peer):
+                raise ValueError(f"EV 0x{value:08x} to {peer} passes what is drained or cordoned: restore that first")
+        if denied:
+            self._require_others(set(evs))
+        for peer, value in evs:
+            values = self._by_operator.setdefault(peer, set())
+            (values.add if denied else values.discard)(value)
+        self._by_operator = {peer: values for peer, values in self._by_operator.items() if values}
+        self.apply()
+
+    def probe(self, evs: Collection[EvOfPeer]) -> None:
+        """Send an EV probe over each of these, each for one queue pair; `evs()` has the outcomes.
+
+        Raises ValueError if no queue pair has such an EV, or too many probes are on their way.
+        """
+        found = self._found(evs)
+        by_queue_pair: dict[_core.MrcQueuePair, list[int]] = {}
+        for peer, value in evs:
+            if not (having := found.get((peer, value))):
+                raise InvalidValueError(f"no queue pair to {peer} has the EV 0x{value:08x}")
+            queue_pair, number = having[0]
+            by_queue_pair.setdefault(queue_pair, []).append(number)
+        for queue_pair in self._queue_pairs:
+            queue_pair.probe_evs(by_queue_pair.get(queue_pair, []))
+
+    def _found(self, evs: Collection[EvOfPeer]) -> dict[tuple[str, int], list[tuple[_core.MrcQueuePair, int]]]:
+        """Return the queue pairs that have these EVs, with the EV's index in each."""
+        wanted = {(peer, value) for peer, value in evs}
+        found: dict[tuple[str, int], list[tuple[_core.MrcQueuePair, int]]] = {}
+        for queue_pair, planes in list(self._queue_pairs.items()):
+            for number, each in enumerate(queue_pair.evs()):
+                key = (planes[each["plane"]][1], each["value"])
+                if key in wanted:
+                    found.setdefault(key, []).append((queue_pair, number))
+        return found
+
+    def _require_others(self, evs: Collection[EvOfPeer]) -> None:
+        """Raise ValueError if without these a queue pair has no EV left."""
+        for queue_pair, planes in list(self._queue_pairs.items()):
+            left = [
+                each
+                for each in queue_pair.evs()
+                if each["state"] != "denied" and EvOfPeer(planes[each["plane"]][1], each["value"]) not in evs
+            ]
+            if not left:
+                raise ValueError(f"queue pair {queue_pair.queue_pair} to {planes[0][1]} would have no EV left")
+
+    def _denied_to(self, peer: str) -> tuple[frozenset[int], frozenset[int]]:
+        """Return what is denied by all, and what by the operator."""
+        by_operator = frozenset(self._by_operator.get(peer, ()))
+        by_paths = _NONE if self._paths is None else self._paths.denied_to(peer)
+        return by_operator | by_paths, by_operator
+
+    def _apply(self, queue_pair: _core.MrcQueuePair) -> None:
+        planes = self._queue_pairs[queue_pair]
+        of_planes = [self._denied_to(peer) for _, peer in planes]
+        evs = queue_pair.evs()
+        # A queue pair keeps its last paths: first a drain yields, then the operator.
+        for denied in (
+            [everything for everything, _ in of_planes],
+            [by_operator for _, by_operator in of_planes],
+            [_NONE] * len(planes),
+        ):
+            if any(each["value"] not in denied[each["plane"]] for each in evs):
+                break
+        # First what is allowed: the last EV that is not denied cannot be denied.
+        for number, each in enumerate(evs):
+            if each["state"] == "denied" and each["value"] not in denied[each["plane"]]:
+                queue_pair.allow_ev(number)
+        for number, each in enumerate(evs):
+            if each["state"] != "denied" and each["value"] in denied[each["plane"]]:
+                queue_pair.deny_ev(number)
+
+    def _apply_to_flows(self, generator: _core.FlowGenerator, paths: EvPaths) -> None:
+        for place, peers in self._generators[generator].items():
+            for peer in peers:
+                denied, _ = self._denied_to(peer)
+                # First what is allowed: a queue pair keeps the last EV that is not denied.
+                for value, _ in sorted(paths.routes_to(peer), key=lambda route: route[0] in denied):
+                    generator.set_ev_denied(place, peer, value, value in denied)
