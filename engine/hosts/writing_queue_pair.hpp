@@ -1,5 +1,5 @@
 // A connected queue pair that takes WRITEs: what schedules, flows and programs need of a transport, whichever
-// it is. RcQueuePair and MrcQueuePair are the implementations.
+// it is. RcQueuePair, MrcQueuePair and UetQueuePair are the implementations.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "congestion/congestion_control.hpp"
+#include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
@@ -60,8 +61,13 @@ class WritingQueuePair : public QueuePair {
                .as_length = true});
   }
   // Posts a request, maybe one that another queue pair has withdrawn. Throws std::invalid_argument for one
-  // that the transport does not carry.
+  // that the transport does not carry. A SEND completes with kSend, a READ with kRead when all is in its
+  // target (null: discarded); an atomic on the 8 bytes at remote_address, a number in the peer's byte order,
+  // puts what it found into its target in this host's and completes with kCompareSwap or kFetchAdd.
   virtual void post(TimePs now, RcRequest request) = 0;
+  // Posts a buffer for one incoming SEND, which completes with kReceive. With config().receive_for_immediate
+  // a WRITE with immediate takes one, too, and leaves its memory alone.
+  virtual void post_receive(TimePs now, PostedReceive receive) = 0;
   // Takes back what has not completed, in order, without completions. The queue pair has failed, as a whole,
   // when it returns.
   virtual std::vector<RcRequest> withdraw(TimePs now) = 0;

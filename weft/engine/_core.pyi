@@ -2035,6 +2035,68 @@ class WritingQueuePair(QueuePair):
 
         Raises RuntimeError if the engine has no probe.
         """
+    def post_compare_swap(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        compare: int,
+        swap: int,
+        work_id: int = 0,
+    ) -> None:
+        """Set the 8 bytes at the peer's remote_address to swap if they equal compare.
+
+        What they were goes to 8 bytes of memory (None: nowhere). Numbers have the hosts' byte order. The
+        peer's region must have been registered with remote_atomic, the address must be a multiple of 8.
+        Completes as "compare_swap".
+        """
+    def post_fetch_add(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        add: int,
+        work_id: int = 0,
+    ) -> None:
+        """Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
+
+        Completes as "fetch_add".
+        """
+    def post_read(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        work_id: int = 0,
+    ) -> None:
+        """RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
+
+        The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
+        region, or more bytes than 2^31 or 2^22 packets.
+        """
+    def post_read_as_length(self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0) -> None:
+        """Like post_read, with payloads that are only counted: nothing is read or written."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
+    def post_send(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """SEND into a receive that the peer has posted; completes as "send"."""
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -2098,68 +2160,6 @@ class RcQueuePair(WritingQueuePair):
         source_udp_port: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
-    def post_compare_swap(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        compare: int,
-        swap: int,
-        work_id: int = 0,
-    ) -> None:
-        """Set the 8 bytes at the peer's remote_address to swap if they equal compare.
-
-        What they were goes to 8 bytes of memory (None: nowhere). Numbers have the hosts' byte order. The
-        peer's region must have been registered with remote_atomic, the address must be a multiple of 8.
-        Completes as "compare_swap".
-        """
-    def post_fetch_add(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        add: int,
-        work_id: int = 0,
-    ) -> None:
-        """Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
-
-        Completes as "fetch_add".
-        """
-    def post_read(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        work_id: int = 0,
-    ) -> None:
-        """RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
-
-        The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
-        region, or more bytes than 2^31 or 2^22 packets.
-        """
-    def post_read_as_length(self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0) -> None:
-        """Like post_read, with payloads that are only counted: nothing is read or written."""
-    def post_receive(
-        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
-    ) -> None:
-        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
-    def post_send(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        *,
-        immediate: int | None = None,
-        work_id: int = 0,
-    ) -> None:
-        """SEND into a receive that the peer has posted; completes as "send"."""
     @property
     def source_udp_port(self) -> int: ...
 

@@ -93,7 +93,9 @@ class Initiator {
   TimePs credit_deadline() const;
   bool is_waiting() const { return sent_.highest() != sent_.accepted(); }
   void fail(CompletionStatus status);
-  void deliver_completions(TimePs now) { messages_.deliver(now, sent_.accepted(), error_); }
+  void deliver_completions(TimePs now) {
+    messages_.deliver(now, std::min(sent_.accepted(), refused_sequence_), error_);
+  }
 
   const RcConfig& common_;
   const UetConfig& config_;
@@ -106,10 +108,12 @@ class Initiator {
   const bool is_ordered_;
   const size_t largest_frame_bytes_;
   roce::RoceHeaders headers_;
+  uint8_t data_ecn_;
   WidePsnMap psn_map_;
   Messages messages_;
   SentStream sent_;
-  uint64_t next_sequence_ = 0;  // ROD goes back with it, RUD repeats single packets apart from it
+  uint64_t refused_sequence_ = UINT64_MAX;  // of the request that the target has refused
+  uint64_t next_sequence_ = 0;              // ROD goes back with it, RUD repeats single packets apart from it
 
   PdcState state_ = PdcState::kClosed;
   uint16_t pdc_ = 0;         // own identifier, of the newest PDC

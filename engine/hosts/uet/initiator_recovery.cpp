@@ -52,6 +52,14 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
   if (ack.has_response && ack.response.return_code > kReturnOk) {
     ++common_counters_.fatal_naks_received;
     clear_wanted_ = true;
+    // All before what is refused has arrived, whatever ACKs are lost.
+    if (base + 1 >= accepted) {
+      refused_sequence_ = static_cast<uint64_t>(base + 1);
+      sent_.acknowledge(now, {.end = refused_sequence_,
+                              .first = refused_sequence_,
+                              .hop_limit = packet.hop_limit,
+                              .misses_end = true});
+    }
     fail(status_of_return_code(ack.response.return_code));
     return deliver_completions(now);
   }

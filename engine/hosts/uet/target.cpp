@@ -9,8 +9,14 @@ namespace weft::uet {
 namespace {
 
 CompletionStatus status_of_refusing(uint8_t return_code) {
-  return return_code == kReturnPermissionViolation ? CompletionStatus::kRemoteAccessError
-                                                   : CompletionStatus::kRemoteInvalidRequest;
+  switch (return_code) {
+    case kReturnPermissionViolation:
+      return CompletionStatus::kRemoteAccessError;
+    case kReturnNoMatch:
+      return CompletionStatus::kRemoteOperationError;
+    default:
+      return CompletionStatus::kRemoteInvalidRequest;
+  }
 }
 
 }  // namespace
@@ -27,10 +33,10 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       pdcs_(pdcs),
       pacer_(config.receiver_credits ? pacer : nullptr),
       owner_(owner),
-      handler_(handler),
       is_ordered_(config.service == UetService::kRod),
       headers_(headers_to_peer(common)),
-      psn_map_(common.remote_initial_psn) {
+      psn_map_(common.remote_initial_psn),
+      receives_(common.queue_pair, handler) {
   headers_.dscp = config.control_dscp;
   headers_.ecn = roce::kNotEct;
 }
@@ -119,13 +125,14 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
   const WriteHeader& write = request.write;
   if (const uint8_t code = place(packet, write); code != kReturnOk)
-    return refuse(arrived, code, write.message_id);
+    return refuse(arrived, code, write.message_id, arrivals_.expected());
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
   received_bytes_ += packet.payload_bytes;
   insert(arrived,
          {.immediate = static_cast<uint32_t>(write.header_data),
           .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
+          .message_id = write.message_id,
           .ends_message = write.ends_message,
           .has_immediate = write.starts_message && write.has_header_data},
          request.pds.ackreq);
@@ -145,7 +152,7 @@ void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
       close_pdc();
       continue;
     }
-    finish_in_order(arrived.now, *next);
+    finish_in_order(arrived, *next);
     if (error_ != CompletionStatus::kSuccess) return;
   }
 }
@@ -197,37 +204,39 @@ uint8_t Target::place(const roce::ParsedPacket& packet, const WriteHeader& write
   return kReturnOk;
 }
 
-void Target::finish_in_order(TimePs now, const Arrival& arrival) {
+void Target::finish_in_order(const Arrived& newest, const Arrival& arrival) {
   message_bytes_ += arrival.payload_bytes;
   if (arrival.has_immediate) immediate_ = arrival.immediate;
   if (!arrival.ends_message) return;
   const uint64_t length_bytes = std::exchange(message_bytes_, 0);
   const std::optional<uint32_t> immediate = std::exchange(immediate_, std::nullopt);
-  if (!immediate || handler_ == nullptr) return;
-  handler_->on_completion({.work_id = 0,
-                           .kind = CompletionKind::kWriteImmediate,
-                           .status = CompletionStatus::kSuccess,
-                           .queue_pair = common_.queue_pair,
-                           .length_bytes = length_bytes,
-                           .has_immediate = true,
-                           .immediate = *immediate,
-                           .posted_ps = 0,
-                           .completed_ps = now});
+  if (!immediate) return;
+  if (common_.receive_for_immediate && receives_.empty())
+    return refuse(newest, kReturnNoMatch, arrival.message_id, arrivals_.expected() - 1);
+  receives_.finish(newest.now, CompletionKind::kWriteImmediate, common_.receive_for_immediate, length_bytes,
+                   *immediate);
 }
 
-void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {
-  fail(status_of_refusing(return_code));
+void Target::post_receive(TimePs now, PostedReceive receive) {
+  if (error_ != CompletionStatus::kSuccess) return receives_.refuse(now, receive);
+  receives_.push(std::move(receive));
+}
+
+void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id, uint64_t sequence) {
+  fail(arrived.now, status_of_refusing(return_code));
   error_code_ = return_code;
   error_message_id_ = message_id;
+  error_sequence_ = sequence;
   ++common_counters_.fatal_naks_sent;
   answer(Kind::kRefusal, arrived);
 }
 
-void Target::fail(CompletionStatus status) {
+void Target::fail(TimePs now, CompletionStatus status) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = status;
   answers_ = {};
   close_pdc();
+  receives_.flush(now);
 }
 
 void Target::close_pdc() {

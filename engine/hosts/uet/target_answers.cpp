@@ -64,18 +64,18 @@ bool Target::is_covered_by(const Answer& answer, const Answer& next) const {
 }
 
 PacketPtr Target::build_ack(TimePs now, const Answer& answer) {
-  const uint64_t expected = arrivals_.expected();
+  const bool is_refusal = answer.kind == Kind::kRefusal;
+  const uint64_t expected = is_refusal ? error_sequence_ : arrivals_.expected();
   const bool is_probe = answer.kind == Kind::kProbeAck;
   const int64_t offset = sack_offset_of(answer.sequence);
   const auto behind = static_cast<int64_t>(answer.sequence) - (static_cast<int64_t>(expected) - 1);
   // Too old for its field: the newest in order stands for it.
   const int64_t named = behind < -0x8000 ? 0 : behind;
   uint64_t bitmap = 0;
-  if (arrivals_.has_gap()) {
+  if (arrivals_.has_gap() && !is_refusal) {
     for (uint64_t bit = 0; bit < kSackBits; ++bit)
       bitmap |= uint64_t{arrivals_.contains(expected + static_cast<uint64_t>(offset - 1) + bit)} << bit;
   }
-  const bool is_refusal = answer.kind == Kind::kRefusal;
   const Ack ack{.type = kAckCc,
                 .next_header = kResponse,
                 .m = answer.marked,

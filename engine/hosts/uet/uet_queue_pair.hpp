@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "hosts/uet/initiator.hpp"
@@ -28,6 +29,9 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
                std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
 
   void post(TimePs now, RcRequest request) override;
+  void post_receive(TimePs now, PostedReceive receive) override {
+    target_.post_receive(now, std::move(receive));
+  }
   std::vector<RcRequest> withdraw(TimePs now) override;
   uint64_t completed_requests() const override { return initiator_.messages().completed(); }
   size_t outstanding_requests() const override { return initiator_.messages().outstanding(); }
