@@ -100,7 +100,7 @@ class TransportKind(ABC):
     has_cnps: ClassVar[bool] = False
     """Receivers tell of marks by CNPs."""
     operations: ClassVar[frozenset[str]]
-    """Those that it carries."""
+    """Those that it carries, by the names of `weft.rdma.work.OPERATIONS`."""
     orders_messages: ClassVar[bool] = False
     """A message arrives after those that were posted before it."""
     takes_notifications: ClassVar[bool] = False
@@ -128,6 +128,10 @@ class TransportKind(ABC):
     def check(self, settings: TransportSettings) -> None:
         """Check its own keys against others. Raises ValueError."""
         return
+
+    def objection_to_programs(self, settings: TransportSettings) -> str:
+        """Return why programs (`weft.rdma`) cannot have queue pairs with these settings, "" if they can."""
+        return ""
 
     @abstractmethod
     def make_queue_pair(

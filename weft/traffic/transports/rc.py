@@ -30,6 +30,15 @@ class ReliableConnection(TransportKind):
     goes_with_flow_control = True
     goes_with_data_classes = True
 
+    def objection_to_programs(self, settings: TransportSettings) -> str:
+        """See TransportKind."""
+        if settings.retransmission == "go-back-n":
+            return ""
+        return (
+            f"retransmission: {settings.retransmission} of {self.name} carries neither SENDs nor receives of "
+            "immediates, which rdma has"
+        )
+
     def make_queue_pair(
         self,
         place: QueuePairPlace,
