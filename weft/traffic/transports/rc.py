@@ -23,7 +23,6 @@ class ReliableConnection(TransportKind):
     sprays = False
     has_cnps = True
     answer_bytes = AETH
-    orders_messages = True
     takes_notifications = True
     carries_int = True
     has_segments = True
