@@ -21,7 +21,7 @@ from weft.scenario import parse_scenario
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.costs import Links, Wire
 from weft.traffic.layers import BTH, RETH
-from weft.wire.headers.mrc import DSCP_CONTROL, DSCP_TRIMMABLE
+from weft.wire.code_points import DSCP_CONTROL, DSCP_TRIMMABLE
 
 HOSTS = {"planes": 2, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
 ONE_HOST = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "ranks_per_host": 4}
