@@ -85,9 +85,10 @@ class NamedByModules(Registry[_Kind]):
         kinds_in: Callable[[ModuleType], Iterable[tuple[str, _Kind]]],
         error: type[Refusal],
         *,
+        default: str | None = None,
         without_kind: Collection[str] = (),
     ) -> None:
-        super().__init__(package, what, kinds_in, error)
+        super().__init__(package, what, kinds_in, error, default=default)
         self._without_kind = without_kind
         self._imported: dict[str, _Kind] = {}
 
@@ -95,7 +96,8 @@ class NamedByModules(Registry[_Kind]):
     def _names(self) -> dict[str, str]:
         """The modules by the names of their kinds."""
         modules = {name.rpartition(".")[2]: name for name in _module_names(self._package)}
-        return {kind: module for kind, module in modules.items() if kind not in self._without_kind}
+        kinds = {kind: module for kind, module in modules.items() if kind not in self._without_kind}
+        return kinds if self._default is None else {self._default: kinds.pop(self._default), **kinds}
 
     def look_again(self) -> None:
         """See Registry."""

@@ -11,6 +11,7 @@ namespace weft {
 struct Arrival {
   uint32_t immediate = 0;
   uint16_t payload_bytes = 0;
+  uint16_t message_id = 0;  // UET
   bool arrived = false;
   bool ends_message = false;
   bool has_immediate = false;

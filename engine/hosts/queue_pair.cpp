@@ -81,4 +81,17 @@ Fault completion_fault(CompletionStatus status) {
   return Fault::kNone;
 }
 
+CompletionStatus status_of_nak(uint8_t syndrome) {
+  switch (syndrome) {
+    case roce::kSyndromeNakInvalidRequest:
+      return CompletionStatus::kRemoteInvalidRequest;
+    case roce::kSyndromeNakRemoteAccess:
+      return CompletionStatus::kRemoteAccessError;
+    case roce::kSyndromeNakRemoteOperation:
+      return CompletionStatus::kRemoteOperationError;
+    default:
+      return CompletionStatus::kSuccess;
+  }
+}
+
 }  // namespace weft

@@ -35,6 +35,8 @@ const char* completion_status_name(CompletionStatus status);
 const char* fault_name(Fault fault);
 // Whose doing it is when a request of ours ends so.
 Fault completion_fault(CompletionStatus status);
+// How the request ends that the peer answers with this NAK; kSuccess: the NAK ends none.
+CompletionStatus status_of_nak(uint8_t syndrome);
 
 enum class CompletionKind : uint8_t {
   kWrite,           // requester: a WRITE was acknowledged

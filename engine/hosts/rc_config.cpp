@@ -56,12 +56,6 @@ void check(const RcConfig& config) {
     refuse_setting("rnr_retry_limit is", config.rnr_retry_limit, "0 to 6, 7 for ever");
   if (config.rnr_timer_code > 31) refuse_setting("rnr_timer_code is", config.rnr_timer_code, "0 to 31");
   if (config.reordering_window_ps < 0) throw std::invalid_argument("reordering_window_ps is negative");
-  if (config.retransmission == Retransmission::kSelectiveRepeat && config.receive_for_immediate) {
-    throw std::invalid_argument("receive_for_immediate does not go with selective repeat");
-  }
-  if (config.retransmission == Retransmission::kSelectiveRepeat && config.end_to_end_credits) {
-    throw std::invalid_argument("end_to_end_credits does not go with selective repeat");
-  }
   if (config.segment_packets == 0 || config.segment_packets > Packet::kMaxPackets)
     refuse_setting("segment_packets is", config.segment_packets, "1 to 255");
   if (config.cnp_interval_ps < 0) throw std::invalid_argument("cnp_interval_ps is negative");

@@ -168,14 +168,9 @@ void RcResponder::finish_message(TimePs now, const Shape& shape, const roce::Par
   msn_ = (msn_ + 1) & kPsnMask;
   const bool is_send = shape.message == Message::kSend;
   if (!is_send && !shape.immediate) return;
-  uint64_t work_id = 0;
-  if (is_send || config_.receive_for_immediate) {
-    work_id = receives_.front().work_id;
-    receives_.pop_front();
-  }
-  complete(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
-           CompletionStatus::kSuccess, work_id, message_bytes_,
-           shape.immediate ? std::optional(packet.immediate) : std::nullopt);
+  receives_.finish(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
+                   is_send || config_.receive_for_immediate, message_bytes_,
+                   shape.immediate ? std::optional(packet.immediate) : std::nullopt);
 }
 
 }  // namespace weft

@@ -11,6 +11,12 @@ namespace {
 
 const RcConfig& checked(const RcConfig& config) {
   check(config);
+  if (config.retransmission == Retransmission::kSelectiveRepeat && config.receive_for_immediate) {
+    throw std::invalid_argument("receive_for_immediate does not go with selective repeat");
+  }
+  if (config.retransmission == Retransmission::kSelectiveRepeat && config.end_to_end_credits) {
+    throw std::invalid_argument("end_to_end_credits does not go with selective repeat");
+  }
   return config;
 }
 
@@ -45,32 +51,8 @@ void RcQueuePair::fetch(PrefetchStep step) const {
   requester_.fetch();
 }
 
-void RcQueuePair::post_compare_swap(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey,
-                                    uint64_t compare, uint64_t swap, uint64_t work_id,
-                                    std::shared_ptr<const void> owner) {
-  requester_.post(now, {.kind = CompletionKind::kCompareSwap,
-                        .work_id = work_id,
-                        .length_bytes = kAtomicBytes,
-                        .remote_address = remote_address,
-                        .rkey = rkey,
-                        .owner = std::move(owner),
-                        .target = target,
-                        .swap_or_add = swap,
-                        .compare = compare});
-  wake();
-}
-
-void RcQueuePair::post_fetch_add(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey,
-                                 uint64_t add, uint64_t work_id, std::shared_ptr<const void> owner) {
-  requester_.post(now, {.kind = CompletionKind::kFetchAdd,
-                        .work_id = work_id,
-                        .length_bytes = kAtomicBytes,
-                        .remote_address = remote_address,
-                        .rkey = rkey,
-                        .owner = std::move(owner),
-                        .target = target,
-                        .swap_or_add = add});
-  wake();
+void RcQueuePair::post_receive(TimePs now, PostedReceive receive) {
+  if (responder_.post_receive(now, std::move(receive))) wake();
 }
 
 std::vector<RcRequest> RcQueuePair::withdraw(TimePs now) {

@@ -25,23 +25,14 @@ class RcQueuePair : public WritingQueuePair {
               std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
               CompletionHandler* handler);
 
-  // Posts an atomic on the 8 bytes at the peer's `remote_address`, a number in the peer's byte order. Puts
-  // what it found, in this host's byte order, into the 8 bytes at `target` (null: nowhere). Completes with
-  // kCompareSwap or kFetchAdd. Otherwise as post_read.
-  void post_compare_swap(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey,
-                         uint64_t compare, uint64_t swap, uint64_t work_id,
-                         std::shared_ptr<const void> owner = nullptr);
-  void post_fetch_add(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey, uint64_t add,
-                      uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
+  // A READ must not be too long for the PSNs.
   void post(TimePs now, RcRequest request) override {
     requester_.post(now, std::move(request));
     wake();
   }
   std::vector<RcRequest> withdraw(TimePs now) override;
   uint64_t completed_requests() const override { return requester_.completed_requests(); }
-  void post_receive(TimePs now, PostedReceive receive) override {
-    if (responder_.post_receive(now, std::move(receive))) wake();
-  }
+  void post_receive(TimePs now, PostedReceive receive) override;
 
   void flush(TimePs now) override;
 

@@ -4,22 +4,7 @@
 #include "hosts/rc_requester.hpp"
 
 namespace weft {
-namespace {
-
-CompletionStatus status_of_nak(uint8_t syndrome) {
-  switch (syndrome) {
-    case roce::kSyndromeNakInvalidRequest:
-      return CompletionStatus::kRemoteInvalidRequest;
-    case roce::kSyndromeNakRemoteAccess:
-      return CompletionStatus::kRemoteAccessError;
-    case roce::kSyndromeNakRemoteOperation:
-      return CompletionStatus::kRemoteOperationError;
-    default:
-      return CompletionStatus::kSuccess;
-  }
-}
-
-}  // namespace
+namespace {}  // namespace
 
 void RcRequester::go_back(TimePs now) {
   sent_.go_back(now, sent_.accepted(), next_sequence_);

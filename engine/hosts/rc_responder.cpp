@@ -23,11 +23,6 @@ uint8_t opcode_in_segment(uint8_t whole, bool first, bool last) {
   return base + (begins ? kRcSendFirst : kRcSendMiddle);
 }
 
-CompletionStatus status_of_refusal(uint8_t syndrome) {
-  return syndrome == roce::kSyndromeNakRemoteAccess ? CompletionStatus::kRemoteAccessError
-                                                    : CompletionStatus::kRemoteInvalidRequest;
-}
-
 }  // namespace
 
 RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool,
@@ -39,17 +34,17 @@ RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPoo
       memory_(memory),
       gate_(gate),
       path_choice_(path_choice),
-      handler_(handler),
       headers_(control_headers(config)),
       template_(headers_),
-      psn_map_(config.remote_initial_psn) {}
+      psn_map_(config.remote_initial_psn),
+      receives_(config.queue_pair, handler) {}
 
-bool RcResponder::post_receive(TimePs now, Receive receive) {
+bool RcResponder::post_receive(TimePs now, PostedReceive receive) {
   if (error_ != CompletionStatus::kSuccess) {
-    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
+    receives_.refuse(now, receive);
     return false;
   }
-  receives_.push_back(std::move(receive));
+  receives_.push(std::move(receive));
   // A requester without credits waits for an acknowledgement that nothing else would cause.
   if (!config_.end_to_end_credits || promised_credits_ != 0 || pending_answer_ != Answer::kNone) return false;
   pending_answer_ = Answer::kAck;
@@ -269,8 +264,7 @@ void RcResponder::finish_in_order(TimePs now, const Arrival& arrival) {
   message_bytes_ += arrival.payload_bytes;
   if (!arrival.ends_message) return;
   if (arrival.has_immediate) {
-    complete(now, CompletionKind::kWriteImmediate, CompletionStatus::kSuccess, 0, message_bytes_,
-             arrival.immediate);
+    receives_.finish(now, CompletionKind::kWriteImmediate, false, message_bytes_, arrival.immediate);
   }
   message_bytes_ = 0;
 }
@@ -283,19 +277,14 @@ void RcResponder::ask_to_wait() {
 }
 
 void RcResponder::refuse(TimePs now, uint8_t syndrome) {
-  error_ = status_of_refusal(syndrome);
+  error_ = status_of_nak(syndrome);
   error_syndrome_ = syndrome;
   cnp_due_ps_ = kNever;
   pending_answer_ = Answer::kNak;
   pending_syndrome_ = syndrome;
   // Only a SEND holds a receive while it is in progress, and only its being too long is that receive's error.
   const bool too_long = message_ == Message::kSend && !receives_.empty();
-  bool first = true;
-  for (const Receive& receive : std::exchange(receives_, {})) {
-    const auto status = first && too_long ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed;
-    complete(now, CompletionKind::kReceive, status, receive.work_id, 0, std::nullopt);
-    first = false;
-  }
+  receives_.flush(now, too_long ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);
 }
 
 void RcResponder::flush(TimePs now) {
@@ -306,23 +295,7 @@ void RcResponder::flush(TimePs now) {
   if (reads_ != nullptr) reads_->stop();
   marks_ = {};
   selective_answers_ = {};
-  for (const Receive& receive : std::exchange(receives_, {})) {
-    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
-  }
-}
-
-void RcResponder::complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
-                           uint64_t length_bytes, std::optional<uint32_t> immediate) {
-  if (handler_ == nullptr) return;
-  handler_->on_completion({.work_id = work_id,
-                           .kind = kind,
-                           .status = status,
-                           .queue_pair = config_.queue_pair,
-                           .length_bytes = length_bytes,
-                           .has_immediate = immediate.has_value(),
-                           .immediate = immediate.value_or(0),
-                           .posted_ps = 0,
-                           .completed_ps = now});
+  receives_.flush(now);
 }
 
 }  // namespace weft

@@ -3,14 +3,13 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
 
 #include "hosts/arrival_window.hpp"
 #include "hosts/memory_region.hpp"
-#include "hosts/posted_receive.hpp"
+#include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/read_responder.hpp"
@@ -27,10 +26,8 @@ class RcResponder {
   RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
               SendGate& gate, PathChoice* path_choice, CompletionHandler* handler);
 
-  using Receive = PostedReceive;
-
   // Returns whether the peer is to hear of it.
-  bool post_receive(TimePs now, Receive receive);
+  bool post_receive(TimePs now, PostedReceive receive);
   // A segment is taken as its packets, one after the other.
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   // The next acknowledgement or CNP, null if none is due.
@@ -94,8 +91,6 @@ class RcResponder {
   void finish_message(TimePs now, const Shape& shape, const roce::ParsedPacket& packet);
   void ask_to_wait();
   void refuse(TimePs now, uint8_t syndrome);
-  void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
-                uint64_t length_bytes, std::optional<uint32_t> immediate);
   uint8_t ack_syndrome();
   PacketPtr build_answer();
   PacketPtr build_selective_answer();
@@ -111,7 +106,6 @@ class RcResponder {
   const MemoryRegistry& memory_;
   SendGate& gate_;
   PathChoice* path_choice_;
-  CompletionHandler* handler_;
 
   roce::RoceHeaders headers_;  // of the next answer
   roce::HeaderTemplate template_;
@@ -128,7 +122,7 @@ class RcResponder {
   uint32_t msn_ = 0;                                         // messages completed, 24 bits
   uint32_t acknowledgements_ = 1;                            // that the next one stands for
   std::unique_ptr<ReadResponder> reads_;
-  std::deque<Receive> receives_;
+  PostedReceives receives_;
 
   Message message_ = Message::kNone;  // in progress
   uint64_t message_bytes_ = 0;        // received so far

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "congestion/congestion_control.hpp"
-#include "hosts/posted_receive.hpp"
+#include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
@@ -61,47 +61,14 @@ class WritingQueuePair : public QueuePair {
                .owner = nullptr,
                .as_length = true});
   }
-  // Posts a SEND; completes with kSend. Otherwise as post_write.
-  void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
-                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr) {
-    post(now, {.kind = CompletionKind::kSend,
-               .work_id = work_id,
-               .data = data,
-               .length_bytes = length_bytes,
-               .immediate = immediate,
-               .owner = std::move(owner)});
-  }
-  // Posts an RDMA READ of `length_bytes` bytes at the peer's `remote_address` into `target` (null: they are
-  // discarded). Completes with kRead when all are there. Throws std::invalid_argument if it is too long for
-  // the PSNs. Otherwise as post_write.
-  void post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
-                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr) {
-    post(now, {.kind = CompletionKind::kRead,
-               .work_id = work_id,
-               .length_bytes = length_bytes,
-               .remote_address = remote_address,
-               .rkey = rkey,
-               .owner = std::move(owner),
-               .target = target});
-  }
-  // Posts a READ whose responses carry their payload as a length, see post_write_as_length.
-  void post_read_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
-                           uint64_t work_id) {
-    post(now, {.kind = CompletionKind::kRead,
-               .work_id = work_id,
-               .length_bytes = length_bytes,
-               .remote_address = remote_address,
-               .rkey = rkey,
-               .as_length = true});
-  }
-  // Posts a place for one incoming SEND; completes with kReceive. Throws std::invalid_argument if the
-  // transport has no SENDs.
-  virtual void post_receive(TimePs /*now*/, PostedReceive /*receive*/) {
-    throw std::invalid_argument("this transport has no SENDs to receive");
-  }
   // Posts a request, maybe one that another queue pair has withdrawn. Throws std::invalid_argument for one
-  // that the transport does not carry.
+  // that the transport does not carry. A SEND completes with kSend, a READ with kRead when all is in its
+  // target (null: discarded); an atomic on the 8 bytes at remote_address, a number in the peer's byte order,
+  // puts what it found into its target in this host's and completes with kCompareSwap or kFetchAdd.
   virtual void post(TimePs now, RcRequest request) = 0;
+  // Posts a buffer for one incoming SEND, which completes with kReceive. With config().receive_for_immediate
+  // a WRITE with immediate takes one, too, and leaves its memory alone.
+  virtual void post_receive(TimePs now, PostedReceive receive) = 0;
   // Takes back what has not completed, in order, without completions. The queue pair has failed, as a whole,
   // when it returns.
   virtual std::vector<RcRequest> withdraw(TimePs now) = 0;

@@ -49,6 +49,7 @@ enum NackCode : uint8_t {
 enum ReturnCode : uint8_t {
   kReturnNull = 0,
   kReturnOk = 1,
+  kReturnNoMatch = 5,
   kReturnUnsupportedOperation = 6,
   kReturnUnsupportedSize = 7,
   kReturnPermissionViolation = 23,

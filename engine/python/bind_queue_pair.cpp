@@ -221,12 +221,21 @@ void post_write_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, u
   queue_pair.post_write_as_length(engine.now(), length_bytes, remote_address, rkey, immediate, work_id);
 }
 
+void post(WritingQueuePair& queue_pair, RcRequest request) {
+  Engine& engine = MadeByPython::engine_of(queue_pair);
+  PythonGuard guard(engine);
+  queue_pair.post(engine.now(), std::move(request));
+}
+
 void post_send(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
-  Engine& engine = MadeByPython::engine_of(queue_pair);
-  PythonGuard guard(engine);
-  queue_pair.post_send(engine.now(), local.data, length_bytes, immediate, work_id, std::move(local.owner));
+  post(queue_pair, {.kind = CompletionKind::kSend,
+                    .work_id = work_id,
+                    .data = local.data,
+                    .length_bytes = length_bytes,
+                    .immediate = immediate,
+                    .owner = std::move(local.owner)});
 }
 
 void require_writable(const RegisteredMemory* memory, const char* purpose) {
@@ -239,38 +248,53 @@ void post_read(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uin
                uint64_t length_bytes, uint64_t remote_address, uint32_t rkey, uint64_t work_id) {
   require_writable(memory, "READ");
   LocalRange local(memory, offset_bytes, length_bytes);
-  Engine& engine = MadeByPython::engine_of(queue_pair);
-  PythonGuard guard(engine);
-  queue_pair.post_read(engine.now(), local.data, length_bytes, remote_address, rkey, work_id,
-                       std::move(local.owner));
+  post(queue_pair, {.kind = CompletionKind::kRead,
+                    .work_id = work_id,
+                    .length_bytes = length_bytes,
+                    .remote_address = remote_address,
+                    .rkey = rkey,
+                    .owner = std::move(local.owner),
+                    .target = local.data});
 }
 
 void post_read_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
                          uint32_t rkey, uint64_t work_id) {
-  Engine& engine = MadeByPython::engine_of(queue_pair);
-  PythonGuard guard(engine);
-  queue_pair.post_read_as_length(engine.now(), length_bytes, remote_address, rkey, work_id);
+  post(queue_pair, {.kind = CompletionKind::kRead,
+                    .work_id = work_id,
+                    .length_bytes = length_bytes,
+                    .remote_address = remote_address,
+                    .rkey = rkey,
+                    .as_length = true});
 }
 
-void post_compare_swap(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_compare_swap(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                        uint64_t remote_address, uint32_t rkey, uint64_t compare, uint64_t swap,
                        uint64_t work_id) {
   require_writable(memory, "compare-and-swap");
   LocalRange local(memory, offset_bytes, kAtomicBytes);
-  Engine& engine = MadeByPython::engine_of(queue_pair);
-  PythonGuard guard(engine);
-  queue_pair.post_compare_swap(engine.now(), local.data, remote_address, rkey, compare, swap, work_id,
-                               std::move(local.owner));
+  post(queue_pair, {.kind = CompletionKind::kCompareSwap,
+                    .work_id = work_id,
+                    .length_bytes = kAtomicBytes,
+                    .remote_address = remote_address,
+                    .rkey = rkey,
+                    .owner = std::move(local.owner),
+                    .target = local.data,
+                    .swap_or_add = swap,
+                    .compare = compare});
 }
 
-void post_fetch_add(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_fetch_add(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                     uint64_t remote_address, uint32_t rkey, uint64_t add, uint64_t work_id) {
   require_writable(memory, "fetch-and-add");
   LocalRange local(memory, offset_bytes, kAtomicBytes);
-  Engine& engine = MadeByPython::engine_of(queue_pair);
-  PythonGuard guard(engine);
-  queue_pair.post_fetch_add(engine.now(), local.data, remote_address, rkey, add, work_id,
-                            std::move(local.owner));
+  post(queue_pair, {.kind = CompletionKind::kFetchAdd,
+                    .work_id = work_id,
+                    .length_bytes = kAtomicBytes,
+                    .remote_address = remote_address,
+                    .rkey = rkey,
+                    .owner = std::move(local.owner),
+                    .target = local.data,
+                    .swap_or_add = add});
 }
 
 void post_receive(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
@@ -517,6 +541,18 @@ region, or more bytes than 2^31 or 2^22 packets.)doc")
       .def("post_read_as_length", &post_read_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
            py::kw_only(), "work_id"_a = 0,
            "Like post_read, with payloads that are only counted: nothing is read or written.")
+      .def("post_compare_swap", &post_compare_swap, "memory"_a.none(true), "offset_bytes"_a,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "compare"_a, "swap"_a, "work_id"_a = 0,
+           R"doc(Set the 8 bytes at the peer's remote_address to swap if they equal compare.
+
+What they were goes to 8 bytes of memory (None: nowhere). Numbers have the hosts' byte order. The
+peer's region must have been registered with remote_atomic, the address must be a multiple of 8.
+Completes as "compare_swap".)doc")
+      .def("post_fetch_add", &post_fetch_add, "memory"_a.none(true), "offset_bytes"_a, "remote_address"_a,
+           "rkey"_a, py::kw_only(), "add"_a, "work_id"_a = 0,
+           R"doc(Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
+
+Completes as "fetch_add".)doc")
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
            "immediate"_a = py::none(), "work_id"_a = 0,
            "SEND into a receive that the peer has posted; completes as \"send\".")
@@ -586,21 +622,9 @@ naming the parameter that is out of range.)doc")
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
            py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
-      .def_property_readonly(
-          "source_udp_port",
-          [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
-      .def("post_compare_swap", &post_compare_swap, "memory"_a.none(true), "offset_bytes"_a,
-           "remote_address"_a, "rkey"_a, py::kw_only(), "compare"_a, "swap"_a, "work_id"_a = 0,
-           R"doc(Set the 8 bytes at the peer's remote_address to swap if they equal compare.
-
-What they were goes to 8 bytes of memory (None: nowhere). Numbers have the hosts' byte order. The
-peer's region must have been registered with remote_atomic, the address must be a multiple of 8.
-Completes as "compare_swap".)doc")
-      .def("post_fetch_add", &post_fetch_add, "memory"_a.none(true), "offset_bytes"_a, "remote_address"_a,
-           "rkey"_a, py::kw_only(), "add"_a, "work_id"_a = 0,
-           R"doc(Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
-
-Completes as "fetch_add".)doc");
+      .def_property_readonly("source_udp_port", [](const RcQueuePair& queue_pair) {
+        return queue_pair.config().source_udp_port;
+      });
   py::class_<MrcQueuePair, WritingQueuePair, std::shared_ptr<MrcQueuePair>>(
       m, "MrcQueuePair",
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.

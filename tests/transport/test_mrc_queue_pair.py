@@ -22,7 +22,7 @@ from tests.transport.rdma_pair import (
 )
 from tests.transport.test_selective_repeat import done, post
 from weft.engine import CompletionQueue, Engine, Link, MrcQueuePair, Nic, TransmitPort, parse_packet
-from weft.wire.headers.mrc import DSCP_TRIMMABLE, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
+from weft.wire.code_points import DSCP_TRIMMABLE, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 
 MTU = 256
 MRC: dict[str, Any] = {

@@ -23,7 +23,7 @@ from tests.transport.rdma_pair import (
 )
 from tests.transport.test_selective_repeat import done, post
 from weft.engine import CompletionQueue, Engine, Link, Nic, TransmitPort, UetQueuePair, parse_uet
-from weft.wire.headers.mrc import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
+from weft.wire.code_points import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 
 MTU = 256
 UET: dict[str, Any] = {

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scapy.layers.inet import IP
+from scapy.layers.inet import IP, UDP
 from scapy.utils import rdpcap
 
 from weft import BadInputError, ClearToSend, Fabric, topologies
@@ -21,6 +21,7 @@ from weft.scenario import parse_scenario
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.costs import Links, Wire
 from weft.traffic.layers import BTH, RETH
+from weft.wire.code_points import DSCP_CONTROL, DSCP_TRIMMABLE
 
 HOSTS = {"planes": 2, "leaves": 2, "spines": 1, "hosts_per_leaf": 2}
 ONE_HOST = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 2, "ranks_per_host": 4}
@@ -190,11 +191,41 @@ def test_what_cannot_be_cleared_is_refused(item: dict[str, Any], place: str, pro
     assert problem in str(caught.value)
 
 
-def test_mrc_is_refused() -> None:
-    """Its messages complete in any order, and parts of a transfer must not."""
-    item = {"collective": "allreduce", "sizes": [4096], "clear_to_send": {}}
-    with pytest.raises(BadInputError, match="messages of mrc arrive out of order"):
-        run(item, transport={"protocol": "mrc"}, int=False)
+@pytest.mark.parametrize("protocol", ["mrc", "uet"])
+@pytest.mark.parametrize("settings", [{}, TIGHTEST, {"window": 3, "chunk": 1000}], ids=["default", "tight", "odd"])
+@pytest.mark.parametrize("more", [{}, {"faults": {"loss": 0.01}}], ids=["clean", "lossy"])
+def test_other_transports_are_cleared_too(protocol: str, settings: dict[str, int], more: dict[str, Any]) -> None:
+    """Their packets arrive in any order, but immediates are reported in order of posting."""
+    transport = {"protocol": protocol}
+    for collective in ("allreduce", "alltoall"):
+        item = {"collective": collective, "algorithms": suited(collective), "sizes": [20_036], "dtype": "int8"}
+        for found in run(item | {"clear_to_send": settings}, transport=transport, int=False, **more).collectives:
+            assert found.ok
+            assert found.clear_to_send is not None
+            assert found.clear_to_send.messages > 0
+
+
+def test_clearances_of_uet_need_no_credit() -> None:
+    item = {"collective": "alltoall", "algorithms": ["direct"], "sizes": [65_536], "clear_to_send": TIGHTEST}
+    transport = {"protocol": "uet", "receiver_credits": True}
+    [found] = run(item, transport=transport, int=False).collectives
+    assert found.ok
+    assert found.clear_to_send is not None
+    assert found.clear_to_send.held_messages > 0
+
+
+@pytest.mark.parametrize("protocol", ["mrc", "uet"])
+def test_clearances_of_other_transports_travel_ahead_of_data(protocol: str, tmp_path: Path) -> None:
+    item = {"collective": "alltoall", "algorithms": ["direct"], "sizes": [65_536], "clear_to_send": TIGHTEST}
+    tree = {"clock": "virtual", "fabric": HOSTS, "traffic": [item], "observe": {"captures": ["h0:0"]}}
+    tree |= {"transport": {"protocol": protocol}, "int": False}
+    run_scenario(run_spec(parse_scenario(tree)), directory=tmp_path, captures=Captures(tmp_path))
+    [file] = tmp_path.rglob("*.pcapng")
+    frames = [frame for frame in rdpcap(str(file)) if UDP in frame]
+    # Of all packets only those with data are longer than their headers; those of control are not marked.
+    code_points = {(frame[IP].tos >> 2, frame[IP].tos & 3) for frame in frames}
+    assert code_points == {(DSCP_TRIMMABLE, 2), (DSCP_CONTROL, 0)}
+    assert {frame[IP].tos >> 2 for frame in frames if len(frame) > 256} == {DSCP_TRIMMABLE}
 
 
 def test_python_checks_the_settings() -> None:

@@ -10,7 +10,8 @@ from typing import Any
 from tests.wire.described_bits import packed
 from weft.traffic.layers import icrc
 from weft.wire import Field, Header
-from weft.wire.headers.mrc import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP, ENDPOINT_QP, MRC_BTH, MRC_OPCODES, TSETH
+from weft.wire.code_points import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
+from weft.wire.headers.mrc import ENDPOINT_QP, MRC_BTH, MRC_OPCODES, TSETH
 from weft.wire.headers.network import ETHERNET, IPV4, IPV4_ETHERTYPE, IPV6, IPV6_ETHERTYPE, UDP
 from weft.wire.headers.roce import AETH, ICRC, IMMEDIATE, RETH, ROCE_UDP_PORT
 

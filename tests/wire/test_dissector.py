@@ -22,10 +22,11 @@ from weft.traffic.aggregation_format import CONTRIBUTION_QP
 from weft.traffic.layers import service_frame
 from weft.traffic.layers.frames import datagram_headers
 from weft.wire import Field, Header
+from weft.wire.code_points import DSCP_TRIMMED
 from weft.wire.headers.aggregation import AGGREGATION
 from weft.wire.headers.int_shim import INT_ETHERTYPE, INT_HOP, INT_SHIM
 from weft.wire.headers.mac_control import CREDIT_LANE, CREDIT_UPDATE
-from weft.wire.headers.mrc import DSCP_TRIMMED, MRC_BTH
+from weft.wire.headers.mrc import MRC_BTH
 from weft.wire.headers.network import ETHERNET
 from weft.wire.headers.notification import NOTIFICATION_UDP_PORT, SWITCH_NOTIFICATION
 from weft.wire.headers.parameter import PARAMETER, PARAMETER_CLIENT_QP, PARAMETER_STORE_QP

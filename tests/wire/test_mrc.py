@@ -17,7 +17,8 @@ from weft.engine import _core
 from weft.traffic import layers
 from weft.traffic.layers import BTH, HAS_TIMESTAMP, MRC_OPCODE, RETRANSMISSION
 from weft.wire import Field
-from weft.wire.headers.mrc import DSCP_TRIMMABLE, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP, MRC_BTH
+from weft.wire.code_points import DSCP_TRIMMABLE, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
+from weft.wire.headers.mrc import MRC_BTH
 from weft.wire.headers.network import ETHERNET, IPV4, IPV6
 from weft.wire.headers.network import UDP as UDP_HEADER
 from weft.wire.headers.roce import ICRC

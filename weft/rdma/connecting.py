@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -40,19 +41,25 @@ class ConnectionSettings:
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One end of a connection, as the other needs to know it."""
+    """One end of a connection, as the other needs to know it.
+
+    `more_addresses` are those of the other ports that its queue pair uses: number and address.
+    """
 
     qp_num: int
     psn: int
     address: str
     port_num: int
+    more_addresses: Sequence[tuple[int, str]] = ()
 
     @classmethod
     def of(cls, qp: QP) -> Endpoint:
         """Return a queue pair as the end of a connection."""
         port_num = qp.attributes.port_num
         device = qp.device
-        return cls(qp.qp_num, device.initial_psn(qp.qp_num), device.port.address(port_num), port_num)
+        port = device.port
+        more = tuple(port.more_addresses(port_num).items())
+        return cls(qp.qp_num, device.initial_psn(qp.qp_num), port.address(port_num), port_num, more)
 
 
 async def connect(qp: QP, peer: str, service: str, private_data: object, settings: ConnectionSettings) -> Any:

@@ -16,7 +16,8 @@ from weft.rdma.work import WC
 from weft.visibility import internal
 
 if TYPE_CHECKING:
-    from weft.engine import CompletionQueue, Nic, RcQueuePair
+    from weft.engine import CompletionQueue, Nic
+    from weft.engine._core import WritingQueuePair
     from weft.rdma.queue_pair import QP
 
 _FIRST_ADDRESS = 1 << 32
@@ -30,19 +31,25 @@ class DevicePort(Protocol):
     nic: Nic
     completions: CompletionQueue
     port_count: int
+    transport: str
+    operations: frozenset[str]
+    """Operations that the transport carries, of those of `weft.rdma.work`."""
 
     def address(self, port_num: int) -> str:
         """Return the IP address of a port, counted from 1."""
+
+    def more_addresses(self, port_num: int) -> dict[int, str]:
+        """Return the addresses of the other ports that a queue pair of a port uses, too."""
 
     def line_rate_bps(self, port_num: int) -> int:
         """Return a port's rate."""
 
     def open_queue_pair(
         self, qp_num: int, port_num: int, peer: str, psn: int, remote: Endpoint, settings: ConnectionSettings
-    ) -> RcQueuePair:
+    ) -> WritingQueuePair:
         """Make a queue pair; its completions come to `completions`."""
 
-    def close_queue_pair(self, queue_pair: RcQueuePair) -> None:
+    def close_queue_pair(self, queue_pair: WritingQueuePair) -> None:
         """Destroy one."""
 
 
@@ -195,7 +202,9 @@ class Device:
         self._queue_pairs[queue_pair.qp_num] = queue_pair
 
     @internal
-    def open_queue_pair(self, queue_pair: QP, peer: str, remote: Endpoint, settings: ConnectionSettings) -> RcQueuePair:
+    def open_queue_pair(
+        self, queue_pair: QP, peer: str, remote: Endpoint, settings: ConnectionSettings
+    ) -> WritingQueuePair:
         """Make the NIC's queue pair."""
         number = queue_pair.qp_num
         return self.port.open_queue_pair(
@@ -203,7 +212,7 @@ class Device:
         )
 
     @internal
-    def close_queue_pair(self, queue_pair: QP, native: RcQueuePair | None) -> None:
+    def close_queue_pair(self, queue_pair: QP, native: WritingQueuePair | None) -> None:
         """Destroy a queue pair, and the NIC's if there is one."""
         self.drain()
         self._queue_pairs.pop(queue_pair.qp_num, None)

@@ -10,7 +10,7 @@ from weft.rdma.enums import WCStatus
 
 
 class VerbsError(BadInputError):
-    """A call was refused. `errno` is what libibverbs would return: EINVAL, ENOMEM, ECONNREFUSED."""
+    """A call was refused. `errno` is what libibverbs would return: EINVAL, ENOMEM, EOPNOTSUPP, ECONNREFUSED."""
 
     def __init__(
         self, problem: str | Exception, number: int = errno.EINVAL, *, valid: str | Iterable[object] = ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from weft.rdma.connecting import ConnectionSettings, Endpoint, connect
 from weft.rdma.enums import QPState, SendFlags, WCFlags, WCOpcode, WCStatus, WROpcode
 from weft.rdma.errors import VerbsError
-from weft.rdma.work import ATOMIC_BYTES, NO_FLAGS, SGE, WC, RecvWR, SendWR
+from weft.rdma.work import ATOMIC_BYTES, NO_FLAGS, OPERATIONS, SGE, WC, RecvWR, SendWR
 from weft.rdma.work_queues import WorkQueue
 from weft.visibility import internal
 
@@ -217,13 +217,15 @@ class QP:
         """Post a request of the send queue, which runs in order.
 
         If the memory of this host does not permit it, the completion says so (IBV_WC_LOC_PROT_ERR), not this call.
-        Raises VerbsError: it is not in RTS or ERR, no slot is free (ENOMEM), or the request is malformed.
+        Raises VerbsError: it is not in RTS or ERR, no slot is free (ENOMEM), the request is malformed, or the fabric's
+        transport carries no such operation (EOPNOTSUPP).
         """
         if self.state not in (QPState.IBV_QPS_RTS, QPState.IBV_QPS_ERR):
             raise VerbsError(
                 f"queue pair {self.qp_num:#x} is in {self.state.name}", valid="IBV_QPS_RTS; connect it first"
             )
         length = _checked_length(request)
+        self._require_carried(request.opcode)
         self._sends.require_room()
         self.device.require_countable()
         sge = _only(request.sg)
@@ -238,6 +240,15 @@ class QP:
             self._hold(sequence)
         else:
             self._give_send(sequence, request, sge)
+
+    def _require_carried(self, opcode: WROpcode) -> None:
+        port = self.device.port
+        if OPERATIONS[opcode] not in port.operations:
+            raise VerbsError(
+                f"{opcode.name}: transport.protocol: {port.transport} carries no {OPERATIONS[opcode]}s",
+                errno.EOPNOTSUPP,
+                valid=(each.name for each, operation in OPERATIONS.items() if operation in port.operations),
+            )
 
     def _hold(self, sequence: int) -> None:
         """Hold back the first request with a local error until all requests before it have completed."""

@@ -8,6 +8,16 @@ from dataclasses import dataclass
 from weft.rdma.enums import SendFlags, WCFlags, WCOpcode, WCStatus, WROpcode
 from weft.rdma.errors import WorkError
 
+OPERATIONS = {
+    WROpcode.IBV_WR_RDMA_WRITE: "WRITE",
+    WROpcode.IBV_WR_RDMA_WRITE_WITH_IMM: "WRITE",
+    WROpcode.IBV_WR_SEND: "SEND",
+    WROpcode.IBV_WR_SEND_WITH_IMM: "SEND",
+    WROpcode.IBV_WR_RDMA_READ: "READ",
+    WROpcode.IBV_WR_ATOMIC_CMP_AND_SWP: "atomic operation",
+    WROpcode.IBV_WR_ATOMIC_FETCH_AND_ADD: "atomic operation",
+}
+"""What a request of each opcode is to a transport."""
 ATOMIC_BYTES = 8
 NO_FLAGS = WCFlags(0)
 

@@ -1,17 +1,28 @@
-"""How long senders of a collective waited for clearance."""
+"""How long senders of collectives waited for clearance."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
+from rich.console import Console
+
+from weft.quantities.readable import counted, format_time
+from weft.quantities.units import PS_PER_US
+from weft.results.columns import Column
 from weft.results.counters import HostTotals
-from weft.traffic.schedules import CollectiveSpec
+from weft.results.kinds import ItemResult
+from weft.traffic.clear_to_send import ClearToSend
 
 
 @dataclass(frozen=True)
 class ClearToSendResult:
-    """Messages that receivers cleared, and how long senders waited, over all repetitions."""
+    """Messages that receivers cleared, and how long senders waited: of all repetitions, or all collectives of a job.
+
+    Items that run together count the messages of all of them.
+    """
 
     window: int
     """Messages of a channel that were cleared at once, at most."""
@@ -28,12 +39,12 @@ class ClearToSendResult:
 
 
 def clearances_of(
-    spec: CollectiveSpec, times_ps: Sequence[int], counts: Sequence[HostTotals]
+    settings: ClearToSend | None, ranks: int, times_ps: Sequence[int], counts: Sequence[HostTotals]
 ) -> ClearToSendResult | None:
-    """Return what receivers cleared in a collective's repetitions; None if senders did not wait for them."""
-    if (settings := spec.clear_to_send) is None:
+    """Return what receivers cleared in runs that took so long; None if senders did not wait for them."""
+    if settings is None:
         return None
-    messages, ranks_ps = sum(each.cleared_messages for each in counts), sum(times_ps) * spec.rank_count
+    messages, ranks_ps = sum(each.cleared_messages for each in counts), sum(times_ps) * ranks
     return ClearToSendResult(
         window=settings.window,
         chunk_bytes=settings.chunk,
@@ -42,3 +53,54 @@ def clearances_of(
         mean_wait_ps=round(sum(each.clearance_wait_ps for each in counts) / messages) if messages else 0,
         waiting_share=sum(each.clearance_stall_ps for each in counts) / ranks_ps if ranks_ps else 0.0,
     )
+
+
+@dataclass(frozen=True)
+class ClearedResult(ItemResult):
+    """A result of collectives with messages that receivers may clear."""
+
+    clear_to_send: ClearToSendResult | None = field(default=None, kw_only=True)
+    """Messages that receivers cleared; missing where senders did not wait for them."""
+
+    @property
+    @abstractmethod
+    def cleared_ps(self) -> int:
+        """How long it took, all repetitions together."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain data, without `clear_to_send` if it is missing."""
+        data = super().as_dict()
+        if self.clear_to_send is None:
+            del data["clear_to_send"]
+        return data
+
+
+C = TypeVar("C", bound=ClearedResult)
+
+
+def clearance_columns(kind: type[C]) -> tuple[Column[C], ...]:
+    """Return columns of a table of results: how long messages waited, and how many did."""
+
+    def is_cleared(results: Sequence[C]) -> bool:
+        return any(each.clear_to_send for each in results)
+
+    return (
+        Column(
+            "clearance\nwait",
+            "clear_to_send.mean_wait_ps",
+            unit="µs",
+            scale=PS_PER_US,
+            digits=2,
+            only_if=is_cleared,
+        ),
+        Column("held\nmessages", "clear_to_send.held_messages", only_if=is_cleared),
+    )
+
+
+def print_clearances(console: Console, result: ClearedResult) -> None:
+    """Print how messages of a job waited, if receivers cleared them."""
+    if (found := result.clear_to_send) is not None:
+        console.print(
+            f"{found.held_messages:,} of {counted(found.messages, 'message')} of collectives waited for clearance; "
+            f"mean of all {format_time(found.mean_wait_ps)}"
+        )

@@ -14,11 +14,11 @@ from rich.console import Console
 from weft.quantities.readable import counted, format_size
 from weft.quantities.units import PS_PER_US
 from weft.results.choices import AlgorithmChoice
-from weft.results.clearances import ClearToSendResult, clearances_of
+from weft.results.clearances import ClearedResult, clearance_columns, clearances_of
 from weft.results.columns import Column, Look, ResultTable
 from weft.results.counters import HostTotals
 from weft.results.figure_tables import Layout
-from weft.results.kinds import ItemResult, ResultKind
+from weft.results.kinds import ResultKind
 from weft.results.report_parts import MOST_ROWS, Axis, BarFigure, Curve, CurveFigure, ReportPart, shown_of
 from weft.results.verification import Verdict
 from weft.topologies import FabricSpec
@@ -37,7 +37,7 @@ def _nan_for_null(value: object) -> object:
 
 
 @dataclass(frozen=True)
-class CollectiveResult(ItemResult):
+class CollectiveResult(ClearedResult):
     """One collective: nccl-tests' figures and how the result compared with NumPy's.
 
     Packets are counted over all repetitions, and over none of the `warmup`. Bandwidths are 0 where no time passed, as
@@ -99,8 +99,6 @@ class CollectiveResult(ItemResult):
     """Choice of `auto`; missing where the algorithm was named."""
     protocol: str = ""
     """NCCL's protocol in which messages travelled; missing where none was named."""
-    clear_to_send: ClearToSendResult | None = None
-    """Messages that receivers cleared; missing where senders did not wait for them."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -120,6 +118,11 @@ class CollectiveResult(ItemResult):
         return max(self.times_ps, default=self.time_ps)
 
     @property
+    def cleared_ps(self) -> int:
+        """The sum of `times_ps`."""
+        return sum(self.times_ps)
+
+    @property
     def ok(self) -> bool:
         """Return whether nothing is known to be wrong on any rank."""
         return self.wrong == 0 and self.identical
@@ -131,8 +134,6 @@ class CollectiveResult(ItemResult):
             del data["choice"]
         if not self.protocol:
             del data["protocol"]
-        if self.clear_to_send is None:
-            del data["clear_to_send"]
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             data["largest_error"] = None
@@ -188,7 +189,7 @@ def collective_result(
         data=data,
         choice=choice,
         protocol=spec.protocol,
-        clear_to_send=clearances_of(spec, times_ps, counts),
+        clear_to_send=clearances_of(spec.clear_to_send, spec.rank_count, times_ps, counts),
         root=spec.root if collective.has_root else None,
         title=collective.title,
         reduces=collective.reduces,
@@ -247,19 +248,7 @@ _TABLE = ResultTable[CollectiveResult](
         Column("overflowed packets", "overflowed_packets", terminal=None),
         Column("retransmitted\npackets", "retransmissions"),
         Column("CNPs", "cnps", terminal=None),
-        Column(
-            "clearance\nwait",
-            "clear_to_send.mean_wait_ps",
-            unit="µs",
-            scale=PS_PER_US,
-            digits=2,
-            only_if=lambda results: any(each.clear_to_send for each in results),
-        ),
-        Column(
-            "held\nmessages",
-            "clear_to_send.held_messages",
-            only_if=lambda results: any(each.clear_to_send for each in results),
-        ),
+        *clearance_columns(CollectiveResult),
     ),
     layout=Layout(is_narrow=True, headings="bottom", whole=True),
 )

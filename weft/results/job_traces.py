@@ -11,10 +11,11 @@ from rich.markup import escape
 
 from weft.quantities.readable import Unit, counted, format_time, time_unit
 from weft.recording import tables
+from weft.results.clearances import ClearedResult, ClearToSendResult, clearance_columns, print_clearances
 from weft.results.columns import Column, ResultTable
 from weft.results.critical_paths import CriticalPathResult, critical_path_tables, print_critical_path
 from weft.results.figure_tables import Layout
-from weft.results.kinds import ItemResult, ResultKind, lengths_and_sums
+from weft.results.kinds import ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, shown_of
 from weft.results.step_parts import StepParts
@@ -25,7 +26,7 @@ _MOST_BARS = 64
 
 
 @dataclass(frozen=True)
-class JobTraceResult(ItemResult):
+class JobTraceResult(ClearedResult):
     """A job from a trace, from its start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the job's
@@ -58,6 +59,11 @@ class JobTraceResult(ItemResult):
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
+    def cleared_ps(self) -> int:
+        """`time_ps`."""
+        return self.time_ps
+
+    @property
     def step_parts(self) -> StepParts:
         """Return the means of the ranks' parts."""
         return StepParts.of_ranks(*self.parts_ps.values())
@@ -82,6 +88,7 @@ def job_trace_result(
     retransmissions: int,
     path: CriticalPathResult,
     records: tables.Table,
+    clear_to_send: ClearToSendResult | None = None,
 ) -> JobTraceResult:
     """Return the result of a job, given what each rank's time went to."""
     categories: Counter[str] = Counter()
@@ -102,6 +109,7 @@ def job_trace_result(
         retransmissions=retransmissions,
         critical_path=path,
         records=records,
+        clear_to_send=clear_to_send,
     )
 
 
@@ -137,6 +145,7 @@ def _jobs(unit: Unit) -> ResultTable[JobTraceResult]:
             Column("time", lambda each: unit.of(each.time_ps), unit=unit.name, digits=3),
             Column("messages", "sent_bytes", unit="B"),
             Column("retransmitted packets", "retransmissions"),
+            *clearance_columns(JobTraceResult),
         ),
     )
 
@@ -150,6 +159,7 @@ def print_job_traces(console: Console, results: Sequence[JobTraceResult]) -> Non
             f"{counted(result.retransmissions, 'packet')} retransmitted"
         )
         _of_ranks(time_unit([result.time_ps])).print(console, list(result.parts_ps.items()))
+        print_clearances(console, result)
         print_critical_path(console, result.critical_path)
 
 

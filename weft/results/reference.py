@@ -6,9 +6,9 @@ import inspect
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import is_dataclass
 from types import GenericAlias, NoneType, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origin, get_type_hints
 
-from weft.quantities.section import field_docstrings
+from weft.quantities.section import meaning_of
 from weft.results.kinds import result_kinds
 from weft.results.model import Results, result_keys
 
@@ -41,8 +41,9 @@ def keys_of(model: type) -> dict[str, str]:
 
     These are the fields with a docstring, and the figures that the class `derived` from them by properties with one.
     """
-    meanings = {name: " ".join(text.split()) for name, text in field_docstrings(model).items()}
-    names: Iterable[str] = get_type_hints(model)
+    names: Iterable[str] = [name for name, hint in get_type_hints(model).items() if get_origin(hint) is not ClassVar]
+    texts = {name: " ".join(meaning_of(model, name).split()) for name in names}
+    meanings = {name: text for name, text in texts.items() if text}
     if model is Results:
         meanings |= {kind.key: kind.meaning for kind in result_kinds()}
         names = result_keys()

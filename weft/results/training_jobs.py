@@ -15,6 +15,7 @@ from weft.jobs.plan_summary import PlanSummary
 from weft.quantities.readable import Unit, counted, format_number, format_size, format_time, time_unit
 from weft.quantities.units import PS_PER_MS
 from weft.recording import tables
+from weft.results.clearances import ClearedResult, ClearToSendResult, clearance_columns, print_clearances
 from weft.results.columns import Column, Look, ResultTable
 from weft.results.critical_paths import (
     CriticalPathResult,
@@ -22,7 +23,7 @@ from weft.results.critical_paths import (
     print_critical_path,
     shares_table,
 )
-from weft.results.kinds import ItemResult, ResultKind, lengths_and_sums
+from weft.results.kinds import ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, shown_of
 from weft.results.step_parts import StepParts
@@ -34,7 +35,7 @@ _OF_RANKS = ("compute", "exposed", "bubble", "stall")
 
 
 @dataclass(frozen=True)
-class TrainingJobResult(ItemResult):
+class TrainingJobResult(ClearedResult):
     """A step of training, from the job's start to the end of its last operation.
 
     Each rank's time is divided into computing, exposed communication, bubbles and stalls, which add up to the step
@@ -71,6 +72,11 @@ class TrainingJobResult(ItemResult):
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
+    def cleared_ps(self) -> int:
+        """`step_ps`."""
+        return self.step_ps
+
+    @property
     def step_parts(self) -> StepParts:
         """Return the means of the ranks' parts."""
         return StepParts.of_ranks(*(self.ranks[each] for each in _OF_RANKS))
@@ -99,6 +105,7 @@ def training_job_result(
     retransmissions: int,
     path: CriticalPathResult,
     records: tables.Table,
+    clear_to_send: ClearToSendResult | None = None,
 ) -> TrainingJobResult:
     """Return the result of a step, given what each rank's time went to."""
     return TrainingJobResult(
@@ -118,6 +125,7 @@ def training_job_result(
         retransmissions=retransmissions,
         critical_path=path,
         records=records,
+        clear_to_send=clear_to_send,
     )
 
 
@@ -168,6 +176,7 @@ def print_training_jobs(console: Console, results: Sequence[TrainingJobResult]) 
         times = [("step", result.step_ps), *_parts(result).items()]
         shares_table(time_unit([result.step_ps]), result.step_ps).print(console, times)
         console.print(_rate(result.plan, result.step_ps))
+        print_clearances(console, result)
         print_critical_path(console, result.critical_path)
 
 
@@ -229,6 +238,7 @@ def _steps(unit: Unit) -> ResultTable[TrainingJobResult]:
             _MFU,
             _percent("MFU with all scores", "mfu_with_all_scores"),
             Column("retransmitted packets", "retransmissions"),
+            *clearance_columns(TrainingJobResult),
         ),
         note="ideal: without communication, with no rank slower; MFU: with the causal half of attention's scores",
     )

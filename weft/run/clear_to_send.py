@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from weft.errors import BadInputError
-from weft.scenario import FabricOptions
+from weft.scenario.traffic import TrafficSection
 from weft.traffic.clear_to_send import ClearToSend
-from weft.traffic.collectives import AUTO, Collective
+from weft.traffic.collectives import AUTO, Collective, collective_named
 from weft.traffic.costs import Cost, Links
+from weft.traffic.jobs import CollectiveCall, Job
 
 
 def objection_to_clear_to_send(collective: Collective, algorithm: str) -> str:
@@ -22,23 +23,33 @@ def objection_to_clear_to_send(collective: Collective, algorithm: str) -> str:
     return ""
 
 
-def checked_clear_to_send(
-    settings: ClearToSend | None, collective: Collective, algorithm: str, options: FabricOptions
-) -> ClearToSend | None:
-    """Return the settings. Raises BadInputError where the collective, its algorithm or the transport cannot have it."""
+def checked_clear_to_send(settings: ClearToSend | None, collective: Collective, algorithm: str) -> ClearToSend | None:
+    """Return the settings. Raises BadInputError where the collective or its algorithm cannot have it."""
     if settings is None:
         return None
     if not isinstance(settings, ClearToSend):
         raise BadInputError(f"clear_to_send is {settings!r}", valid="a weft.ClearToSend, or None")
     if objection := objection_to_clear_to_send(collective, algorithm):
         raise BadInputError(objection, place="clear_to_send", valid="leave it out")
-    if not options.transport.kind.orders_messages:
-        raise BadInputError(
-            f"messages of {options.transport.protocol} arrive out of order, and parts of a transfer must not",
-            place="clear_to_send",
-            valid="transport.protocol: rc",
-        )
     return settings
+
+
+def require_plain_messages(item: TrafficSection) -> None:
+    """Raise BadInputError if an item says how messages travel, for which traces of jobs have no place."""
+    for name in ("protocol", "clear_to_send"):
+        if getattr(item, name, None) is not None:
+            raise BadInputError(f"{name} has no place in a trace", place=item.kind, valid="an item without it")
+
+
+def cleared_job(job: Job, settings: ClearToSend | None) -> Job:
+    """Return a job whose collectives' messages receivers clear; those without data stay as they are."""
+    if settings is None:
+        return job
+
+    def cleared(call: CollectiveCall) -> CollectiveCall:
+        return replace(call, clear_to_send=settings) if collective_named(call.collective).has_size else call
+
+    return replace(job, calls=tuple(map(cleared, job.calls)))
 
 
 def links_with_clearances(links: Links, settings: ClearToSend | None) -> Links:

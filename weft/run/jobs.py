@@ -9,6 +9,7 @@ from typing import Literal, get_args
 
 from weft.errors import BadInputError
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.results.clearances import ClearToSendResult, clearances_of
 from weft.results.verification import Verdict
 from weft.run.task import Ended
 from weft.topologies import FabricSpec
@@ -47,6 +48,7 @@ class JobRun:
         times: times of each rank's operations, since `started_ps`.
         retransmissions: packets that hosts sent again meanwhile, also for other tasks.
         verdict: verdict on the results of all collectives, if they had data.
+        clear_to_send: messages that receivers cleared meanwhile, also for other tasks; None if senders did not wait.
     """
 
     job: Job
@@ -57,6 +59,7 @@ class JobRun:
     times: tuple[RankTimes, ...]
     retransmissions: int
     verdict: Verdict | None = None
+    clear_to_send: ClearToSendResult | None = None
 
     def busy_ps(self, rank: int) -> Counter[str]:
         """Return the total time of a rank's operations by category; overlapping operations count separately."""
@@ -101,13 +104,16 @@ def placed_ranks(job: Job, ranks: Sequence[int] | None, places: RankPlaces) -> P
 def job_run(placed: PlacedRanks, ended: Ended) -> JobRun:
     """Return the outcome of a finished job."""
     start_ps = min(ended.outcome.started_ps)
+    duration_ps = max(ended.outcome.finished_ps) - start_ps
+    settings = next((each.clear_to_send for each in placed.job.calls if each.clear_to_send), None)
     return JobRun(
         job=placed.job,
         ranks=placed.ranks,
         places=placed.places,
         started_ps=start_ps,
-        duration_ps=max(ended.outcome.finished_ps) - start_ps,
+        duration_ps=duration_ps,
         times=tuple(each.after(start_ps) for each in ended.times),
         retransmissions=ended.counted.retransmissions,
         verdict=ended.verdict,
+        clear_to_send=clearances_of(settings, len(placed.ranks), [duration_ps], [ended.counted]),
     )

@@ -21,20 +21,12 @@ from weft.results.rdma import OperationResult, ProgramResult, RdmaResult
 from weft.run.exchanges import Exchanges
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import ClassSpec, load_program
-from weft.traffic.transports.registry import VERBS, carriers_of, lacked_by
 
 OTHERS = "others"
 """Stands for all hosts not named."""
 _FIRST_QUEUE_PAIR = 0x10000
 _QUEUE_PAIRS_OF_A_RUN = 0x1000
 _QUEUE_PAIR_NUMBERS = 1 << 24
-
-
-def selective_repeat_problem(retransmission: str) -> str:
-    """Return why programs cannot run with this retransmission; "" if they can."""
-    if retransmission == "go-back-n":
-        return ""
-    return f"{retransmission} carries neither SENDs nor receives of immediates, which rdma has (valid: go-back-n)"
 
 
 def of_each_host(given: Mapping[str, Any], hosts: Sequence[str]) -> dict[str, Any]:
@@ -99,11 +91,8 @@ class RdmaRuns:
     def run(self, programs: Sequence[HostProgram], timeout_s: float) -> RdmaResult:
         """Run programs to the end. Raises as `Lab.run_programs`, and BadInputError or EnvironmentLacksError."""
         options, hosts = self._lab.options, self._lab.fabric.hosts
-        if lacked := lacked_by(options.transport.kind, VERBS):
-            problem = f"{options.transport.protocol} does not carry {lacked}, which rdma has"
-            raise BadInputError(problem, place="transport.protocol", valid=carriers_of(VERBS))
-        if problem := selective_repeat_problem(options.transport.retransmission):
-            raise BadInputError(problem, place="transport.retransmission")
+        if objection := options.transport.kind.objection_to_programs(options.transport):
+            raise BadInputError(objection, place="transport.retransmission", valid="go-back-n")
         if options.clock == "real" and (own := [each for each in programs if each.spec is None]):
             raise EnvironmentLacksError(
                 "under the real clock a host is a process, which loads programs from files",

@@ -122,7 +122,7 @@ class TaskMaker:
     def _messages(self, request: CollectiveRequest, collective: Collective, spec: CollectiveSpec) -> dict[str, Any]:
         """Return how messages travel: fields of specs and calls. Raises BadInputError for what cannot be."""
         algorithm = request.algorithm
-        clearing = checked_clear_to_send(request.clear_to_send, collective, algorithm, self._options)
+        clearing = checked_clear_to_send(request.clear_to_send, collective, algorithm)
         spec = replace(spec, clear_to_send=clearing)
         protocol = chosen_protocol(request.protocol, collective, algorithm, spec, self._topology, self._options)
         return {"protocol": protocol, "clear_to_send": clearing}

@@ -18,7 +18,7 @@ from weft.scenario.links import LinkName
 from weft.scenario.values import CLASSES, DataClass, FeatureSection, PriorityClass, Section
 from weft.switch.daemon.config import DEFAULT_TRIM_RESERVED_BYTES, DEFAULT_TRIMMED_BYTES, SMALLEST_TRIMMED_BYTES
 from weft.topologies import Endpoint, LinkChoice
-from weft.wire.headers.mrc import DSCP_TRIMMABLE, DSCP_TRIMMABLE_RETX, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
+from weft.wire.code_points import DSCP_TRIMMABLE, DSCP_TRIMMABLE_RETX, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 
 if TYPE_CHECKING:
     from weft.scenario.options import FabricOptions

@@ -10,11 +10,8 @@ from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem
 from weft.topologies import FabricSpec
 from weft.traffic.class_reference import short_reference
-from weft.traffic.header_sizes import BTH, ETHERNET, IMMEDIATE, IP, RETH, UDP
+from weft.traffic.header_sizes import BTH, ETHERNET, IP, UDP
 from weft.traffic.transports.registry import TRANSPORT_KINDS
-from weft.wire.headers.mrc import METH
-
-ENCAPSULATED_HEADERS_BYTES = ETHERNET + 2 * IP[6] + UDP + BTH + METH.size_bytes + RETH + IMMEDIATE
 
 
 def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
@@ -30,8 +27,9 @@ def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
 def _check_ev_routes(options: FabricOptions, routes: EvRoutesKind) -> None:
     """Check that the hosts' EVs can name paths. Raises KeyProblem."""
     name = options.routing.kind
-    carriers = [each.name for each in TRANSPORT_KINDS.values() if each.has_evs]
-    if not options.transport.kind.has_evs:
+    transport = options.transport.kind
+    if not transport.has_evs:
+        carriers = [each.name for each in TRANSPORT_KINDS.values() if each.has_evs]
         raise KeyProblem(
             "routing.kind",
             f"{name} has hosts name paths by EVs, which packets of transport.protocol: {options.transport.protocol} do "
@@ -56,11 +54,12 @@ def _check_ev_routes(options: FabricOptions, routes: EvRoutesKind) -> None:
         raise KeyProblem(
             "telemetry.mode", f"does not go with routing.kind: {name}, whose packets switches do not watch"
         )
-    if routes.encapsulates and options.trimming.classes and options.trimming.size < ENCAPSULATED_HEADERS_BYTES:
+    headers_bytes = ETHERNET + 2 * IP[6] + UDP + BTH + transport.extension_bytes + transport.immediate_bytes
+    if routes.encapsulates and options.trimming.classes and options.trimming.size < headers_bytes:
         raise KeyProblem(
             "trimming.size",
             f"{options.trimming.size} B cut into the headers of packets in an outer IPv6 header",
-            valid=f"at least {ENCAPSULATED_HEADERS_BYTES}B with routing.kind: {name}",
+            valid=f"at least {headers_bytes}B with routing.kind: {name}",
         )
 
 

@@ -149,10 +149,10 @@ class TransportSection(FeatureSection, CongestionSection, TransportSettings):
     @model_validator(mode="after")
     def _check_protocol(self) -> TransportSection:
         fields, kind = type(self).model_fields, self.kind
-        of_others = {key for other in TRANSPORT_KINDS.values() for key in other.own_keys} - {*kind.own_keys}
-        for key in fields:
-            foreign = key in of_others or key in kind.lacks_keys
-            if foreign and getattr(self, key) != fields[key].get_default(call_default_factory=True):
+        for key, declared in fields.items():
+            if key in kind.own_keys or getattr(self, key) == declared.get_default(call_default_factory=True):
+                continue
+            if key in kind.lacks_keys or any(key in other.own_keys for other in TRANSPORT_KINDS.values()):
                 raise ValueError(f"{key} does not go with protocol: {kind.name}")
         if not kind.has_cnps and (unfit := [each for each in self.congestion_controls if each in _FOLLOWS_CNPS]):
             raise ValueError(f"congestion_control: {unfit[0]} follows CNPs, which protocol: {kind.name} does not have")

@@ -32,9 +32,6 @@ from weft.traffic.transports.kind import FrameShape, PlaneEnds, QueuePair, Queue
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
 
-_OF_CLEARANCES = "fixed-window"
-"""Congestion control of clearances: few and small, and ahead of all data, they need none."""
-
 
 def destination_of(connection: Connection) -> str:
     """Return the address that a queue pair sends to. Raises ValueError if there is none."""
@@ -121,7 +118,7 @@ class HostTransport:
         traffic_class = connection.traffic_class
         if connection.is_clearance:
             traffic_class = CONTROL_CLASS
-            transport = replace(transport, congestion_control=_OF_CLEARANCES, preset=None, parameters={})
+            transport = transport.kind.of_clearances(transport)
         number = connection.queue_pair
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
         chosen: RcOptions = {

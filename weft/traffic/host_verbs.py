@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from weft.engine import CompletionQueue, RcQueuePair
-from weft.errors import InvalidValueError
-from weft.traffic.commands.connections import Connection
+from weft.engine import CompletionQueue
+from weft.traffic.commands.connections import Connection, PlaneAddress
 from weft.traffic.host import Host
-from weft.traffic.transports.registry import VERBS, carriers_of, lacked_by
+from weft.traffic.transports.kind import QueuePair
 
 if TYPE_CHECKING:
+    from weft.engine._core import WritingQueuePair
     from weft.rdma.connecting import ConnectionSettings, Endpoint
 
 LABEL = "rdma"
@@ -24,6 +24,8 @@ class HostVerbs:
         self.nic = host.nic
         self.port_count = len(host.config.nics)
         self.completions = CompletionQueue(host.engine)
+        self._kind = host.config.transport.kind
+        self.transport, self.operations = self._kind.name, self._kind.operations
         self._host, self._ranks, self._telemetry = host, ranks, telemetry
         self._ip_version = ip_version
 
@@ -35,17 +37,21 @@ class HostVerbs:
             raise ValueError(f"{self._host.config.name} has no IPv6 address on plane {port_num - 1}")
         return address
 
+    def more_addresses(self, port_num: int) -> dict[int, str]:
+        """See DevicePort. Raises ValueError as `address` does."""
+        if not self._kind.spans_planes:
+            return {}
+        others = (each for each in range(1, self.port_count + 1) if each != port_num)
+        return {each: self.address(each) for each in others}
+
     def line_rate_bps(self, port_num: int) -> int:
         """See DevicePort."""
         return self._host.plane(port_num - 1).config.rate_bps
 
     def open_queue_pair(
         self, qp_num: int, port_num: int, peer: str, psn: int, remote: Endpoint, settings: ConnectionSettings
-    ) -> RcQueuePair:
+    ) -> WritingQueuePair:
         """See DevicePort."""
-        kind = self._host.config.transport.kind
-        if lacked := lacked_by(kind, VERBS):
-            raise InvalidValueError(f"{kind.name} does not carry {lacked}, which rdma has", valid=carriers_of(VERBS))
         connection = Connection(
             plane=port_num - 1,
             peer=self._ranks[peer],
@@ -56,8 +62,13 @@ class HostVerbs:
             initial_psn=psn,
             remote_initial_psn=remote.psn,
             telemetry=self._telemetry,
+            more_planes=tuple(
+                PlaneAddress(number - 1, address)
+                for number, address in remote.more_addresses
+                if number <= self.port_count  # what both have
+            ),
         )
-        made = self._host.open_queue_pair(
+        return self._host.open_queue_pair(
             connection,
             self.completions,
             retry_limit=settings.retry_count,
@@ -65,8 +76,7 @@ class HostVerbs:
             rnr_timer_code=settings.min_rnr_timer,
             receive_for_immediate=True,
         )
-        return cast("RcQueuePair", made)
 
-    def close_queue_pair(self, queue_pair: RcQueuePair) -> None:
+    def close_queue_pair(self, queue_pair: WritingQueuePair) -> None:
         """See DevicePort."""
-        self._host.close_queue_pair(queue_pair)
+        self._host.close_queue_pair(cast(QueuePair, queue_pair))

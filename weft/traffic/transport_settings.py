@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from weft.engine import (
     CongestionPreset,
     congestion_control_kind,
+    mrc_defaults,
     path_choice_kind,
     path_choice_names,
     rc_defaults,
     record_types,
+    uet_defaults,
 )
 from weft.quantities.definitions import SIZE, PositiveTime, Rate, ShortTime, Time, whole, without_unit
 from weft.quantities.example import Example
@@ -20,9 +22,7 @@ from weft.quantities.names import Name
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.messages import OneOf
-from weft.traffic.transports.mrc import MRC_DEFAULTS
 from weft.traffic.transports.registry import TRANSPORT_KINDS
-from weft.traffic.transports.uet import UET_DEFAULTS
 
 if TYPE_CHECKING:
     from weft.engine._core import RcOptions
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 ProtocolName = Annotated[str, Name("transport", lambda: TRANSPORT_KINDS), OneOf(tuple(TRANSPORT_KINDS))]
 PATHS = ("flow", *path_choice_names())
 MAX_SPRAY_PATHS = 1 << 14
+MRC_DEFAULTS, UET_DEFAULTS = mrc_defaults(), uet_defaults()
 DEFAULTS = rc_defaults()
 """The engine's, of its options (engine/hosts/rc_config.hpp)."""
 MAX_OUTSTANDING_READS = 128

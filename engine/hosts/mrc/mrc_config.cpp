@@ -24,7 +24,6 @@ void check(const MrcConfig& config, const RcConfig& common) {
   check(common);
   if (common.retransmission != Retransmission::kSelectiveRepeat) refuse_under_mrc("retransmission go-back-n");
   if (common.telemetry) refuse_under_mrc("telemetry (INT)");
-  if (common.receive_for_immediate) refuse_under_mrc("receive_for_immediate");
   if (common.end_to_end_credits) refuse_under_mrc("end_to_end_credits");
   if (common.line_format != LineFormat::kNone) refuse_under_mrc("a line format");
   if (common.segment_packets != 1) refuse_under_mrc("segment_packets above 1");

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "hosts/code_points.hpp"
 #include "hosts/mrc/mrc_endpoint.hpp"
 #include "packets/mrc_codec.hpp"
 
@@ -60,7 +61,7 @@ MrcQueuePair::MrcQueuePair(const RcConfig& common, const MrcConfig& config, Pack
                            const MemoryRegistry& memory,
                            std::shared_ptr<CongestionControl> congestion_control, CompletionHandler* handler)
     : WritingQueuePair(checked_with_mrc(common, config), std::move(congestion_control)),
-      mrc_config_(config),
+      mrc_config_(in_class_of(common, config)),
       evs_(made_evs(common, config, mrc_counters_)),
       requester_(config_, mrc_config_, counters_, mrc_counters_, pool, gate_, evs_, handler),
       responder_(config_, mrc_config_, counters_, mrc_counters_, pool, memory, evs_, handler),
@@ -151,7 +152,7 @@ std::vector<RcRequest> MrcQueuePair::withdraw(TimePs now) {
 
 void MrcQueuePair::flush(TimePs now) {
   requester_.flush(now);
-  responder_.flush();
+  responder_.flush(now);
   wake_all();
 }
 
@@ -305,7 +306,7 @@ std::map<size_t, std::optional<TimePs>> MrcQueuePair::probed_round_trips() const
 
 // A queue pair fails as a whole, as RC's (InfiniBand specification, section 10.3.1).
 void MrcQueuePair::join_errors(TimePs now) {
-  if (requester_.error() != CompletionStatus::kSuccess) responder_.flush();
+  if (requester_.error() != CompletionStatus::kSuccess) responder_.flush(now);
   if (responder_.error() != CompletionStatus::kSuccess) requester_.flush(now);
 }
 

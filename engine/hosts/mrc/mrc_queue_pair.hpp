@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "hosts/mrc/ev_table.hpp"
@@ -55,6 +56,9 @@ class MrcQueuePair : public WritingQueuePair {
   QueuePair& leg(size_t plane);
 
   void post(TimePs now, RcRequest request) override;
+  void post_receive(TimePs now, PostedReceive receive) override {
+    responder_.post_receive(now, std::move(receive));
+  }
   std::vector<RcRequest> withdraw(TimePs now) override;
   uint64_t completed_requests() const override { return requester_.completed_requests(); }
   size_t outstanding_requests() const override { return requester_.outstanding_requests(); }

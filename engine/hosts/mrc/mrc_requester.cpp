@@ -17,17 +17,6 @@ uint8_t opcode_of_write(bool first, bool last, bool immediate) {
   return immediate ? kWriteLastImmediate : kWriteLast;
 }
 
-CompletionStatus status_of_refused(uint8_t syndrome) {
-  switch (syndrome) {
-    case roce::kSyndromeNakInvalidRequest:
-      return CompletionStatus::kRemoteInvalidRequest;
-    case roce::kSyndromeNakRemoteAccess:
-      return CompletionStatus::kRemoteAccessError;
-    default:
-      return CompletionStatus::kRemoteOperationError;
-  }
-}
-
 }  // namespace
 
 Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters& common_counters,
@@ -43,6 +32,7 @@ Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters
       completions_(common.queue_pair, handler),
       path_losses_(*this),
       headers_(headers_by_plane(common, config)),
+      data_ecn_(data_headers(common).ecn),
       psn_map_(common.initial_psn),
       sent_(common, gate, nullptr, &path_losses_),
       flags_(evs.size()) {
@@ -133,7 +123,7 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   if (!ev) return nullptr;
   set_entropy(headers, evs_.value(*ev));
   mrc.outer_destination = evs_.outer_destination(*ev);
-  headers.ecn = roce::kEct0;
+  headers.ecn = data_ecn_;
   headers.dscp = mrc.retransmission ? config_.retransmission_dscp : config_.data_dscp;
   headers.bth.acknowledge_request = should_request_sack(request, *sequence, frame_bytes);
   if (headers.bth.acknowledge_request) {
@@ -179,7 +169,7 @@ PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
   roce::RoceHeaders headers = headers_[plane];
   set_entropy(headers, evs_.value(*ev));
   headers.dscp = config_.data_dscp;
-  headers.ecn = roce::kEct0;
+  headers.ecn = data_ecn_;
   headers.bth.opcode = kReliabilityProbe;
   headers.bth.acknowledge_request = false;
   headers.bth.psn = 0;
@@ -293,7 +283,17 @@ void Requester::lose_without_blame(TimePs now, uint64_t sequence, std::optional<
 void Requester::on_refusal(TimePs now, const roce::ParsedPacket& packet) {
   if (error_ != CompletionStatus::kSuccess || packet.aeth.syndrome < roce::kSyndromeNakInvalidRequest) return;
   ++common_counters_.fatal_naks_received;
-  fail(status_of_refused(packet.aeth.syndrome));
+  // All before the packet that it names has arrived, whatever SACKs are lost.
+  const int64_t end = psn_map_.sequence(packet.bth.psn, sent_.accepted());
+  if (end >= static_cast<int64_t>(sent_.accepted()) && end < static_cast<int64_t>(sent_.highest())) {
+    refused_sequence_ = static_cast<uint64_t>(end);
+    sent_.acknowledge(now, {.end = refused_sequence_,
+                            .first = refused_sequence_,
+                            .hop_limit = packet.hop_limit,
+                            .misses_end = true});
+  }
+  const CompletionStatus status = status_of_nak(packet.aeth.syndrome);
+  fail(status == CompletionStatus::kSuccess ? CompletionStatus::kRemoteOperationError : status);
   deliver_completions(now);
 }
 
@@ -415,7 +415,8 @@ void Requester::fail(CompletionStatus status) {
 }
 
 void Requester::deliver_completions(TimePs now) {
-  requests_.deliver(now, [this] { return sent_.accepted(); }, error_, completions_);
+  requests_.deliver(
+      now, [this] { return std::min(sent_.accepted(), refused_sequence_); }, error_, completions_);
 }
 
 }  // namespace weft::mrc

@@ -117,11 +117,13 @@ class Requester : public SendingHalf<Requester> {
   RequestCompletions completions_;
   Losses path_losses_;
   std::vector<roce::RoceHeaders> headers_;  // of each plane
+  uint8_t data_ecn_;
   PsnMap psn_map_;
   PostedRequests<Outstanding> requests_;
   uint64_t end_sequence_ = 0;   // one past the last packet of the last request
   uint64_t next_sequence_ = 0;  // next packet to send for the first time
   SentStream sent_;
+  uint64_t refused_sequence_ = UINT64_MAX;  // of the request that the peer has refused
   uint16_t posted_messages_ = 0;
   uint16_t posted_immediates_ = 0;
   size_t largest_frame_bytes_ = 0;

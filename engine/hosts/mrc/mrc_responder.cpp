@@ -1,6 +1,7 @@
 #include "hosts/mrc/mrc_responder.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "hosts/rc_request.hpp"
 #include "packets/mrc_codec.hpp"
@@ -16,11 +17,6 @@ constexpr bool has_immediate_data(uint8_t opcode) {
   return opcode == kWriteLastImmediate || opcode == kWriteOnlyImmediate;
 }
 
-CompletionStatus status_of_refusing(uint8_t syndrome) {
-  return syndrome == roce::kSyndromeNakRemoteAccess ? CompletionStatus::kRemoteAccessError
-                                                    : CompletionStatus::kRemoteInvalidRequest;
-}
-
 }  // namespace
 
 Responder::Responder(const RcConfig& common, const MrcConfig& config, RcCounters& common_counters,
@@ -33,9 +29,9 @@ Responder::Responder(const RcConfig& common, const MrcConfig& config, RcCounters
       pool_(pool),
       memory_(memory),
       evs_(evs),
-      handler_(handler),
       headers_(headers_by_plane(common, config)),
       psn_map_(common.remote_initial_psn),
+      receives_(common.queue_pair, handler),
       answers_(evs.planes()) {
   for (roce::RoceHeaders& headers : headers_) {
     headers.dscp = config.control_dscp;
@@ -95,7 +91,8 @@ void Responder::on_write(TimePs now, uint32_t plane, const roce::ParsedPacket& p
     return;
   }
   if (packet.trimmed) return on_trimmed(packet, sequence);
-  if (const uint8_t syndrome = place(packet); syndrome != roce::kSyndromeAck) return refuse(syndrome);
+  if (const uint8_t syndrome = place(packet); syndrome != roce::kSyndromeAck)
+    return refuse(now, syndrome, arrivals_.expected());
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
   received_bytes_ += packet.payload_bytes;
@@ -159,31 +156,32 @@ uint8_t Responder::place(const roce::ParsedPacket& packet) const {
 void Responder::finish_in_order(TimePs now, const Arrival& arrival) {
   message_bytes_ += arrival.payload_bytes;
   if (!arrival.ends_message) return;
-  const uint64_t length_bytes = message_bytes_;
-  message_bytes_ = 0;
-  if (!arrival.has_immediate || handler_ == nullptr) return;
-  handler_->on_completion({.work_id = 0,
-                           .kind = CompletionKind::kWriteImmediate,
-                           .status = CompletionStatus::kSuccess,
-                           .queue_pair = common_.queue_pair,
-                           .length_bytes = length_bytes,
-                           .has_immediate = true,
-                           .immediate = arrival.immediate,
-                           .posted_ps = 0,
-                           .completed_ps = now});
+  const uint64_t length_bytes = std::exchange(message_bytes_, 0);
+  if (!arrival.has_immediate) return;
+  if (common_.receive_for_immediate && receives_.empty())
+    return refuse(now, roce::kSyndromeNakRemoteOperation, arrivals_.expected() - 1);
+  receives_.finish(now, CompletionKind::kWriteImmediate, common_.receive_for_immediate, length_bytes,
+                   arrival.immediate);
 }
 
-void Responder::refuse(uint8_t syndrome) {
-  fail(status_of_refusing(syndrome));
+void Responder::post_receive(TimePs now, PostedReceive receive) {
+  if (error_ != CompletionStatus::kSuccess) return receives_.refuse(now, receive);
+  receives_.push(std::move(receive));
+}
+
+void Responder::refuse(TimePs now, uint8_t syndrome, uint64_t sequence) {
+  fail(now, status_of_nak(syndrome));
   error_syndrome_ = syndrome;
+  error_sequence_ = sequence;
   ++common_counters_.fatal_naks_sent;
   answer({.kind = Kind::kRefusal});
 }
 
-void Responder::fail(CompletionStatus status) {
+void Responder::fail(TimePs now, CompletionStatus status) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = status;
   for (RingBuffer<Answer>& answers : answers_) answers = {};
+  receives_.flush(now);
 }
 
 // Of the 64 packets that a SACK about this one tells of, the first, counted from cack_psn.
@@ -259,7 +257,7 @@ PacketPtr Responder::pull_control(uint32_t plane) {
       break;
     case Kind::kRefusal:
       headers.bth.opcode = kAcknowledge;
-      headers.bth.psn = psn_map_.psn(arrivals_.expected());
+      headers.bth.psn = psn_map_.psn(error_sequence_);
       headers.aeth = {error_syndrome_, 0};
       break;
     default:

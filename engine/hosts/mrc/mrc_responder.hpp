@@ -10,6 +10,7 @@
 #include "hosts/mrc/ev_table.hpp"
 #include "hosts/mrc/mrc_config.hpp"
 #include "hosts/mrc/mrc_counters.hpp"
+#include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "memory/ring_buffer.hpp"
@@ -30,7 +31,10 @@ class Responder {
   // The next SACK, NACK or refusal that goes over the plane, null if none is due.
   PacketPtr pull_control(uint32_t plane);
   bool has_answer(uint32_t plane) const;
-  void flush() { fail(CompletionStatus::kFlushed); }
+  // For the next WRITE with immediate, if common.receive_for_immediate. There is no receiver-not-ready: an
+  // immediate that meets no receive fails the connection.
+  void post_receive(TimePs now, PostedReceive receive);
+  void flush(TimePs now) { fail(now, CompletionStatus::kFlushed); }
   CompletionStatus error() const { return error_; }
 
  private:
@@ -52,8 +56,9 @@ class Responder {
   void on_trimmed(const roce::ParsedPacket& packet, uint64_t sequence);
   uint8_t place(const roce::ParsedPacket& packet) const;
   void finish_in_order(TimePs now, const Arrival& arrival);
-  void refuse(uint8_t syndrome);
-  void fail(CompletionStatus status);
+  // The request that has the packet `sequence`, before which all has arrived.
+  void refuse(TimePs now, uint8_t syndrome, uint64_t sequence);
+  void fail(TimePs now, CompletionStatus status);
   int64_t sack_offset_of(uint64_t sequence) const;
   bool is_covered_by(const Answer& answer, const Answer& next) const;
   void fill_sack(const Answer& answer, Headers& mrc) const;
@@ -66,10 +71,10 @@ class Responder {
   PacketPool& pool_;
   const MemoryRegistry& memory_;
   EvTable& evs_;
-  CompletionHandler* handler_;
   std::vector<roce::RoceHeaders> headers_;  // of each plane
   PsnMap psn_map_;
   ArrivalWindow arrivals_;
+  PostedReceives receives_;
   uint64_t waiting_packets_ = 0;  // behind the gap
   uint64_t received_bytes_ = 0;
   uint64_t message_bytes_ = 0;               // of the message that is next in order
@@ -78,6 +83,7 @@ class Responder {
   bool as_length_ = false;  // the peer's packets come without what iCRC would cover, and so go the answers
   CompletionStatus error_ = CompletionStatus::kSuccess;
   uint8_t error_syndrome_ = 0;  // what the peer is told whenever it asks; 0: nothing
+  uint64_t error_sequence_ = 0;
 };
 
 }  // namespace weft::mrc

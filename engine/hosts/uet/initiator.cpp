@@ -50,6 +50,7 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       is_ordered_(config.service == UetService::kRod),
       largest_frame_bytes_(uet::full_frame_bytes(common, config)),
       headers_(headers_to_peer(common)),
+      data_ecn_(data_headers(common).ecn),
       psn_map_(common.initial_psn),
       messages_(common.queue_pair, handler),
       sent_(common, gate, path_choice),
@@ -230,7 +231,7 @@ bool Initiator::has_credit(TimePs now, uint64_t frame_bytes) {
 
 PacketPtr Initiator::pull(TimePs now) {
   wait_until_ps_ = kNever;
-  headers_.ecn = roce::kEct0;
+  headers_.ecn = data_ecn_;
   headers_.dscp = config_.data_dscp;
   if (std::exchange(clear_wanted_, false)) {
     last_pulled_ = {0, true};

@@ -106,7 +106,8 @@ class Initiator : public SendingHalf<Initiator> {
   void fail(CompletionStatus status);
   std::vector<RcRequest> take_back() { return messages_.withdraw(); }
   uint64_t done_end() const {
-    return reads_ == nullptr ? sent_.accepted() : reads_->done_end(sent_.accepted());
+    const uint64_t arrived = std::min(sent_.accepted(), refused_sequence_);
+    return reads_ == nullptr ? arrived : reads_->done_end(arrived);
   }
   void deliver_completions(TimePs now) {
     messages_.deliver(now, [this] { return done_end(); }, error_);
@@ -123,11 +124,13 @@ class Initiator : public SendingHalf<Initiator> {
   const bool is_ordered_;
   const size_t largest_frame_bytes_;
   roce::RoceHeaders headers_;
+  uint8_t data_ecn_;
   WidePsnMap psn_map_;
   Messages messages_;
   SentStream sent_;
-  std::unique_ptr<ReadArrivals> reads_;  // null before the first READ
-  uint64_t next_sequence_ = 0;           // ROD goes back with it, RUD repeats single packets apart from it
+  std::unique_ptr<ReadArrivals> reads_;     // null before the first READ
+  uint64_t refused_sequence_ = UINT64_MAX;  // of the request that the target has refused
+  uint64_t next_sequence_ = 0;              // ROD goes back with it, RUD repeats single packets apart from it
 
   PdcState state_ = PdcState::kClosed;
   uint16_t pdc_ = 0;         // own identifier, of the newest PDC
@@ -146,7 +149,7 @@ class Initiator : public SendingHalf<Initiator> {
   TimePs newest_sent_ps_ = 0;
   TimePs blocked_until_ps_ = 0;  // the target had no PDC left, or no receive posted
   uint32_t rnr_retries_ = 0;
-  uint64_t refused_sequence_ = 0;  // of the packet that it had no receive for last
+  uint64_t unreceived_sequence_ = 0;  // of the packet that it had no receive for last
   uint32_t retries_ = 0;
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   PulledPacket last_pulled_;

@@ -53,6 +53,15 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
   if (ack.has_response && ack.response.return_code > kReturnOk) {
     ++common_counters_.fatal_naks_received;
     clear_wanted_ = true;
+    // All before what is refused has arrived, whatever ACKs are lost.
+    const int64_t refused = psn_map_.sequence(ack.pds.cack_psn, sent_.accepted()) + 1;
+    if (refused >= static_cast<int64_t>(sent_.accepted())) {
+      refused_sequence_ = static_cast<uint64_t>(refused);
+      sent_.acknowledge(now, {.end = refused_sequence_,
+                              .first = refused_sequence_,
+                              .hop_limit = packet.hop_limit,
+                              .misses_end = true});
+    }
     fail(status_of_return_code(ack.response.return_code));
     return deliver_completions(now);
   }
@@ -108,7 +117,7 @@ void Initiator::on_credit(TimePs now, const Control& control) {
 
 void Initiator::note_progress(TimePs now) {
   next_sequence_ = std::max(next_sequence_, sent_.accepted());
-  if (sent_.accepted() > refused_sequence_) rnr_retries_ = 0;
+  if (sent_.accepted() > unreceived_sequence_) rnr_retries_ = 0;
   retries_ = 0;
   progress_ps_ = now;
   silence_probed_ = false;
@@ -181,7 +190,7 @@ void Initiator::on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy) {
     return;
   retries_ = 0;
   progress_ps_ = now;
-  refused_sequence_ = sequence;
+  unreceived_sequence_ = sequence;
   if (now < blocked_until_ps_) return;
   if (common_.rnr_retry_limit != kRetriesForEver && rnr_retries_ == common_.rnr_retry_limit) {
     fail(CompletionStatus::kRnrRetryExceeded);

@@ -32,24 +32,24 @@ std::optional<uint8_t> SendArrivals::place(const roce::ParsedPacket& packet, con
     // Its first packet has been one of another message.
     const bool is_late = first < sequence && (first < arrivals.expected() || arrivals.contains(first));
     if (is_late || overlaps(first, packets)) return kReturnOperationViolation;
-    if (posted_.empty()) return std::nullopt;
-    if (send.request_length > posted_.front().receive.length_bytes) {
-      overflowed_ = posted_.front().number;
+    if (receives_.empty()) return std::nullopt;
+    if (send.request_length > receives_.front().length_bytes) {
+      overflowed_ = true;
       return kReturnTooLong;
     }
     found = arriving_
-                .emplace(first, Arriving{.taken = std::move(posted_.front()),
+                .emplace(first, Arriving{.receive = receives_.pop(),
+                                         .number = next_number_++,
                                          .message_id = send.message_id,
                                          .length_bytes = send.request_length,
                                          .packets = packets,
                                          .missing_packets = packets})
                 .first;
-    posted_.pop_front();
   }
   Arriving& arriving = found->second;
   if (arriving.message_id != send.message_id || arriving.length_bytes != send.request_length)
     return kReturnOperationViolation;
-  uint8_t* const data = arriving.taken.receive.data;
+  uint8_t* const data = arriving.receive.data;
   if (data != nullptr && !packet.as_length && packet.payload_bytes > 0)
     std::copy_n(packet.payload, packet.payload_bytes, data + send.message_offset);
   if (send.starts_message && send.has_header_data)
@@ -65,33 +65,16 @@ void SendArrivals::finish(TimePs now) {
   if (found == arriving_.end() || found->second.missing_packets > 0) return;
   const Arriving whole = std::move(found->second);
   arriving_.erase(found);
-  complete(now, whole.taken.receive, CompletionStatus::kSuccess, whole.length_bytes, whole.immediate);
+  receives_.complete(now, CompletionKind::kReceive, CompletionStatus::kSuccess, whole.receive.work_id,
+                     whole.length_bytes, whole.immediate);
 }
 
 void SendArrivals::flush(TimePs now) {
-  std::vector<Numbered> left;
-  for (auto& [first, arriving] : std::exchange(arriving_, {})) left.push_back(std::move(arriving.taken));
-  std::ranges::sort(left, {}, &Numbered::number);
-  for (Numbered& posted : std::exchange(posted_, {})) left.push_back(std::move(posted));
-  for (const Numbered& each : left) {
-    const bool overflowed = overflowed_ == each.number;
-    complete(now, each.receive, overflowed ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed,
-             0, std::nullopt);
-  }
-}
-
-void SendArrivals::complete(TimePs now, const PostedReceive& receive, CompletionStatus status,
-                            uint64_t length_bytes, std::optional<uint32_t> immediate) {
-  if (handler_ == nullptr) return;
-  handler_->on_completion({.work_id = receive.work_id,
-                           .kind = CompletionKind::kReceive,
-                           .status = status,
-                           .queue_pair = common_.queue_pair,
-                           .length_bytes = length_bytes,
-                           .has_immediate = immediate.has_value(),
-                           .immediate = immediate.value_or(0),
-                           .posted_ps = 0,
-                           .completed_ps = now});
+  std::vector<Arriving> left;
+  for (auto& [first, arriving] : std::exchange(arriving_, {})) left.push_back(std::move(arriving));
+  std::ranges::sort(left, {}, &Arriving::number);
+  for (const Arriving& each : left) receives_.refuse(now, each.receive);
+  receives_.flush(now, overflowed_ ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);
 }
 
 }  // namespace weft::uet

@@ -1,15 +1,13 @@
-// The receives that a queue pair of UET has posted, and the SENDs that arrive in them, packet by packet in
-// any order.
+// SENDs that arrive in a queue pair of UET, packet by packet in any order, in the receives that it has posted.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "hosts/arrival_window.hpp"
-#include "hosts/posted_receive.hpp"
+#include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "packets/uet_frame.hpp"
@@ -21,9 +19,7 @@ namespace weft::uet {
 // posting.
 class SendArrivals {
  public:
-  SendArrivals(const RcConfig& common, CompletionHandler* handler) : common_(common), handler_(handler) {}
-
-  void post(PostedReceive receive) { posted_.push_back({std::move(receive), next_number_++}); }
+  SendArrivals(const RcConfig& common, PostedReceives& receives) : common_(common), receives_(receives) {}
 
   // Puts the payload of a packet of a SEND, which is not in `arrivals`, into the message's receive. Returns
   // the packet's return code; nothing if no receive is posted. The packet has the right size for its place.
@@ -35,12 +31,9 @@ class SendArrivals {
   void flush(TimePs now);
 
  private:
-  struct Numbered {
-    PostedReceive receive;
-    uint64_t number = 0;  // in order of posting
-  };
   struct Arriving {
-    Numbered taken;
+    PostedReceive receive;
+    uint64_t number = 0;  // of the receive, in order of posting
     uint16_t message_id = 0;
     uint32_t length_bytes = 0;
     uint64_t packets = 0;
@@ -50,16 +43,13 @@ class SendArrivals {
   using ByFirst = std::map<uint64_t, Arriving>;
 
   bool overlaps(uint64_t first, uint64_t packets) const;
-  void complete(TimePs now, const PostedReceive& receive, CompletionStatus status, uint64_t length_bytes,
-                std::optional<uint32_t> immediate);
 
   const RcConfig& common_;
-  CompletionHandler* handler_;
-  std::deque<Numbered> posted_;
+  PostedReceives& receives_;
   uint64_t next_number_ = 0;
-  ByFirst arriving_;                    // by the sequence number of the message's first packet
-  std::optional<uint64_t> newest_;      // of the packet placed last, the message
-  std::optional<uint64_t> overflowed_;  // number of the receive that a SEND was too long for
+  ByFirst arriving_;                // by the sequence number of the message's first packet
+  std::optional<uint64_t> newest_;  // of the packet placed last, the message
+  bool overflowed_ = false;         // a SEND was too long for the oldest receive
 };
 
 }  // namespace weft::uet

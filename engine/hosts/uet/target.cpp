@@ -9,8 +9,14 @@ namespace weft::uet {
 namespace {
 
 CompletionStatus status_of_refusing(uint8_t return_code) {
-  return return_code == kReturnPermissionViolation ? CompletionStatus::kRemoteAccessError
-                                                   : CompletionStatus::kRemoteInvalidRequest;
+  switch (return_code) {
+    case kReturnPermissionViolation:
+      return CompletionStatus::kRemoteAccessError;
+    case kReturnNoMatch:
+      return CompletionStatus::kRemoteOperationError;
+    default:
+      return CompletionStatus::kRemoteInvalidRequest;
+  }
 }
 
 }  // namespace
@@ -30,11 +36,11 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       owner_(owner),
       gate_(gate),
       path_choice_(path_choice),
-      handler_(handler),
       is_ordered_(config.service == UetService::kRod),
       headers_(headers_to_peer(common)),
       psn_map_(common.remote_initial_psn),
-      sends_(common, handler) {
+      receives_(common.queue_pair, handler),
+      sends_(common, receives_) {
   headers_.dscp = config.control_dscp;
   headers_.ecn = roce::kNotEct;
 }
@@ -119,13 +125,14 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   const WriteHeader& write = request.write;
   const std::optional<uint8_t> code = place(arrived, write);
   if (!code) return nack(write.opcode == kSend ? kNackNoMessage : kNackNoResource, arrived);
-  if (*code != kReturnOk) return refuse(arrived, *code, write.message_id);
+  if (*code != kReturnOk) return refuse(arrived, *code, write.message_id, arrivals_.expected());
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
   received_bytes_ += packet.payload_bytes;
   insert(arrived,
          {.immediate = static_cast<uint32_t>(write.header_data),
           .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
+          .message_id = write.message_id,
           .ends_message = write.ends_message,
           .has_immediate = write.opcode == kWrite && write.starts_message && write.has_header_data},
          request.pds.ackreq);
@@ -147,7 +154,7 @@ void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
       close_pdc();
       continue;
     }
-    finish_in_order(arrived.now, *next);
+    finish_in_order(arrived, *next);
     if (error_ != CompletionStatus::kSuccess) return;
   }
 }
@@ -217,22 +224,17 @@ uint8_t Target::write(const roce::ParsedPacket& packet, const WriteHeader& reque
   return kReturnOk;
 }
 
-void Target::finish_in_order(TimePs now, const Arrival& arrival) {
+void Target::finish_in_order(const Arrived& newest, const Arrival& arrival) {
   message_bytes_ += arrival.payload_bytes;
   if (arrival.has_immediate) immediate_ = arrival.immediate;
   if (!arrival.ends_message) return;
   const uint64_t length_bytes = std::exchange(message_bytes_, 0);
   const std::optional<uint32_t> immediate = std::exchange(immediate_, std::nullopt);
-  if (!immediate || handler_ == nullptr) return;
-  handler_->on_completion({.work_id = 0,
-                           .kind = CompletionKind::kWriteImmediate,
-                           .status = CompletionStatus::kSuccess,
-                           .queue_pair = common_.queue_pair,
-                           .length_bytes = length_bytes,
-                           .has_immediate = true,
-                           .immediate = *immediate,
-                           .posted_ps = 0,
-                           .completed_ps = now});
+  if (!immediate) return;
+  if (common_.receive_for_immediate && receives_.empty())
+    return refuse(newest, kReturnNoMatch, arrival.message_id, arrivals_.expected() - 1);
+  receives_.finish(newest.now, CompletionKind::kWriteImmediate, common_.receive_for_immediate, length_bytes,
+                   *immediate);
 }
 
 // Each packet of a READ asks for what one packet can carry, so each is granted on its own.
@@ -285,7 +287,7 @@ PacketPtr Target::pull_data(TimePs now) {
   const std::optional<uint16_t> refused = reads_->refused_message();
   if (refused && error_ == CompletionStatus::kSuccess) {
     const uint16_t initiator_pdc = initiator_pdc_;
-    set_refusal(kReturnPermissionViolation, *refused);
+    set_refusal(now, kReturnPermissionViolation, *refused, arrivals_.expected());
     answers_.push({.sequence = arrivals_.expected(),
                    .arrived_ps = now,
                    .entropy = static_cast<uint16_t>(common_.source_udp_port & kEntropyMask),
@@ -298,36 +300,34 @@ PacketPtr Target::pull_data(TimePs now) {
 void Target::on_deadline(TimePs now) {
   if (reads_ == nullptr) return;
   reads_->on_deadline(now);
-  if (reads_->is_unanswered()) fail(CompletionStatus::kRetryExceeded);
+  if (reads_->is_unanswered()) fail(now, CompletionStatus::kRetryExceeded);
 }
 
 void Target::post_receive(TimePs now, PostedReceive receive) {
-  sends_.post(std::move(receive));
-  flush_receives(now);
+  if (error_ != CompletionStatus::kSuccess) return receives_.refuse(now, receive);
+  receives_.push(std::move(receive));
 }
 
-void Target::flush_receives(TimePs now) {
-  if (error_ != CompletionStatus::kSuccess) sends_.flush(now);
-}
-
-void Target::set_refusal(uint8_t return_code, uint16_t message_id) {
-  fail(status_of_refusing(return_code));
+void Target::set_refusal(TimePs now, uint8_t return_code, uint16_t message_id, uint64_t sequence) {
+  fail(now, status_of_refusing(return_code));
   error_code_ = return_code;
   error_message_id_ = message_id;
+  error_sequence_ = sequence;
   ++common_counters_.fatal_naks_sent;
 }
 
-void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {
-  set_refusal(return_code, message_id);
+void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id, uint64_t sequence) {
+  set_refusal(arrived.now, return_code, message_id, sequence);
   answer(Kind::kRefusal, arrived);
 }
 
-void Target::fail(CompletionStatus status) {
+void Target::fail(TimePs now, CompletionStatus status) {
   if (error_ != CompletionStatus::kSuccess) return;
   error_ = status;
   answers_ = {};
   if (reads_ != nullptr) reads_->stop();
   close_pdc();
+  sends_.flush(now);
 }
 
 void Target::close_pdc() {

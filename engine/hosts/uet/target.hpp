@@ -7,6 +7,7 @@
 
 #include "hosts/arrival_window.hpp"
 #include "hosts/memory_region.hpp"
+#include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/uet/credit_ledger.hpp"
@@ -51,13 +52,13 @@ class Target final : public CreditTaker {
   PulledPacket last_pulled() const { return reads_->last_pulled(); }
   TimePs next_deadline() const { return reads_ == nullptr ? kNever : reads_->next_deadline(); }
   void on_deadline(TimePs now);
-  void post_receive(TimePs now, PostedReceive receive);
-  // Completes receives, if it has failed.
-  void flush_receives(TimePs now);
   // The next ACK or NACK, null if none is due.
   PacketPtr pull_control(TimePs now);
   bool has_answer() const { return !answers_.empty() || credit_due_; }
-  void flush() { fail(CompletionStatus::kFlushed); }
+  // For the next SEND, or, with common.receive_for_immediate, WRITE with immediate: one of these that meets no
+  // receive fails the connection.
+  void post_receive(TimePs now, PostedReceive receive);
+  void flush(TimePs now) { fail(now, CompletionStatus::kFlushed); }
   CompletionStatus error() const { return error_; }
   bool has_pdc() const { return is_open_; }
   uint64_t credit_wanted_bytes() const override;
@@ -97,13 +98,14 @@ class Target final : public CreditTaker {
   std::optional<uint8_t> place(const Arrived& arrived, const WriteHeader& request);
   uint8_t write(const roce::ParsedPacket& packet, const WriteHeader& request) const;
   std::optional<uint8_t> read(const roce::ParsedPacket& packet, const WriteHeader& request);
-  void finish_in_order(TimePs now, const Arrival& arrival);
+  void finish_in_order(const Arrived& newest, const Arrival& arrival);
   void count_for_credit(const roce::ParsedPacket& packet, const RequestPacket& request);
   void close_pdc();
   PacketPtr build_credit();
-  void refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id);
-  void set_refusal(uint8_t return_code, uint16_t message_id);
-  void fail(CompletionStatus status);
+  // The request that has the packet `sequence`, before which all has arrived.
+  void refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id, uint64_t sequence);
+  void set_refusal(TimePs now, uint8_t return_code, uint16_t message_id, uint64_t sequence);
+  void fail(TimePs now, CompletionStatus status);
   PacketPtr build_ack(TimePs now, const Answer& answer);
   PacketPtr build_nack(const Answer& answer);
 
@@ -118,12 +120,12 @@ class Target final : public CreditTaker {
   CreditOwner& owner_;
   SendGate& gate_;
   PathChoice* path_choice_;
-  CompletionHandler* handler_;
   const bool is_ordered_;
   roce::RoceHeaders headers_;
   WidePsnMap psn_map_;
   // Over all PDCs of the queue pair, one after the other: what comes late of an earlier one is a duplicate.
   ArrivalWindow arrivals_;
+  PostedReceives receives_;
   uint64_t waiting_packets_ = 0;  // behind the gap
   uint64_t received_bytes_ = 0;
 
@@ -148,6 +150,7 @@ class Target final : public CreditTaker {
   CompletionStatus error_ = CompletionStatus::kSuccess;
   uint8_t error_code_ = 0;  // what the peer is told until it clears it; 0: nothing
   uint16_t error_message_id_ = 0;
+  uint64_t error_sequence_ = 0;  // of the request that is refused; all before it has arrived
 };
 
 }  // namespace weft::uet

@@ -66,6 +66,13 @@ PacketPtr Target::build_ack(TimePs now, const Answer& answer) {
           .dpdcid = answer.initiator_pdc};
   AckCc cc{.cc_type = pacer_ != nullptr ? kCredit : kNscc};
   set_arrivals(ack, cc, arrivals_, psn_map_, answer.sequence);
+  if (is_refusal) {
+    // All before the request that is refused has arrived; what has arrived behind it does not matter.
+    ack.cack_psn = psn_map_.psn(error_sequence_ - 1);
+    ack.ack_psn_offset = 0;
+    cc.sack_psn_offset = 1;
+    cc.sack_bitmap = 0;
+  }
   const NsccState state = nscc_state(now - answer.arrived_ps, received_bytes_, waiting_packets_);
   const Response response{.opcode = is_refusal ? kOwnResponse : kDefaultResponse,
                           .return_code = is_refusal ? error_code_ : uint8_t{kReturnOk},

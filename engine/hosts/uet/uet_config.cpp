@@ -27,7 +27,6 @@ void check(const UetConfig& config, const RcConfig& common) {
                                           : "retransmission go-back-n does not go with service rud");
   }
   if (common.telemetry) refuse_under_uet("telemetry (INT)");
-  if (common.receive_for_immediate) refuse_under_uet("receive_for_immediate");
   if (common.end_to_end_credits) refuse_under_uet("end_to_end_credits");
   if (common.line_format != LineFormat::kNone) refuse_under_uet("a line format");
   if (common.segment_packets != 1) refuse_under_uet("segment_packets above 1");

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "hosts/code_points.hpp"
+
 namespace weft {
 namespace {
 
@@ -19,7 +21,7 @@ UetQueuePair::UetQueuePair(const RcConfig& common, const UetConfig& config, Pack
                            std::shared_ptr<CongestionControl> congestion_control,
                            std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
     : WritingQueuePair(checked_with_uet(common, config), std::move(congestion_control)),
-      uet_config_(config),
+      uet_config_(in_class_of(common, config)),
       pdcs_(std::move(pdcs)),
       pacer_(std::move(pacer)),
       path_choice_(std::move(path_choice)),
@@ -50,7 +52,7 @@ std::vector<RcRequest> UetQueuePair::withdraw(TimePs now) {
 
 void UetQueuePair::flush(TimePs now) {
   initiator_.flush(now);
-  join_errors(now);
+  target_.flush(now);
   wake();
 }
 
@@ -149,11 +151,8 @@ void UetQueuePair::on_deadline(TimePs now) {
 
 // A queue pair fails as a whole, as RC's (InfiniBand specification, section 10.3.1).
 void UetQueuePair::join_errors(TimePs now) {
-  if (initiator_.error() != CompletionStatus::kSuccess) target_.flush();
-  if (target_.error() == CompletionStatus::kSuccess) [[likely]]
-    return;
-  initiator_.flush(now);
-  target_.flush_receives(now);
+  if (initiator_.error() != CompletionStatus::kSuccess) target_.flush(now);
+  if (target_.error() != CompletionStatus::kSuccess) initiator_.flush(now);
 }
 
 }  // namespace weft

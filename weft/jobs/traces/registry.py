@@ -70,7 +70,16 @@ def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
         valid = ", ".join(name for name, each in TRACE_FORMATS.items() if each.is_written)
         raise TraceError(f"{chosen.title} is not written", valid=valid)
     _refuse_reads(job, chosen.title)
+    _refuse_ways_of_messages(job, chosen.title)
     return chosen.write(job, path)
+
+
+def _refuse_ways_of_messages(job: Job, title: str) -> None:
+    """Refuse calls that say how their messages travel: traces say what is communicated."""
+    for number, call in enumerate(job.calls):
+        for name in ("protocol", "clear_to_send"):
+            if getattr(call, name):
+                raise TraceError(f"call {number}: {title} has no {name}", valid="a job without it")
 
 
 def _refuse_reads(job: Job, title: str) -> None:

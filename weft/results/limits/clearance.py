@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from weft.quantities.readable import format_size
+from weft.results.clearances import ClearedResult
 from weft.results.collectives import COLLECTIVES
+from weft.results.job_traces import JOB_TRACES
 from weft.results.limits.evidence import Evidence
 from weft.results.limits.kind import Limit, LimitKind, percent
+from weft.results.training_jobs import TRAINING_JOBS
 
 
 class Clearance(LimitKind):
@@ -13,16 +16,21 @@ class Clearance(LimitKind):
 
     name = "clearance"
     figures = (
-        "collectives with `clear_to_send`: `waiting_share`, `time_ps`; the busiest port's load, as a wait for a link "
-        "that is busy costs nothing"
+        "collectives and jobs with `clear_to_send`: `waiting_share`, their time; the busiest port's load, as a wait "
+        "for a link that is busy costs nothing"
     )
 
     def find(self, evidence: Evidence) -> Limit | None:
         """See LimitKind."""
-        cleared = [(each, each.clear_to_send) for each in evidence.results.of(COLLECTIVES) if each.clear_to_send]
+        results: list[ClearedResult] = [
+            *evidence.results.of(COLLECTIVES),
+            *evidence.results.of(TRAINING_JOBS),
+            *evidence.results.of(JOB_TRACES),
+        ]
+        cleared = [(each, each.clear_to_send) for each in results if each.clear_to_send]
         if not cleared:
             return None
-        waited_ps = sum(found.waiting_share * sum(each.times_ps) for each, found in cleared)
+        waited_ps = sum(found.waiting_share * each.cleared_ps for each, found in cleared)
         waiting = min(1.0, waited_ps / evidence.traffic_ps)
         share = min(waiting, 1.0 - max(evidence.loads.values(), default=0.0))
         _, longest = max(cleared, key=lambda pair: pair[1].waiting_share)

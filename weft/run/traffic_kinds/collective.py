@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
-from weft.errors import BadInputError, translated
+from weft.errors import translated
 from weft.jobs.digits_mlp import HIDDEN_UNITS, DigitsMlp
 from weft.jobs.drawn_digits import IMAGES, drawn_digits
 from weft.jobs.plain_jobs import collectives_job
@@ -26,7 +26,7 @@ from weft.run.algorithms import (
     may_reduce,
     suitable,
 )
-from weft.run.clear_to_send import objection_to_clear_to_send
+from weft.run.clear_to_send import objection_to_clear_to_send, require_plain_messages
 from weft.run.collectives import CollectiveRequest, random_elements
 from weft.run.protocols import objection_to_protocol
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
@@ -223,9 +223,7 @@ class CollectiveTraffic(JoinableItem):
 
         Raises BadInputError with a protocol or clear_to_send, for which traces of jobs have no place.
         """
-        for name in ("protocol", "clear_to_send"):
-            if getattr(self, name) is not None:
-                raise BadInputError(f"{name} has no place in a trace", place=self.kind, valid="an item without it")
+        require_plain_messages(self)
         calls = [
             CollectiveCall(
                 self.collective,

@@ -28,9 +28,11 @@ from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
 from weft.run.algorithms import group_objection, is_in_network
+from weft.run.clear_to_send import require_plain_messages
+from weft.run.collectives_job_item import CollectivesJobItem
 from weft.run.jobs import JobRun, first_ranks, intact_places
 from weft.run.task import Task
-from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, JobItem, check_named_kinds, check_ranks
+from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, check_named_kinds, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.scenario.traffic import AlgorithmName
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from weft.run.fabric import Fabric
 
 
-class TrainingJobTraffic(JobItem):
+class TrainingJobTraffic(CollectivesJobItem):
     """A training step of a transformer, divided among ranks. Packets carry lengths in place of data."""
 
     kind = "model"
@@ -105,6 +107,7 @@ class TrainingJobTraffic(JobItem):
         """Check that degrees divide the model, that the fabric has enough ranks, and that memory suffices."""
         self.check_kinds(TRAINING_TRAFFIC, key)
         check_named_kinds(self.algorithms, TRAINING_TRAFFIC, f"{key}.algorithms")
+        self.check_clearances(self.algorithms.values(), key)
         try:
             plan = self.plan(fabric.ranks_per_host or 1)
             count = plan.parallel.rank_count
@@ -151,10 +154,11 @@ class TrainingJobTraffic(JobItem):
             job = training_job(plan, ComputeVariation(self.stragglers, self.jitter, seed), self.title)
         except OperationsError as error:
             raise BadInputError(error, place=self.title) from None
-        return self.with_classes(job), summary_of(plan, job)
+        return self.with_clearances(self.with_classes(job)), summary_of(plan, job)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return the job of a step."""
+        """Return the job of a step. Raises BadInputError with clear_to_send, for which traces have no place."""
+        require_plain_messages(self)
         return self.job(topology, seed)[0]
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[TrainingJobResult]]:
@@ -194,6 +198,7 @@ class TrainingJobTraffic(JobItem):
                 ran.retransmissions,
                 critical_path_result(job, ran.times, ran.ranks, ran.places, fabric.topology),
                 operations_table(job, ran.times),
+                ran.clear_to_send,
             )
 
         return fabric.tasks.job(job, self.ranks).noted(TRAINING_JOBS, result).of(self.tenant)

@@ -19,7 +19,6 @@ from weft.scenario.values import ClassReference, Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.extensions import ClassSpec, load_program
-from weft.traffic.transports.registry import VERBS
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -32,7 +31,6 @@ class RdmaTraffic(TrafficItem):
 
     kind = "rdma"
     results: ClassVar = RDMA
-    operations = VERBS
 
     rdma: dict[HostName, ClassReference] = Field(min_length=1)
     """Program of each host, a `weft.rdma.Program` or an `async def` function; `others` stands for all hosts not named.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -61,7 +61,6 @@ class StorageTraffic(JobItem):
 
     kind = "storage"
     results = STORAGE
-    operations = ("WRITE", "READ")
 
     storage: list[FabricRank] = Field(min_length=1)
     """The fabric's ranks that are storage nodes."""
@@ -111,6 +110,10 @@ class StorageTraffic(JobItem):
             )
 
         self.check_kinds(self._kinds, key)
+
+    def posted_operations(self, key: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield READs only if writes do not fit in capsules."""
+        yield key, (*self.operations, "READ") if self._node_reads else self.operations
 
     @property
     def _kinds(self) -> tuple[str, ...]:

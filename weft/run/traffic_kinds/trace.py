@@ -23,8 +23,10 @@ from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.job_traces import JOB_TRACES, JobTraceResult, job_trace_result
 from weft.results.kinds import ResultKind
+from weft.run.clear_to_send import require_plain_messages
+from weft.run.collectives_job_item import CollectivesJobItem
 from weft.run.jobs import JobRun
-from weft.run.traffic_kinds.base import JobItem, check_ranks
+from weft.run.traffic_kinds.base import check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.presets import Presets
 from weft.scenario.values import Name
@@ -44,7 +46,7 @@ def _formats() -> tuple[str, ...]:
     return tuple(name for name, each in TRACE_FORMATS.items() if not each.holds_flows)
 
 
-class TraceTraffic(JobItem):
+class TraceTraffic(CollectivesJobItem):
     """A job from a trace: Chakra, GOAL, records of NCCL's calls, htsim's matrices. Packets carry lengths in place of
     data."""
 
@@ -79,7 +81,7 @@ class TraceTraffic(JobItem):
         job = read_trace(self.trace, self.format or "", options).job
         if job is None:
             raise BadInputError(f"{self.trace} has flows", valid="a job; flow_list runs flows")
-        return self.with_classes(job)
+        return self.with_clearances(self.with_classes(job))
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the trace is a job, and that the fabric has enough ranks."""
@@ -95,6 +97,9 @@ class TraceTraffic(JobItem):
             raise KeyProblem(f"{key}.precision", f"{self.precision} (valid for this accelerator: {valid})")
         with translated(BadInputError, KeyProblem, f"{key}.trace"):
             count = len(self._job.parts)
+        self.check_clearances((each.algorithm for each in self._job.calls), key)
+        if self.clear_to_send is not None and not any(each.clear_to_send for each in self._job.calls):
+            raise KeyProblem(f"{key}.clear_to_send", "the trace has no collectives with data", valid="leave it out")
         names = JobClasses(self._job).names
         for name in self.classes:
             if name not in names:
@@ -121,7 +126,8 @@ class TraceTraffic(JobItem):
         return float(self.timeout)
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return the job."""
+        """Return the job. Raises BadInputError with clear_to_send, for which traces have no place."""
+        require_plain_messages(self)
         return self._job
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
@@ -142,4 +148,5 @@ class TraceTraffic(JobItem):
             ran.retransmissions,
             critical_path_result(ran.job, ran.times, ran.ranks, ran.places, topology),
             operations_table(ran.job, ran.times),
+            ran.clear_to_send,
         )

@@ -294,6 +294,11 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
         **shape._asdict(),
     )
     in_network = {each.name for each in collective.algorithms if each.in_network}
+    if call.clear_to_send and call.algorithm in in_network:
+        raise InvalidValueError(
+            f"{call.algorithm} sends aggregation packets, which switches answer: receivers cannot clear them",
+            valid="another algorithm, or no clear_to_send",
+        )
     if call.algorithm:
         if collective.check(call.algorithm, spec).by_rail:
             raise InvalidValueError(f"{call.algorithm} is for all ranks of a fabric", valid="another algorithm")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from weft.engine import PathChoice, _core
@@ -104,9 +104,7 @@ class TransportKind(ABC):
     has_cnps: ClassVar[bool] = False
     """Receivers tell of marks by CNPs."""
     operations: ClassVar[frozenset[str]]
-    """Those that it carries."""
-    orders_messages: ClassVar[bool] = False
-    """A message arrives after those that were posted before it."""
+    """Those that it carries, by the names of `weft.rdma.work.OPERATIONS`."""
     takes_notifications: ClassVar[bool] = False
     """Switches may notify its senders of queues."""
     carries_int: ClassVar[bool] = False
@@ -130,6 +128,14 @@ class TransportKind(ABC):
     def check(self, settings: TransportSettings) -> None:
         """Check its own keys against others. Raises ValueError."""
         return
+
+    def of_clearances(self, settings: TransportSettings) -> TransportSettings:
+        """Return the settings of clearances' queue pairs: few, small and ahead of all data, they need no control."""
+        return replace(settings, congestion_control="fixed-window", preset=None, parameters={})
+
+    def objection_to_programs(self, settings: TransportSettings) -> str:
+        """Return why programs (`weft.rdma`) cannot have queue pairs with these settings, "" if they can."""
+        return ""
 
     @abstractmethod
     def make_queue_pair(

@@ -10,17 +10,8 @@ from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.traffic import header_sizes
 from weft.traffic.header_sizes import RETH
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
-from weft.wire.headers.mrc import (
-    CC_STATE,
-    DSCP_CONTROL,
-    DSCP_TRIMMABLE,
-    DSCP_TRIMMABLE_RETX,
-    DSCP_TRIMMED,
-    DSCP_TRIMMED_LASTHOP,
-    METH,
-    SETH,
-    TSETH,
-)
+from weft.wire.code_points import DSCP_CONTROL, DSCP_TRIMMABLE, DSCP_TRIMMABLE_RETX, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
+from weft.wire.headers.mrc import CC_STATE, METH, SETH, TSETH
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, MrcOptions, RcOptions

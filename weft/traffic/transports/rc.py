@@ -23,11 +23,19 @@ class ReliableConnection(TransportKind):
     sprays = False
     has_cnps = True
     answer_bytes = AETH
-    orders_messages = True
     takes_notifications = True
     carries_int = True
     has_segments = True
     goes_with_data_classes = True
+
+    def objection_to_programs(self, settings: TransportSettings) -> str:
+        """See TransportKind."""
+        if settings.retransmission == "go-back-n":
+            return ""
+        return (
+            f"retransmission: {settings.retransmission} of {self.name} carries neither SENDs nor receives of "
+            "immediates, which rdma has"
+        )
 
     def make_queue_pair(
         self,

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from weft.errors import InvalidValueError
-from weft.registry import Registry, constant_of
+from weft.registry import NamedByModules, constant_of
 from weft.traffic.transports.kind import TransportKind
 
-TRANSPORT_KINDS: Registry[TransportKind] = Registry(
+TRANSPORT_KINDS: NamedByModules[TransportKind] = NamedByModules(
     "weft.traffic.transports",
     "transport",
     constant_of(TransportKind),  # type: ignore[type-abstract]
     InvalidValueError,
     default="rc",
+    without_kind=("kind", "registry"),
 )
-"""By name, RoCEv2's reliable connection first."""
-
-
-VERBS = ("WRITE", "SEND", "READ", "atomic operation")
-"""Operations that programs may post."""
+"""By name, RoCEv2's reliable connection first; a scenario imports only the one that it names."""
 
 
 def lacked_by(kind: TransportKind, operations: Iterable[str]) -> str:

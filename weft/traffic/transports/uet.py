@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.engine import PathChoice, _core, uet_defaults
@@ -70,6 +71,11 @@ class UltraEthernetTransport(TransportKind):
         """See TransportKind."""
         below = header_sizes.overhead_bytes(ip_version, int_telemetry=False) - BTH - ICRC
         return below + REQUEST.size_bytes + REQUEST_CC_STATE.size_bytes + STANDARD.size_bytes
+
+    def of_clearances(self, settings: TransportSettings) -> TransportSettings:
+        """See TransportKind. They need no credit."""
+        advance = UET_DEFAULTS["advance_bytes"]
+        return replace(super().of_clearances(settings), receiver_credits=False, credit_advance=advance)
 
     def make_queue_pair(
         self,

@@ -16,12 +16,6 @@ _SPECIFICATION = "OCP MRC 1.0"
 ENDPOINT_QP = 2
 """Queue pair of endpoint operations; BTH.psn[15:0] is their id."""
 
-DSCP_NO_TRIM, DSCP_TRIMMABLE, DSCP_TRIMMABLE_RETX, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP, DSCP_CONTROL = (
-    *(0, 4, 8, 12),
-    *(16, 46),
-)
-"""Default code points; a switch that trims a packet gives it one of the two of trimmed packets."""
-
 RECEIVED_UNIT_BYTES = 256
 MPR_UNIT_PSNS = 128
 TIMESTAMP_UNIT_NS = 128

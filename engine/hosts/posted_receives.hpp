@@ -1,0 +1,75 @@
+// The receives that are posted to a queue pair, and what it reports of what the peer has sent.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "hosts/queue_pair.hpp"
+#include "memory/ring_buffer.hpp"
+#include "time/time.hpp"
+
+namespace weft {
+
+struct PostedReceive {
+  uint8_t* data = nullptr;  // null: the bytes are discarded
+  uint64_t length_bytes = 0;
+  uint64_t work_id = 0;
+  std::shared_ptr<const void> owner;  // of the data
+};
+
+class PostedReceives {
+ public:
+  // `handler` may be null.
+  PostedReceives(uint32_t queue_pair, CompletionHandler* handler)
+      : queue_pair_(queue_pair), handler_(handler) {}
+
+  bool empty() const { return receives_.empty(); }
+  size_t size() const { return receives_.size(); }
+  void push(PostedReceive receive) { receives_.push(std::move(receive)); }
+  // The oldest one.
+  const PostedReceive& front() const { return receives_.front(); }
+  PostedReceive pop() { return receives_.pop(); }
+  // A message of the peer has arrived, which takes the oldest one out or none.
+  void finish(TimePs now, CompletionKind kind, bool takes_receive, uint64_t length_bytes,
+              std::optional<uint32_t> immediate) {
+    const uint64_t work_id = takes_receive ? receives_.pop().work_id : 0;
+    complete(now, kind, CompletionStatus::kSuccess, work_id, length_bytes, immediate);
+  }
+  // The queue pair has failed, and nothing more comes.
+  void refuse(TimePs now, const PostedReceive& receive) const {
+    complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);
+  }
+
+  // Completes all of them as flushed, but the oldest one as `first` says. Handlers may post from within.
+  void flush(TimePs now, CompletionStatus first = CompletionStatus::kFlushed) {
+    RingBuffer<PostedReceive> left = std::exchange(receives_, {});
+    while (!left.empty()) {
+      complete(now, CompletionKind::kReceive, std::exchange(first, CompletionStatus::kFlushed),
+               left.pop().work_id, 0, std::nullopt);
+    }
+  }
+
+  // What has become of a message, or of a receive.
+  void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
+                uint64_t length_bytes, std::optional<uint32_t> immediate) const {
+    if (handler_ == nullptr) return;
+    handler_->on_completion({.work_id = work_id,
+                             .kind = kind,
+                             .status = status,
+                             .queue_pair = queue_pair_,
+                             .length_bytes = length_bytes,
+                             .has_immediate = immediate.has_value(),
+                             .immediate = immediate.value_or(0),
+                             .posted_ps = 0,
+                             .completed_ps = now});
+  }
+
+ private:
+  RingBuffer<PostedReceive> receives_;
+  uint32_t queue_pair_;
+  CompletionHandler* handler_;
+};
+
+}  // namespace weft
