@@ -116,6 +116,19 @@ def test_a_read_of_remote_memory_alone_takes_what_the_closed_form_says(transport
     assert found.latency_ps.largest < 1.02 * found.latency_ps.least
 
 
+def test_how_many_reads_are_under_way_is_an_option() -> None:
+    found = []
+    for limit in (1, 2):
+        with made(transport=TransportSection(protocol="uet", max_outstanding_reads=limit)) as fabric:
+            item = RemoteMemoryTraffic.model_validate(
+                {"remote_memory": [3], "clients": [0], "reads": 100, "outstanding": 16}
+            )
+            found.extend(fabric.run_together([item.prepare_task(4, 1)(fabric)]))
+    for one in found:
+        assert one.bytes_per_s <= 1.001 * one.bounds_bytes_per_s["outstanding"]
+    assert found[1].bytes_per_s == pytest.approx(2 * found[0].bytes_per_s, rel=0.05)
+
+
 @pytest.mark.parametrize("transport", [UET, ROD, CREDITS], ids=["rud", "rod", "rccc"])
 def test_an_incast_of_reads_is_whole_whatever_the_links_do(transport: TransportSection) -> None:
     """All hosts read one client's memories, and a fabric that loses packets."""

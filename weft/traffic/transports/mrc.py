@@ -26,7 +26,7 @@ class MultipathReliableConnection(TransportKind):
 
     name = "mrc"
     own_keys = ("ev_count", "ev_backups", "probe_interval")
-    lacks_keys = ("path", "path_parameters", "spray_paths", "flowlet_gap")
+    lacks_keys = ("path", "path_parameters", "spray_paths", "flowlet_gap", "max_outstanding_reads")
     defaults: ClassVar = {"congestion_control": "nscc", "retransmission": "selective-repeat"}
     retransmissions = ("selective-repeat",)
     sprays = True

@@ -17,7 +17,7 @@ class ReliableConnection(TransportKind):
     """RoCEv2's reliable connection."""
 
     name = "rc"
-    own_keys = ("max_outstanding_reads", "cnp_interval")
+    own_keys = ("cnp_interval",)
     operations = frozenset({"WRITE", "READ", "SEND", "atomic operation"})
     retransmissions = ("go-back-n", "selective-repeat")
     sprays = False
