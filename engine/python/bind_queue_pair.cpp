@@ -456,12 +456,13 @@ void bind_queue_pair(py::module_& m) {
       "withdraw_mrc_ports",
       [](Nic& nic, const std::vector<int>& ports) {
         PythonGuard guard(nic.engine());
+        mrc::Endpoint& endpoint = mrc::Endpoint::of(nic);  // refuses more ports than there are bits
         uint32_t withdrawn = 0;
         for (const int port : ports) {
           nic.port_config(port);  // refuses what the NIC does not have
           withdrawn |= 1u << port;
         }
-        mrc::Endpoint::of(nic).set_withdrawn(withdrawn);
+        endpoint.set_withdrawn(withdrawn);
       },
       "nic"_a, "ports"_a,
       "Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all "

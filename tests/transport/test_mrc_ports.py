@@ -55,6 +55,52 @@ def test_a_port_that_goes_down_is_left_by_both_ends_and_used_again(down: int, wh
     assert told["port_updates_sent"] == told["port_updates_confirmed"] == heard["port_updates_received"] == 2
 
 
+@pytest.mark.parametrize("out", [0, 1])
+def test_a_port_that_an_operator_withdraws_is_left_without_a_loss_and_used_again(out: int) -> None:
+    """At both ends, as the operator tells all hosts: what is under way arrives, and no peer is told."""
+    engine, ends, _ = two_planes()
+    source, target = post(ends)
+    engine.run_for(40 * US)
+    for nic, _, _ in ends:
+        _core.withdraw_mrc_ports(nic, [out])
+    left = [out != plane for plane in range(2)]
+    assert [end[2].planes_up() for end in ends] == [left, left]
+    engine.run_for(20 * US)
+    before = ends[1][0].stats(out)["received_packets"]
+    engine.run_for(40 * US)
+    assert ends[1][0].stats(out)["received_packets"] == before
+    for nic, _, _ in ends:
+        _core.withdraw_mrc_ports(nic, [])
+    engine.run_for(20 * US)
+    assert ends[1][0].stats(out)["received_packets"] > before
+    engine.run_for(5 * MS)
+    assert [each["status"] for each in ends[0][1].poll()] == ["success"]
+    assert np.array_equal(source, target)
+    assert ends[0][2].stats()["retransmitted_packets"] == ends[0][2].stats()["timeouts"] == 0
+    assert endpoint_stats(ends[0])["port_updates_sent"] == 0
+
+
+def test_a_withdrawn_port_is_used_if_no_other_is_up() -> None:
+    _, ends, _ = two_planes()
+    nic, _, queue_pair = ends[0]
+    _core.withdraw_mrc_ports(nic, [1])
+    assert queue_pair.planes_up() == [True, False]
+    nic.set_port_up(0, False)
+    assert queue_pair.planes_up() == [False, True]
+    nic.set_port_up(0, True)
+    assert queue_pair.planes_up() == [True, False]
+    _core.withdraw_mrc_ports(nic, [0, 1])
+    assert queue_pair.planes_up() == [True, True]
+
+
+@pytest.mark.parametrize("port", [-1, 2, 40])
+def test_ports_that_are_not_there_cannot_be_withdrawn(port: int) -> None:
+    _, ends, _ = two_planes()
+    with pytest.raises(ValueError, match=f"has no port {port}"):
+        _core.withdraw_mrc_ports(ends[0][0], [0, port])
+    assert ends[0][2].planes_up() == [True, True]
+
+
 def test_an_update_is_repeated_until_the_peer_confirms_it() -> None:
     engine, ends, links = two_planes()
     for link in links:
