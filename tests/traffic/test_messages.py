@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from weft.traffic.aggregation_format import Operation
 from weft.traffic.answers import (
     Done,
     EndedFlows,
+    EntropyValue,
+    EntropyValues,
     FlowRecords,
     OperationTimes,
     ParameterRecords,
@@ -59,6 +62,7 @@ from weft.traffic.commands.connections import (
     Suspend,
 )
 from weft.traffic.commands.counters import AskStats, AskTransport, Capture, ResetStats, SaveRecorded
+from weft.traffic.commands.evs import AskEvs, EvOfPeer, ProbeEvs, SetEvs
 from weft.traffic.commands.flows import AskFlowRecords, PeerPlanes, PrepareFlows, PrepareTraffic, WorkloadFlow
 from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob
 from weft.traffic.commands.parameters import (
@@ -147,6 +151,9 @@ SAMPLES = [
     SaveRecorded("/tmp/x.npz"),
     Collect(32766),
     SaveCollected("/tmp/y.npz"),
+    AskEvs(),
+    SetEvs((EvOfPeer("10.0.0.2", 0xC0010000), EvOfPeer("fd00::2", 7)), denied=True),
+    ProbeEvs((EvOfPeer("10.0.0.2", 0xC0010000),)),
     Suspend((Channel(1, 3), Channel(1, 2, "traffic"))),
     Detour((DetouredChannel(Channel(1, 3), (Channel(0, 3, "for plane 1"),), 7),)),
     StopStreams(1),
@@ -155,7 +162,9 @@ SAMPLES = [
     ReadResults(STREAM_PART, "/results"),
     EndMessages(1, 0, 12),
 ]
+EV = EntropyValue(256, "10.0.0.2", 1, 0xC0010000, ("h0", "p0l0", "h1"), "fd00::9", "denied", False, 7, True, 10**7)
 ANSWERS = [
+    (AskEvs(), EntropyValues((EV, replace(EV, nodes=(), probed=False, round_trip_ps=None)))),
     (ResetStats(), Done()),
     (Release(1), Done()),
     (SAMPLES[4], Prepared(5, {"data": RemoteBuffer(1, 2)})),
