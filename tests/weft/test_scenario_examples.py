@@ -12,6 +12,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from weft.errors import WeftError
+from weft.jobs.plain_jobs import collectives_job
 from weft.jobs.traces import read_trace, write_trace
 from weft.paths import EXAMPLES_DIRECTORY
 from weft.quantities.yaml_files import read_mapping, read_yaml
@@ -21,6 +22,7 @@ from weft.scenario import load_scenario
 from weft.scenario.reference import example_file, example_of
 from weft.scenario.schema import Key, SectionOfKeys, sections
 from weft.scenario.traffic import TRAFFIC_KINDS
+from weft.traffic.jobs import CollectiveCall
 
 SECTIONS = sections()
 # Files that examples name and a reader has: what is in them.
@@ -63,6 +65,8 @@ CONTEXTS: list[tuple[str, dict[str, str | None]]] = [
     (r".*\(tcp\)\.tcp\[\]\.size", {"traffic.0.tcp.0.duration": None}),
     (r".*\(trace\)\.(groups|precision|accelerator.*)", {"traffic.0.send_overhead": None, "traffic.0.eager": None}),
     (r".*\(trace\)\.(groups|precision|accelerator.*)", {"traffic.0.format": "chakra", "traffic.0.trace": "chakra"}),
+    (r".*\(trace\)\.clear_to_send\..*", {"traffic.0.send_overhead": None, "traffic.0.classes": None}),
+    (r".*\(trace\)\.clear_to_send\..*", {"traffic.0.format": "chakra", "traffic.0.trace": "calls"}),
     (r".*\(workload\)\.workload\.flow_sizes_file", {"traffic.0.workload.flow_sizes": None}),
     (r".*\(trace\)\.precision", {"traffic.0.accelerator": "H100"}),
 ]
@@ -155,6 +159,8 @@ def folder_beside_examples(tmp_path: Path, bases: list[Path]) -> Path:
         (folder / each.name).symlink_to(each)
     for name, text in READERS_FILES.items():
         (folder / name).write_text(text)
+    calls = collectives_job("calls", [CollectiveCall("allreduce", 4096)], 2)
+    write_trace(calls, folder / "calls", "chakra")
     write_trace(read_trace(EXAMPLES_DIRECTORY / "traces" / "pair.goal").job, folder / "chakra", "chakra")
     return folder
 

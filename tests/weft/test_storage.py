@@ -32,6 +32,7 @@ from weft.run.traffic_kinds.storage import StorageTraffic
 from weft.scenario import parse_scenario
 from weft.topologies import ScaleUpSpec
 from weft.traffic.jobs.native_job import STRIPE_BYTES
+from weft.traffic.transports.registry import carriers_of
 
 US = 10**6
 MODEL = {"layers": 2, "hidden": 64, "heads": 4, "feed_forward": 128, "vocabulary": 500, "sequence": 64}
@@ -473,3 +474,22 @@ def test_the_page_shows_what_the_example_prints(tmp_path):
     assert f"remote memory: {memory}" in page
     assert (tmp_path / "storage-1-operations.csv").exists()
     assert yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))["name"] == "storage"
+
+
+def over(protocol, **given):
+    """Run a scenario's storage over a transport."""
+    load = {"storage": [3], "clients": [0, 1], "device": QUICK, "access": {"blocks": 64, "reads": 1.0}, **given}
+    tree = {"clock": "virtual", "int": False, "fabric": FABRIC, "transport": {"protocol": protocol}, "traffic": [load]}
+    return run_scenario(parse_scenario(tree)).of(STORAGE)[0]
+
+
+@pytest.mark.parametrize("protocol", ["rc", "mrc", "uet"])
+def test_what_needs_no_reads_of_memory_runs_over_each_transport(protocol):
+    assert over(protocol).commands == 2 * 64
+    assert over(protocol, access={"blocks": 64, "reads": 0.5}, block=4096).commands == 2 * 64
+
+
+def test_writes_beyond_capsules_need_reads_of_memory():
+    carriers = ", ".join(carriers_of(("WRITE", "READ")))
+    with refused(BadInputError, place="scenario: traffic[0]", valid=carriers, problem="posts READs"):
+        over("mrc", access={"blocks": 64, "reads": 0.5})

@@ -43,7 +43,7 @@ class ConnectionSettings:
 class Endpoint:
     """One end of a connection, as the other needs to know it.
 
-    `more_addresses` are those of the other ports that its queue pair uses: number and address.
+    `more_addresses`: number and address of each other port that its queue pair uses.
     """
 
     qp_num: int

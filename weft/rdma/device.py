@@ -33,7 +33,7 @@ class DevicePort(Protocol):
     port_count: int
     transport: str
     operations: frozenset[str]
-    """Operations that the transport carries, of those of `weft.rdma.work`."""
+    """Operations that the transport carries, by the names of `weft.rdma.work`."""
 
     def address(self, port_num: int) -> str:
         """Return the IP address of a port, counted from 1."""

@@ -312,8 +312,9 @@ class QP:
             self.attributes.scq.add(completion, self._sends, sequence)
 
     def _complete_receive(self, status: WCStatus, opcode: WCOpcode, completion: Completion | None = None) -> None:
-        sequence, request = self._receives.complete()
         found: Mapping[str, Any] = completion or {}
+        # Transports that do not keep the order may complete a later receive first.
+        sequence, request = self._receives.complete(found.get("work_id"))
         immediate = found.get("immediate")
         wc = WC(
             request.wr_id,

@@ -17,7 +17,7 @@ OPERATIONS = {
     WROpcode.IBV_WR_ATOMIC_CMP_AND_SWP: "atomic operation",
     WROpcode.IBV_WR_ATOMIC_FETCH_AND_ADD: "atomic operation",
 }
-"""What a request of each opcode is to a transport."""
+"""A transport's name for the operation of each opcode."""
 ATOMIC_BYTES = 8
 NO_FLAGS = WCFlags(0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections import deque
 from typing import Generic, TypeVar
 
 from weft.rdma.errors import VerbsError
@@ -19,7 +18,7 @@ class WorkQueue(Generic[W]):
 
     def __init__(self, name: str, size: int) -> None:
         self.name, self.size = name, size
-        self._posted: deque[tuple[int, W]] = deque()
+        self._posted: dict[int, W] = {}
         self._next = 0
         self._retired = 0
 
@@ -43,17 +42,18 @@ class WorkQueue(Generic[W]):
 
     def post(self, request: W) -> int:
         """Add a request; returns its number."""
-        self._posted.append((self._next, request))
+        self._posted[self._next] = request
         self._next += 1
         return self._next - 1
 
-    def complete(self) -> tuple[int, W]:
-        """Take out the oldest request and its number."""
-        return self._posted.popleft()
+    def complete(self, sequence: int | None = None) -> tuple[int, W]:
+        """Take out a request, by default the oldest; returns its number, and itself."""
+        number = next(iter(self._posted)) if sequence is None else sequence
+        return number, self._posted.pop(number)
 
     def first(self) -> W:
         """Return the oldest request that has not completed."""
-        return self._posted[0][1]
+        return next(iter(self._posted.values()))
 
     def retire(self, sequence: int) -> None:
         """Free the slots up to a request; its completion was polled."""
