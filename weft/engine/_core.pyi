@@ -2067,8 +2067,6 @@ class WritingQueuePair(QueuePair):
 
         Raises RuntimeError if the engine has no probe.
         """
-<<<<<<< HEAD
-=======
     def post_compare_swap(
         self,
         memory: MemoryRegion | None,
@@ -2100,7 +2098,6 @@ class WritingQueuePair(QueuePair):
 
         Completes as "fetch_add".
         """
->>>>>>> wip-verbs
     def post_read(
         self,
         memory: MemoryRegion | None,
@@ -2195,7 +2192,6 @@ class RcQueuePair(WritingQueuePair):
         source_udp_port: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
-<<<<<<< HEAD
     def post_compare_swap(
         self,
         memory: MemoryRegion | None,
@@ -2227,8 +2223,6 @@ class RcQueuePair(WritingQueuePair):
 
         Completes as "fetch_add".
         """
-=======
->>>>>>> wip-verbs
     @property
     def source_udp_port(self) -> int: ...
 

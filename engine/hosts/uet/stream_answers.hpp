@@ -54,6 +54,11 @@ class GapNotices {
     is_told_ = true;
     return Fate::kTell;
   }
+  // The packet that was next got a NACK: those behind it need none.
+  void tell(uint64_t sequence) {
+    newest_refused_ = sequence;
+    is_told_ = true;
+  }
 
  private:
   uint64_t newest_refused_ = 0;  // the newest packet behind the gap

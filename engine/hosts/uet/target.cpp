@@ -120,11 +120,16 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   const bool accepted = accept(arrived, signed_sequence, request);
   if (pacer_ != nullptr) count_for_credit(packet, request);
   if (!accepted) return;
-  if (packet.trimmed)
+  if (packet.trimmed) {
+    gaps_.tell(arrived.sequence);
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
+  }
   const WriteHeader& write = request.write;
   const std::optional<uint8_t> code = place(arrived, write);
-  if (!code) return nack(write.opcode == kSend ? kNackNoMessage : kNackNoResource, arrived);
+  if (!code) {
+    gaps_.tell(arrived.sequence);
+    return nack(write.opcode == kSend ? kNackNoMessage : kNackNoResource, arrived);
+  }
   if (*code != kReturnOk) return refuse(arrived, *code, write.message_id, arrivals_.expected());
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
