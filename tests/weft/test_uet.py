@@ -12,7 +12,7 @@ from scapy.utils import rdpcap
 
 from weft import Fabric, topologies
 from weft.engine import parse_uet
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import BadInputError
 from weft.run.collectives import CollectiveRequest
 from weft.scenario import FaultsSection, TransportSection, TrimmingSection, parse_scenario
 from weft.wire.headers.uet import UET_UDP_PORT
@@ -140,14 +140,6 @@ def test_what_does_not_go_with_uet_is_refused(tree: dict[str, Any], words: str) 
     given = {"clock": "virtual", **tree, "transport": {"protocol": "uet"} | tree.get("transport", {})}
     with pytest.raises(BadInputError, match=words):
         parse_scenario(given, "s.yaml")
-
-
-def test_the_real_clock_has_no_uet() -> None:
-    with (
-        pytest.raises(EnvironmentLacksError, match=r"transport.protocol: uet is the virtual clock's"),
-        Fabric(TOPOLOGY, clock="real", int_telemetry=False, transport=UET),
-    ):
-        pass
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def main() -> int:
         return 0
     try:
         config = read_message(HostConfig, json.loads(lines[0]))
-        guard = PortGuard()
+        guard = PortGuard(*config.transport.kind.udp_ports)
         host = host_of_namespace(config)
         metrics = _metrics_socket(config, host)
     except (ValueError, OSError) as error:

@@ -11,7 +11,16 @@ from weft.traffic import header_sizes
 from weft.traffic.header_sizes import BTH, ICRC
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.transports.mrc import MultipathReliableConnection
-from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, REQUEST_CC_STATE, RESPONSE, STANDARD
+from weft.wire.headers.uet import (
+    ACK,
+    ACK_CC,
+    NSCC_STATE,
+    REQUEST,
+    REQUEST_CC_STATE,
+    RESPONSE,
+    STANDARD,
+    UET_UDP_PORT,
+)
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions, UetOptions
@@ -35,7 +44,7 @@ class UltraEthernetTransport(TransportKind):
     name = "uet"
     own_keys = ("service", "max_pdcs", "pdc_idle", "receiver_credits", "credit_advance")
     defaults: ClassVar = {"congestion_control": "nscc"}
-    virtual_only = True
+    udp_ports = (*TransportKind.udp_ports, UET_UDP_PORT)
     retransmissions = ("selective-repeat", "go-back-n")
     sprays = False
     extension_bytes = REQUEST.size_bytes + STANDARD.size_bytes - BTH - ICRC
