@@ -859,6 +859,10 @@ class UetCounters(typing.TypedDict):
     """PDCs that a peer opened here."""
     pdcs_closed: int
     """PDCs that it closed as initiator, having been idle."""
+    pdcs_given_up: int
+    """PDCs of a peer that fell silent."""
+    pdcs_reopened: int
+    """PDCs that its peer did not have any more."""
     pdc_waits: int
     """Times that it waited because its NIC had no PDC left."""
     trim_nacks_sent: int

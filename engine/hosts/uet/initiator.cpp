@@ -59,14 +59,19 @@ void Initiator::post(TimePs now, RcRequest request) {
 bool Initiator::may_send_next() const {
   if (next_sequence_ == messages_.end_sequence()) return false;
   if (next_sequence_ - sent_.accepted() >= kMaxOutstanding) return false;
-  if (state_ == PdcState::kSyn && next_sequence_ - pdc_start_ > kMaxPsnOffset) return false;
+  if (!reaches(next_sequence_)) return false;
   return state_ != PdcState::kClosing || next_sequence_ <= pdc_close_;
 }
 
 // What was lost goes first.
 std::optional<uint64_t> Initiator::sequence_to_send() {
   if (sent_.has_lost()) {
-    if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
+    if (const std::optional<uint64_t> lost = sent_.next_lost()) {
+      if (reaches(*lost)) return lost;
+      // One that has been lost again stands behind it.
+      const uint64_t oldest = sent_.accepted();
+      return sent_.packet(oldest).state == SentPacket::State::kLost ? std::optional(oldest) : std::nullopt;
+    }
   }
   return may_send_next() ? std::optional(next_sequence_) : std::nullopt;
 }

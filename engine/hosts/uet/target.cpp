@@ -30,7 +30,9 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       handler_(handler),
       is_ordered_(config.service == UetService::kRod),
       headers_(headers_to_peer(common)),
-      psn_map_(common.remote_initial_psn) {
+      psn_map_(common.remote_initial_psn),
+      silence_ps_(target_silence_ps(common, config)),
+      largest_frame_bytes_(full_frame_bytes(common, config)) {
   headers_.dscp = config.control_dscp;
   headers_.ecn = roce::kNotEct;
 }
@@ -42,11 +44,15 @@ Target::~Target() {
 
 bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
   if (is_open_ && initiator_pdc_ == arrived.initiator_pdc) return true;
-  // An initiator opens the next PDC when all of the last one is acknowledged, its closing included.
-  if (is_open_ || arrived.sequence - psn_offset != arrivals_.expected()) {
+  // An initiator opens the next PDC when all of the last one is acknowledged, its closing included, or when
+  // it has heard that this target has given the last one up. Then it may not have heard of all that arrived.
+  // Headers that no checksum covers close none.
+  if (arrived.sequence - psn_offset > arrivals_.expected() || (is_open_ && arrived.packet.trimmed)) {
     nack(kNackInvalidSyn, arrived);
     return false;
   }
+  // It has one at a time, so it has closed the other.
+  close_pdc();
   const std::optional<uint16_t> id = pdcs_.open(PdcRole::kTarget, common_.queue_pair, config_.max_pdcs);
   if (!id) {
     nack(kNackNoPdc, arrived);
@@ -56,6 +62,7 @@ bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
   pdc_ = *id;
   initiator_pdc_ = arrived.initiator_pdc;
   is_open_ = true;
+  heard_ps_ = arrived.now;
   credit_target_bytes_ = credit_granted_bytes_ = credit_arrived_bytes_ = credit_advance_bytes_ = 0;
   credit_due_ = false;
   close_sequence_.reset();
@@ -113,6 +120,7 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   const Arrived arrived{now, packet, static_cast<uint64_t>(std::max<int64_t>(0, signed_sequence)),
                         request.pds.spdcid};
   const bool accepted = accept(arrived, signed_sequence, request);
+  if (is_open_ && request.pds.spdcid == initiator_pdc_) heard_ps_ = now;
   if (pacer_ != nullptr) count_for_credit(packet, request);
   if (!accepted) return;
   if (packet.trimmed)
@@ -157,18 +165,23 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
   switch (control.ctl_type) {
     case kProbe: {
       ++counters_.probes_received;
-      const bool known = is_open_ && control.dpdcid == pdc_ && control.spdcid == initiator_pdc_;
-      if (error_ == CompletionStatus::kSuccess && known)
-        answer(Kind::kProbeAck, arrived, 0, control.probe_opaque);
-      return;
+      const bool known = is_open_ && is_of_newest_pdc(control.dpdcid, control.spdcid);
+      if (error_ != CompletionStatus::kSuccess || !known) return;
+      heard_ps_ = now;
+      return answer(Kind::kProbeAck, arrived, 0, control.probe_opaque);
     }
     case kClearCommand:
       error_code_ = 0;
       return;
     case kCloseCommand: {
+      // That it was given up before the command came does not matter.
+      const bool of_given_up = !is_open_ && error_ == CompletionStatus::kSuccess &&
+                               signed_sequence == static_cast<int64_t>(arrivals_.expected()) &&
+                               is_of_newest_pdc(control.dpdcid, control.spdcid);
       RequestPacket as_request;
       as_request.pds.dpdcid = control.dpdcid;
-      if (!accept(arrived, signed_sequence, as_request)) return;
+      if (!of_given_up && !accept(arrived, signed_sequence, as_request)) return;
+      heard_ps_ = now;
       close_sequence_ = arrived.sequence;
       return insert(arrived, Arrival(), true);
     }
@@ -213,6 +226,13 @@ void Target::finish_in_order(TimePs now, const Arrival& arrival) {
                            .immediate = *immediate,
                            .posted_ps = 0,
                            .completed_ps = now});
+}
+
+// Late packets of the PDC get a NACK, and its initiator, should it be there, opens another.
+void Target::on_deadline(TimePs now) {
+  if (now < next_deadline()) return;
+  ++counters_.pdcs_given_up;
+  close_pdc();
 }
 
 void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {

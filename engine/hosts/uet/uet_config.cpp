@@ -1,5 +1,6 @@
 #include "hosts/uet/uet_config.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 
@@ -42,6 +43,18 @@ void check(const UetConfig& config, const RcConfig& common) {
 }
 
 namespace uet {
+
+TimePs target_silence_ps(const RcConfig& common, const UetConfig& config) {
+  constexpr TimePs kMost = kNever / 4;
+  const uint32_t limit = common.timeout_backoff_limit;
+  // Timeouts that double, then others that are all as long as the last of them.
+  const uint64_t doubling = std::min(common.retry_limit, limit);
+  const uint64_t timeouts = (uint64_t{1} << (doubling + 1)) - 1 + ((common.retry_limit - doubling) << limit);
+  const TimePs most_timeout_ps = kMost / static_cast<TimePs>(timeouts);
+  const TimePs of_timeouts_ps =
+      std::min(common.retransmission_timeout_ps, most_timeout_ps) * static_cast<TimePs>(timeouts);
+  return 2 * of_timeouts_ps + std::min(config.pdc_idle_ps, kMost);
+}
 
 size_t full_frame_bytes(const RcConfig& common, const UetConfig& config) {
   return data_frame_bytes(common, config, common.path_mtu_bytes);

@@ -48,6 +48,11 @@ namespace uet {
 constexpr uint64_t kMaxOutstanding = 1u << 14;
 static_assert(kMaxOutstanding / kMprUnitPsns <= 0xFF);
 
+// A target gives up a PDC over which it has heard nothing for so long: as long as an initiator repeats what
+// nobody answers, twice, because its timeouts follow round trips that the target does not know, and as long
+// as one has nothing to do. Assumed: docs/uet.md.
+TimePs target_silence_ps(const RcConfig& common, const UetConfig& config);
+
 // Of its packets that carry messages.
 constexpr Type request_type(const UetConfig& config) {
   if (config.service == UetService::kRod) return config.receiver_credits ? kRodCcRequest : kRodRequest;

@@ -11,6 +11,8 @@ namespace weft {
   STATISTIC(uint64_t, pdcs_opened, "PDCs that it opened as initiator")                   \
   STATISTIC(uint64_t, pdcs_accepted, "PDCs that a peer opened here")                     \
   STATISTIC(uint64_t, pdcs_closed, "PDCs that it closed as initiator, having been idle") \
+  STATISTIC(uint64_t, pdcs_given_up, "PDCs of a peer that fell silent")                  \
+  STATISTIC(uint64_t, pdcs_reopened, "PDCs that its peer did not have any more")         \
   STATISTIC(uint64_t, pdc_waits, "times that it waited because its NIC had no PDC left") \
   STATISTIC(uint64_t, trim_nacks_sent, "for packets whose payload a switch cut off")     \
   STATISTIC(uint64_t, pdc_nacks_sent, "for want of a PDC")                               \

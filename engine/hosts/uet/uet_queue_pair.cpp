@@ -113,6 +113,7 @@ void UetQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
 
 void UetQueuePair::on_deadline(TimePs now) {
   initiator_.on_deadline(now);
+  target_.on_deadline(now);
   join_errors(now);
 }
 

@@ -3,6 +3,7 @@
 // clock, no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and docs/uet.md describe it.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -47,7 +48,9 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   PulledPacket last_pulled() const override { return initiator_.last_pulled(); }
   bool may_have_control() const override { return target_.has_answer(); }
   bool may_have_data() const override { return initiator_.may_have_data(); }
-  TimePs next_deadline() const override { return initiator_.next_deadline(); }
+  TimePs next_deadline() const override {
+    return std::min(initiator_.next_deadline(), target_.next_deadline());
+  }
   void on_deadline(TimePs now) override;
   void fetch(PrefetchStep step) const override;
   void set_recovery_times(RecoveryTimes* times) override { initiator_.set_recovery_times(times); }
