@@ -17,13 +17,28 @@
 
 namespace weft {
 
+// A transport may have commands of its own among the requests, which take sequence numbers like them but are
+// neither counted nor completed: `Posted` then has `is_command`.
+template <class Posted>
+constexpr bool is_command(const Posted& posted) {
+  if constexpr (requires { posted.is_command; })
+    return posted.is_command;
+  else
+    return false;
+}
+
 // `Posted` is an RcRequest with `end_sequence`, one past its last packet, and `retransmitted_packets`.
 template <class Posted>
 class PostedRequests {
  public:
+  // Whether there are neither requests nor commands.
   bool empty() const { return requests_.empty(); }
-  size_t size() const { return requests_.size(); }
-  void push_back(Posted request) { requests_.push_back(std::move(request)); }
+  // Requests.
+  size_t size() const { return requests_.size() - commands_; }
+  void push_back(Posted posted) {
+    commands_ += is_command(posted);
+    requests_.push_back(std::move(posted));
+  }
   // Requests other than READs that have completed as successful.
   uint64_t completed() const { return completed_; }
 
@@ -42,11 +57,13 @@ class PostedRequests {
   // Packets are sent from the first request on again.
   void restart() { send_index_ = 0; }
 
-  // Takes back all, without completions.
+  // Takes back all requests, without completions.
   std::vector<RcRequest> withdraw() {
+    std::erase_if(requests_, [](const Posted& posted) { return is_command(posted); });
     std::vector<RcRequest> left(std::make_move_iterator(requests_.begin()),
                                 std::make_move_iterator(requests_.end()));
     requests_.clear();
+    commands_ = 0;
     send_index_ = 0;
     return left;
   }
@@ -64,11 +81,15 @@ class PostedRequests {
       if (requests_.front().end_sequence > end) {
         if (error == CompletionStatus::kSuccess) break;
         status = error_reported_ ? CompletionStatus::kFlushed : error;
-        error_reported_ = true;
+        error_reported_ = error_reported_ || !is_command(requests_.front());
       }
       const Posted request = std::move(requests_.front());
       requests_.pop_front();
       if (send_index_ > 0) --send_index_;
+      if (is_command(request)) {
+        --commands_;
+        continue;
+      }
       if (status == CompletionStatus::kSuccess && !is_read(request.kind)) ++completed_;
       completions.complete(now, request, status, request.retransmitted_packets);
     }
@@ -78,6 +99,7 @@ class PostedRequests {
 
  private:
   std::deque<Posted> requests_;
+  size_t commands_ = 0;    // of requests_
   size_t send_index_ = 0;  // of the request that the next packet belongs to
   uint64_t completed_ = 0;
   bool error_reported_ = false;  // by the request that failed; those after it are flushed

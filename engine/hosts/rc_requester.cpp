@@ -249,16 +249,9 @@ void RcRequester::fail(CompletionStatus status) {
   wait_until_ps_ = kNever;
 }
 
-void RcRequester::flush(TimePs now) {
-  if (error_ != CompletionStatus::kSuccess) return;
-  fail(CompletionStatus::kFlushed);
-  deliver_completions(now);
-}
-
-std::vector<RcRequester::Request> RcRequester::withdraw() {
+std::vector<RcRequester::Request> RcRequester::take_back() {
   std::vector<Request> left = requests_.withdraw();
   reads_.reset();
-  fail(CompletionStatus::kFlushed);
   return left;
 }
 

@@ -16,6 +16,7 @@
 #include "hosts/recovery_times.hpp"
 #include "hosts/request_completions.hpp"
 #include "hosts/send_gate.hpp"
+#include "hosts/sending_half.hpp"
 #include "hosts/sent_stream.hpp"
 #include "hosts/switch_notification.hpp"
 #include "memory/ring_buffer.hpp"
@@ -27,7 +28,7 @@
 
 namespace weft {
 
-class RcRequester {
+class RcRequester : public SendingHalf<RcRequester> {
  public:
   RcRequester(const RcConfig& config, RcCounters& counters, PacketPool& pool, SendGate& gate,
               PathChoice* path_choice, CompletionHandler* handler);
@@ -51,10 +52,6 @@ class RcRequester {
   void renew_wait(TimePs now);
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
-  // Completes what is outstanding as flushed, because the other half of the queue pair failed.
-  void flush(TimePs now);
-  // Takes back what has not completed, in order, without completions. The requester sends nothing any more.
-  std::vector<Request> withdraw();
   // Requests other than READs that have completed as successful.
   uint64_t completed_requests() const { return requests_.completed(); }
 
@@ -68,12 +65,13 @@ class RcRequester {
 
   const std::optional<roce::IntStack>& last_telemetry() const { return last_telemetry_; }
   size_t outstanding_requests() const { return requests_.size(); }
-  CompletionStatus error() const { return error_; }
 
   // Prefetches what is remembered of the packets that may be answered next, and of those that are sent next.
   void fetch() const { sent_.fetch(next_sequence_); }
 
  private:
+  friend SendingHalf<RcRequester>;
+
   struct Outstanding : Request {
     uint64_t first_sequence = 0;
     uint64_t end_sequence = 0;  // one past its last packet
@@ -136,6 +134,7 @@ class RcRequester {
   TimePs retransmission_timeout_ps() const;
   TimePs timeout_deadline() const;
   void fail(CompletionStatus status);
+  std::vector<Request> take_back();
   void deliver_completions(TimePs now);
 
   const RcConfig& config_;
@@ -168,7 +167,6 @@ class RcRequester {
   PulledPacket last_pulled_;
   uint64_t posted_messages_ = 0;
   uint64_t credit_limit_ = 0;  // number of the last message that the peer has a receive for
-  CompletionStatus error_ = CompletionStatus::kSuccess;
   CompletionStatus refusal_ = CompletionStatus::kSuccess;  // the error, once READs before are done
   std::optional<roce::IntStack> last_telemetry_;
   Probe* telemetry_probe_ = nullptr;

@@ -452,18 +452,6 @@ void Requester::fail(CompletionStatus status) {
   silence_probe_wanted_ = false;
 }
 
-void Requester::flush(TimePs now) {
-  if (error_ != CompletionStatus::kSuccess) return;
-  fail(CompletionStatus::kFlushed);
-  deliver_completions(now);
-}
-
-std::vector<RcRequest> Requester::withdraw() {
-  std::vector<RcRequest> left = requests_.withdraw();
-  fail(CompletionStatus::kFlushed);
-  return left;
-}
-
 void Requester::deliver_completions(TimePs now) {
   requests_.deliver(now, [this] { return sent_.accepted(); }, error_, completions_);
 }

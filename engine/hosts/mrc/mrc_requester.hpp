@@ -14,6 +14,7 @@
 #include "hosts/rc_request.hpp"
 #include "hosts/request_completions.hpp"
 #include "hosts/send_gate.hpp"
+#include "hosts/sending_half.hpp"
 #include "hosts/sent_stream.hpp"
 #include "memory/ring_buffer.hpp"
 #include "packets/mrc_formats.hpp"
@@ -21,7 +22,7 @@
 
 namespace weft::mrc {
 
-class Requester {
+class Requester : public SendingHalf<Requester> {
  public:
   Requester(const RcConfig& common, const MrcConfig& config, RcCounters& common_counters,
             MrcCounters& counters, PacketPool& pool, SendGate& gate, EvTable& evs,
@@ -43,16 +44,15 @@ class Requester {
   void stop_probing();
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
-  void flush(TimePs now);
-  std::vector<RcRequest> withdraw();
   uint64_t completed_requests() const { return requests_.completed(); }
   size_t outstanding_requests() const { return requests_.size(); }
-  CompletionStatus error() const { return error_; }
   void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
   void observe(Probe* probe, ConnectionEnds ends) { completions_.observe(probe, ends); }
   void fetch() const { sent_.fetch(next_sequence_); }
 
  private:
+  friend SendingHalf<Requester>;
+
   struct Outstanding : RcRequest {
     uint64_t first_sequence = 0;
     uint64_t end_sequence = 0;  // one past its last packet
@@ -101,6 +101,7 @@ class Requester {
   void on_timeout(TimePs now);
   void note_progress(TimePs now);
   void fail(CompletionStatus status);
+  std::vector<RcRequest> take_back() { return requests_.withdraw(); }
   void deliver_completions(TimePs now);
 
   const RcConfig& common_;
@@ -141,7 +142,6 @@ class Requester {
   uint32_t retries_ = 0;
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   PulledPacket last_pulled_;
-  CompletionStatus error_ = CompletionStatus::kSuccess;
   bool silent_ = false;  // while on_timeout() is at work
 };
 

@@ -222,15 +222,15 @@ PacketPtr Initiator::pull(TimePs now) {
     wait_until_ps_ = earliest_ps;
     return nullptr;
   }
-  Message& message = messages_.at(*sequence);
+  Message& message = messages_.at(*sequence, next_sequence_);
   const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
   const uint64_t payload_bytes =
-      message.closes ? 0 : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
-  const size_t frame_bytes = message.closes ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
-                                            : data_frame_bytes(common_, config_, payload_bytes);
+      message.is_command ? 0 : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
+  const size_t frame_bytes = message.is_command ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
+                                                : data_frame_bytes(common_, config_, payload_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
   if (state_ == PdcState::kClosed && !open_pdc(now, *sequence)) return nullptr;
-  if (config_.receiver_credits && !message.closes && !has_credit(now, frame_bytes)) return nullptr;
+  if (config_.receiver_credits && !message.is_command && !has_credit(now, frame_bytes)) return nullptr;
   const bool retransmission = *sequence < sent_.highest();
   const bool asks = should_ask(message, *sequence, frame_bytes);
   if (asks) {
@@ -241,7 +241,7 @@ PacketPtr Initiator::pull(TimePs now) {
   set_entropy(headers_, entropy);
   if (retransmission) headers_.dscp = config_.retransmission_dscp;
   PacketPtr packet;
-  if (message.closes) {
+  if (message.is_command) {
     packet = build_control(kCloseCommand, *sequence, 0, retransmission, true);
   } else {
     packet = build_request(message, *sequence, offset, payload_bytes, asks);
@@ -252,7 +252,7 @@ PacketPtr Initiator::pull(TimePs now) {
   }
   if (!is_waiting()) progress_ps_ = now;
   newest_sent_ps_ = now;
-  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), entropy) && !message.closes) {
+  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), entropy) && !message.is_command) {
     ++common_counters_.retransmitted_packets;
     ++message.retransmitted_packets;
   }

@@ -11,6 +11,7 @@
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"
+#include "hosts/sending_half.hpp"
 #include "hosts/sent_stream.hpp"
 #include "hosts/uet/credit_ledger.hpp"
 #include "hosts/uet/messages.hpp"
@@ -30,7 +31,7 @@ enum class PdcState : uint8_t {
 };
 const char* pdc_state_name(PdcState state);
 
-class Initiator {
+class Initiator : public SendingHalf<Initiator> {
  public:
   // `path_choice` may be null: one path.
   Initiator(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
@@ -51,17 +52,16 @@ class Initiator {
   void on_credit(TimePs now, const Control& control);
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
-  void flush(TimePs now);
-  std::vector<RcRequest> withdraw();
 
   const Messages& messages() const { return messages_; }
   PdcState pdc_state() const { return state_; }
-  CompletionStatus error() const { return error_; }
   void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
   void observe(Probe* probe, ConnectionEnds ends) { messages_.observe(probe, ends); }
   void fetch() const { sent_.fetch(next_sequence_); }
 
  private:
+  friend SendingHalf<Initiator>;
+
   std::optional<uint64_t> sequence_to_send();
   bool may_send_next() const;
   bool open_pdc(TimePs now, uint64_t first_sequence);
@@ -88,6 +88,7 @@ class Initiator {
   bool reaches(uint64_t sequence) const {
     return state_ != PdcState::kSyn || sequence - pdc_start_ <= kMaxPsnOffset;
   }
+  void restart(TimePs now);
   void detect_losses(TimePs now);
   uint64_t oldest_frame_bytes();
   void on_timeout(TimePs now);
@@ -98,6 +99,7 @@ class Initiator {
   TimePs credit_deadline() const;
   bool is_waiting() const { return sent_.highest() != sent_.accepted(); }
   void fail(CompletionStatus status);
+  std::vector<RcRequest> take_back() { return messages_.withdraw(); }
   void deliver_completions(TimePs now) { messages_.deliver(now, sent_.accepted(), error_); }
 
   const RcConfig& common_;
@@ -135,7 +137,6 @@ class Initiator {
   uint32_t retries_ = 0;
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   PulledPacket last_pulled_;
-  CompletionStatus error_ = CompletionStatus::kSuccess;
 };
 
 }  // namespace weft::uet

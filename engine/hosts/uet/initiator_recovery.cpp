@@ -194,9 +194,14 @@ void Initiator::go_back(TimePs now) {
   retries_ = 0;
   progress_ps_ = now;
   const uint64_t lost_bytes = oldest_frame_bytes();
+  restart(now);
+  gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
+}
+
+void Initiator::restart(TimePs now) {
   sent_.go_back(now, sent_.accepted(), next_sequence_);
   next_sequence_ = sent_.accepted();
-  gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
+  messages_.restart();
 }
 
 // The target has heard nothing for long, and has given up the PDC: what has not arrived goes over another.
@@ -212,12 +217,10 @@ void Initiator::reopen(TimePs now) {
   probe_wanted_ = false;
   probe_sent_ps_.reset();
   close_pdc();
-  if (is_ordered_) {
-    sent_.go_back(now, sent_.accepted(), next_sequence_);
-    next_sequence_ = sent_.accepted();
-  } else {
+  if (is_ordered_)
+    restart(now);
+  else
     sent_.lose_all();
-  }
 }
 
 void Initiator::detect_losses(TimePs now) {
@@ -293,8 +296,7 @@ void Initiator::on_timeout(TimePs now) {
   progress_ps_ = now;
   uint64_t lost_bytes = oldest_frame_bytes();
   if (is_ordered_) {
-    sent_.go_back(now, sent_.accepted(), next_sequence_);
-    next_sequence_ = sent_.accepted();
+    restart(now);
   } else {
     lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
   }
@@ -308,18 +310,6 @@ void Initiator::fail(CompletionStatus status) {
   wait_until_ps_ = kNever;
   starved_ps_ = kNever;
   probe_wanted_ = false;
-}
-
-void Initiator::flush(TimePs now) {
-  if (error_ != CompletionStatus::kSuccess) return;
-  fail(CompletionStatus::kFlushed);
-  deliver_completions(now);
-}
-
-std::vector<RcRequest> Initiator::withdraw() {
-  std::vector<RcRequest> left = messages_.withdraw();
-  if (error_ == CompletionStatus::kSuccess) fail(CompletionStatus::kFlushed);
-  return left;
 }
 
 }  // namespace weft::uet
