@@ -91,6 +91,16 @@ struct RequestPacket {
   WriteHeader write;
 };
 
+// A request of RUDI, but for its payload, and what answers it.
+struct RudiRequestPacket {
+  Rudi pds;
+  WriteHeader write;
+};
+struct RudiResponsePacket {
+  Rudi pds;
+  Response response;
+};
+
 // An acknowledgement.
 struct AckPacket {
   Ack pds;
@@ -117,11 +127,14 @@ constexpr bool has_cc_state(uint8_t type) { return type == kRudCcRequest || type
 // `at` is the first header of a packet of the type that parse_frame() has accepted.
 RequestPacket load_request(const uint8_t* at);
 AckPacket load_ack(const uint8_t* at);
+RudiRequestPacket load_rudi_request(const uint8_t* at);
+RudiResponsePacket load_rudi_response(const uint8_t* at);
 
-// Whom a packet is for: a PDC, or, if it establishes one, a queue pair, whose number stands in PIDonFEP and
-// resource index.
+// Whom a packet is for: a PDC; a queue pair, whose number stands in PIDonFEP and resource index, if the
+// packet establishes a PDC or needs none; or, if it answers one that needed none, who has sent that one.
+enum class DestinationKind : uint8_t { kPdc, kQueuePair, kPacketId };
 struct Destination {
-  bool is_pdc = false;
+  DestinationKind kind = DestinationKind::kPdc;
   uint32_t number = 0;
 };
 

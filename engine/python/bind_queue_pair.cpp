@@ -15,6 +15,7 @@
 #include "hosts/mrc/mrc_endpoint.hpp"
 #include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
+#include "hosts/uet/rudi_queue_pair.hpp"
 #include "hosts/uet/uet_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_hop_latencies.hpp"
@@ -87,6 +88,16 @@ class PythonUetQueuePair final : public UetQueuePair, public MadeByPython {
       : UetQueuePair(config, uet, nic.engine().packets(), nic.memory(), nic.pdcs(),
                      uet.receiver_credits ? nic.credit_pacer(port) : nullptr, std::move(congestion_control),
                      std::move(path_choice), handler.get()),
+        MadeByPython(nic, std::move(handler)) {}
+};
+
+class PythonRudiQueuePair final : public RudiQueuePair, public MadeByPython {
+ public:
+  PythonRudiQueuePair(Nic& nic, int /*port*/, const RcConfig& config, const UetConfig& uet,
+                      std::shared_ptr<CongestionControl> congestion_control,
+                      std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
+      : RudiQueuePair(config, uet, nic.engine().packets(), nic.memory(), nic.pdcs(),
+                      std::move(congestion_control), std::move(path_choice), handler.get()),
         MadeByPython(nic, std::move(handler)) {}
 };
 
@@ -168,24 +179,27 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
   return released_under_lock<MrcQueuePair>(std::move(made), engine);
 }
 
-std::shared_ptr<UetQueuePair> make_uet_queue_pair(
+// Made is PythonUetQueuePair or PythonRudiQueuePair, and Base what it derives from.
+template <class Base, class Made>
+std::shared_ptr<Base> make_uet_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, const Record<"UetOptions">& uet_options,
     std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
     std::optional<uint16_t> source_udp_port, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
-  auto config = options_of<RcConfig>(options, "UetQueuePair");
-  const auto uet = options_of<UetConfig>(uet_options, "UetQueuePair");
+  constexpr const char* kName = std::is_same_v<Base, RudiQueuePair> ? "RudiQueuePair" : "UetQueuePair";
+  auto config = options_of<RcConfig>(options, kName);
+  const auto uet = options_of<UetConfig>(uet_options, kName);
   if (!options.contains("retransmission")) config.retransmission = retransmission_of(uet.service);
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
   config.source_udp_port = source_udp_port_of(nic, config, source_udp_port);
-  auto made = make_in_cache_lines<PythonUetQueuePair>(nic, port, config, uet, std::move(congestion_control),
-                                                      std::move(path_choice), std::move(completions));
+  auto made = make_in_cache_lines<Made>(nic, port, config, uet, std::move(congestion_control),
+                                        std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   nic.keep(made);
-  return released_under_lock<UetQueuePair>(std::move(made), engine);
+  return released_under_lock<Base>(std::move(made), engine);
 }
 
 py::bytes frame_of(const WritingQueuePair& queue_pair) {
@@ -642,10 +656,11 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
 Of RcOptions those of READs, SENDs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
 "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
 range.)doc")
-      .def(py::init(&make_uet_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
-           "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
-           "uet_options"_a = py::dict(), "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
-           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+      .def(py::init(&make_uet_queue_pair<UetQueuePair, PythonUetQueuePair>), "nic"_a, "port"_a,
+           "completions"_a, py::kw_only(), "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a,
+           "congestion_control"_a, "uet_options"_a = py::dict(), "path_choice"_a = py::none(),
+           "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(),
+           py::keep_alive<1, 4>())
       .def(
           "uet_stats",
           [](const UetQueuePair& queue_pair) {
@@ -667,6 +682,24 @@ range.)doc")
             return queue_pair.has_target_pdc();
           },
           "Whether the peer has a PDC open here.");
+
+  py::class_<RudiQueuePair, WritingQueuePair, std::shared_ptr<RudiQueuePair>>(
+      m, "RudiQueuePair",
+      R"doc(A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
+
+The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.)doc")
+      .def(py::init(&make_uet_queue_pair<RudiQueuePair, PythonRudiQueuePair>), "nic"_a, "port"_a,
+           "completions"_a, py::kw_only(), "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a,
+           "congestion_control"_a, "uet_options"_a = py::dict(), "path_choice"_a = py::none(),
+           "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(),
+           py::keep_alive<1, 4>())
+      .def(
+          "uet_stats",
+          [](const RudiQueuePair& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return Record<"UetCounters">(statistics_dict(queue_pair.uet_counters()));
+          },
+          "What it counts beyond RcStats.");
 
   m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
         "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0,

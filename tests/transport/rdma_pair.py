@@ -18,6 +18,7 @@ from weft.engine import (
     Nic,
     PathChoice,
     RcQueuePair,
+    RudiQueuePair,
     TransmitPort,
     UetQueuePair,
     make_congestion_control,
@@ -72,7 +73,8 @@ class Host:
     port: TransmitPort
     completions: CompletionQueue
     queue_pair: Any = field(init=False)
-    """RcQueuePair, or MrcQueuePair or UetQueuePair if it was connected with `mrc_options` or `uet_options`."""
+    """RcQueuePair, or MrcQueuePair or UetQueuePair if it was connected with `mrc_options` or `uet_options`; with their
+    service `rudi` RudiQueuePair."""
 
     @property
     def mac(self) -> str:
@@ -89,7 +91,11 @@ class Host:
         defaults: dict[str, Any] = {"retransmission_timeout_ps": TIMEOUT_PS}
         if "congestion_control" not in options:
             defaults["congestion_control"] = fixed_window(**window)
-        of_options: dict[str, Any] = {"mrc_options": MrcQueuePair, "uet_options": UetQueuePair}
+        is_rudi = options.get("uet_options", {}).get("service") == "rudi"
+        of_options: dict[str, Any] = {
+            "mrc_options": MrcQueuePair,
+            "uet_options": RudiQueuePair if is_rudi else UetQueuePair,
+        }
         transport = next((made for key, made in of_options.items() if key in options), RcQueuePair)
         self.queue_pair = transport(
             self.nic,

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "hosts/uet/message_packets.hpp"
+
 namespace weft::uet {
 
 const char* pdc_state_name(PdcState state) {
@@ -118,30 +120,8 @@ void Initiator::close_pdc() {
 template <class... Pds>
 PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint64_t offset,
                                  uint64_t payload_bytes, const Pds&... pds) {
-  const Body body{message.data == nullptr ? nullptr : message.data + offset, payload_bytes,
-                  message.as_length};
-  const auto write = [&]<class Header>(Header header) {
-    header.opcode = kWrite;
-    header.hd = message.immediate.has_value();
-    header.eom = sequence + 1 == message.end_sequence;
-    header.message_id = message.id;
-    header.pid_on_fep = static_cast<uint16_t>(common_.remote_queue_pair >> 12);
-    header.resource_index = common_.remote_queue_pair & 0xFFF;
-    header.buffer_offset = message.remote_address;
-    header.initiator = common_.queue_pair;
-    header.match_bits = message.rkey;
-    header.request_length = static_cast<uint32_t>(message.length_bytes);
-    return header;
-  };
-  if (sequence == message.first_sequence) {
-    Standard header = write(Standard());
-    header.header_data = message.immediate.value_or(0);
-    return build_frame(pool_, headers_, body, pds..., header);
-  }
-  Continuation header = write(Continuation());
-  header.payload_length = static_cast<uint16_t>(payload_bytes);
-  header.message_offset = static_cast<uint32_t>(offset);
-  return build_frame(pool_, headers_, body, pds..., header);
+  return build_message_packet(pool_, headers_, common_, message, kWrite, sequence, offset, payload_bytes,
+                              pds...);
 }
 
 template <class Pds>

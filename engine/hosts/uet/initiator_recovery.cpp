@@ -3,24 +3,9 @@
 #include <utility>
 
 #include "hosts/uet/initiator.hpp"
+#include "hosts/uet/return_status.hpp"
 
 namespace weft::uet {
-namespace {
-
-CompletionStatus status_of_return_code(uint8_t code) {
-  switch (code) {
-    case kReturnUnsupportedOperation:
-    case kReturnUnsupportedSize:
-      return CompletionStatus::kRemoteInvalidRequest;
-    case kReturnPermissionViolation:
-    case kReturnBadKey:
-      return CompletionStatus::kRemoteAccessError;
-    default:
-      return CompletionStatus::kRemoteOperationError;
-  }
-}
-
-}  // namespace
 
 void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
   if (error_ != CompletionStatus::kSuccess) return;

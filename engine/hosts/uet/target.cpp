@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "hosts/rc_request.hpp"
+#include "hosts/uet/placing.hpp"
 
 namespace weft::uet {
 namespace {
@@ -126,7 +126,7 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   if (packet.trimmed)
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
   const WriteHeader& write = request.write;
-  if (const uint8_t code = place(packet, write); code != kReturnOk)
+  if (const uint8_t code = place_write(packet, write, common_.path_mtu_bytes, memory_); code != kReturnOk)
     return refuse(arrived, code, write.message_id);
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
@@ -188,26 +188,6 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
     default:
       ++common_counters_.unexpected_opcode;
   }
-}
-
-// Each packet says where its payload goes. The region is looked up for each, because it may have been
-// deregistered meanwhile.
-uint8_t Target::place(const roce::ParsedPacket& packet, const WriteHeader& write) const {
-  if (write.opcode != kWrite) return kReturnUnsupportedOperation;
-  const size_t bytes = packet.payload_bytes;
-  const uint64_t end = uint64_t{write.message_offset} + bytes;
-  const bool right_size = write.ends_message ? end == write.request_length && bytes <= common_.path_mtu_bytes
-                                             : end < write.request_length && bytes == common_.path_mtu_bytes;
-  if (!right_size || write.request_length > kMaxMessageBytes) return kReturnUnsupportedSize;
-  if (bytes == 0) return write.starts_message ? kReturnOk : kReturnUnsupportedSize;
-  const uint64_t address = write.buffer_offset + write.message_offset;
-  const bool is_key = write.memory_key <= 0xFFFFFFFF;
-  const MemoryRegion* region =
-      is_key ? memory_.find(static_cast<uint32_t>(write.memory_key), address, bytes, kRemoteWrite) : nullptr;
-  if (region == nullptr) return kReturnPermissionViolation;
-  if (region->data != nullptr && !packet.as_length)
-    std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
-  return kReturnOk;
 }
 
 void Target::finish_in_order(TimePs now, const Arrival& arrival) {

@@ -80,7 +80,6 @@ class Target final : public CreditTaker {
   }
   bool is_in_order(const Arrived& arrived);
   void insert(const Arrived& arrived, Arrival arrival, bool asked);
-  uint8_t place(const roce::ParsedPacket& packet, const WriteHeader& write) const;
   void finish_in_order(TimePs now, const Arrival& arrival);
   void count_for_credit(const roce::ParsedPacket& packet, const RequestPacket& request);
   void close_pdc();

@@ -13,13 +13,14 @@ namespace weft {
 
 // Delivery service of the packet delivery sublayer.
 enum class UetService : uint8_t {
-  kRud,  // reliable, unordered
-  kRod,  // reliable, ordered
+  kRud,   // reliable, unordered
+  kRod,   // reliable, ordered
+  kRudi,  // reliable, unordered, without PDCs, of operations that may be done twice
 };
 
 // Options of a queue pair of UET. Python's keyword arguments have these names.
 #define WEFT_UET_OPTIONS(OPTION)                                                                        \
-  OPTION(UetService, service, UetService::kRud, "rud or rod, at both ends")                             \
+  OPTION(UetService, service, UetService::kRud, "rud, rod or rudi, at both ends")                       \
   OPTION(uint32_t, max_pdcs, 4096, "PDCs that a NIC holds at once as initiator, and as many as target") \
   OPTION(TimePs, pdc_idle_ps, 100 * kPsPerUs,                                                           \
          "an initiator closes its PDC after so long with nothing to do")                                \

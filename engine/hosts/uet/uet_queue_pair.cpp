@@ -1,6 +1,7 @@
 #include "hosts/uet/uet_queue_pair.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 namespace weft {
@@ -8,6 +9,8 @@ namespace {
 
 const RcConfig& checked_with_uet(const RcConfig& common, const UetConfig& config) {
   check(config, common);
+  if (config.service == UetService::kRudi)
+    throw std::invalid_argument("service is rudi (valid for a queue pair with PDCs: rud, rod)");
   return common;
 }
 

@@ -28,6 +28,8 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
                std::shared_ptr<uet::CreditPacer> pacer, std::shared_ptr<CongestionControl> congestion_control,
                std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
 
+  ~UetQueuePair() override { pdcs_->remove(config_.queue_pair, this); }
+
   void post(TimePs now, RcRequest request) override;
   std::vector<RcRequest> withdraw(TimePs now) override;
   uint64_t completed_requests() const override { return initiator_.messages().completed(); }

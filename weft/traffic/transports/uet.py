@@ -35,7 +35,11 @@ _OF_SERVICE: Mapping[str, Mapping[str, str]] = {
 }
 """Defaults of other keys for each service."""
 
-_NOT_THERE = ("rudi", "uud")
+_TELLS_NOBODY = {
+    "rudi": "receivers of rudi learn of no message",
+    "uud": "datagrams of uud may be lost and are not longer than a packet",
+}
+"""Why collectives, flows and jobs cannot use a service."""
 
 
 class UltraEthernetTransport(TransportKind):
@@ -63,8 +67,11 @@ class UltraEthernetTransport(TransportKind):
 
     def check(self, settings: TransportSettings) -> None:
         """See TransportKind."""
-        if settings.service in _NOT_THERE:
-            raise InvalidValueError(f"service: {settings.service} of uet is not supported", valid=tuple(_OF_SERVICE))
+        if reason := _TELLS_NOBODY.get(settings.service):
+            raise InvalidValueError(
+                f"service: {settings.service}: {reason}, so collectives, flows and jobs cannot use it",
+                valid=tuple(_OF_SERVICE),
+            )
         if not settings.receiver_credits and settings.credit_advance != UET_DEFAULTS["advance_bytes"]:
             raise ValueError("credit_advance needs receiver_credits: true")
         fit = _OF_SERVICE[settings.service]["retransmission"]
