@@ -59,6 +59,9 @@ enum class Retransmission : uint8_t {
          "packets in the middle of a long message of lengths that travel as one, 1 to 255")                \
   OPTION(uint64_t, segment_message_bytes, 0, "of messages that are at least so long")
 
+// As rnr_retry_limit.
+constexpr uint32_t kRetriesForEver = 7;
+
 struct RcConfig {
   uint32_t queue_pair = 0;         // own number, 24 bits
   uint32_t remote_queue_pair = 0;  // the peer's

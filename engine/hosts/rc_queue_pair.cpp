@@ -45,43 +45,6 @@ void RcQueuePair::fetch(PrefetchStep step) const {
   requester_.fetch();
 }
 
-void RcQueuePair::post_send(TimePs now, const uint8_t* data, uint64_t length_bytes,
-                            std::optional<uint32_t> immediate, uint64_t work_id,
-                            std::shared_ptr<const void> owner) {
-  requester_.post(now, {.kind = CompletionKind::kSend,
-                        .work_id = work_id,
-                        .data = data,
-                        .length_bytes = length_bytes,
-                        .remote_address = 0,
-                        .rkey = 0,
-                        .immediate = immediate,
-                        .owner = std::move(owner)});
-  wake();
-}
-
-void RcQueuePair::post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address,
-                            uint32_t rkey, uint64_t work_id, std::shared_ptr<const void> owner) {
-  requester_.post(now, {.kind = CompletionKind::kRead,
-                        .work_id = work_id,
-                        .length_bytes = length_bytes,
-                        .remote_address = remote_address,
-                        .rkey = rkey,
-                        .owner = std::move(owner),
-                        .target = target});
-  wake();
-}
-
-void RcQueuePair::post_read_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address,
-                                      uint32_t rkey, uint64_t work_id) {
-  requester_.post(now, {.kind = CompletionKind::kRead,
-                        .work_id = work_id,
-                        .length_bytes = length_bytes,
-                        .remote_address = remote_address,
-                        .rkey = rkey,
-                        .as_length = true});
-  wake();
-}
-
 void RcQueuePair::post_compare_swap(TimePs now, uint8_t* target, uint64_t remote_address, uint32_t rkey,
                                     uint64_t compare, uint64_t swap, uint64_t work_id,
                                     std::shared_ptr<const void> owner) {
@@ -108,11 +71,6 @@ void RcQueuePair::post_fetch_add(TimePs now, uint8_t* target, uint64_t remote_ad
                         .target = target,
                         .swap_or_add = add});
   wake();
-}
-
-void RcQueuePair::post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
-                               std::shared_ptr<const void> owner) {
-  if (responder_.post_receive(now, {data, length_bytes, work_id, std::move(owner)})) wake();
 }
 
 std::vector<RcRequest> RcQueuePair::withdraw(TimePs now) {

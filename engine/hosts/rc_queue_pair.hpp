@@ -25,17 +25,6 @@ class RcQueuePair : public WritingQueuePair {
               std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
               CompletionHandler* handler);
 
-  // Posts a SEND; completes with kSend. Otherwise as post_write.
-  void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
-                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
-  // Posts an RDMA READ of `length_bytes` bytes at the peer's `remote_address` into `target` (null: they are
-  // discarded). Completes with kRead when all are there. Throws std::invalid_argument if it is too long for
-  // the PSNs. Otherwise as post_write.
-  void post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
-                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr);
-  // Posts a READ whose responses carry their payload as a length, see post_write_as_length.
-  void post_read_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
-                           uint64_t work_id);
   // Posts an atomic on the 8 bytes at the peer's `remote_address`, a number in the peer's byte order. Puts
   // what it found, in this host's byte order, into the 8 bytes at `target` (null: nowhere). Completes with
   // kCompareSwap or kFetchAdd. Otherwise as post_read.
@@ -50,9 +39,9 @@ class RcQueuePair : public WritingQueuePair {
   }
   std::vector<RcRequest> withdraw(TimePs now) override;
   uint64_t completed_requests() const override { return requester_.completed_requests(); }
-  // Posts a buffer for one incoming SEND (null: its bytes are discarded); completes with kReceive.
-  void post_receive(TimePs now, uint8_t* data, uint64_t length_bytes, uint64_t work_id,
-                    std::shared_ptr<const void> owner = nullptr);
+  void post_receive(TimePs now, PostedReceive receive) override {
+    if (responder_.post_receive(now, std::move(receive))) wake();
+  }
 
   void flush(TimePs now) override;
 

@@ -54,8 +54,7 @@ void RcRequester::on_nak(TimePs now, uint64_t sequence, uint8_t syndrome) {
 void RcRequester::on_rnr_nak(TimePs now, uint8_t timer_code) {
   ++counters_.rnr_naks_received;
   ++rnr_retries_;
-  constexpr uint32_t kForEver = 7;
-  if (config_.rnr_retry_limit != kForEver && rnr_retries_ > config_.rnr_retry_limit) {
+  if (config_.rnr_retry_limit != kRetriesForEver && rnr_retries_ > config_.rnr_retry_limit) {
     fail(CompletionStatus::kRnrRetryExceeded);
     return;
   }

@@ -10,6 +10,7 @@
 
 #include "hosts/arrival_window.hpp"
 #include "hosts/memory_region.hpp"
+#include "hosts/posted_receive.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/read_responder.hpp"
@@ -26,12 +27,7 @@ class RcResponder {
   RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
               SendGate& gate, PathChoice* path_choice, CompletionHandler* handler);
 
-  struct Receive {
-    uint8_t* data = nullptr;  // null: the bytes are discarded
-    uint64_t length_bytes = 0;
-    uint64_t work_id = 0;
-    std::shared_ptr<const void> owner;  // of the data
-  };
+  using Receive = PostedReceive;
 
   // Returns whether the peer is to hear of it.
   bool post_receive(TimePs now, Receive receive);

@@ -133,6 +133,34 @@ bool SentStream::acknowledge(TimePs now, const Arrivals& arrivals) {
   return take_arrived(now, arrivals.end, arrivals.answered, SelectivelyAcknowledgedBy{arrivals});
 }
 
+std::optional<SentStream::Arrivals> SentStream::arrivals_at(int64_t base, int64_t bitmap_offset,
+                                                            uint64_t bitmap,
+                                                            std::optional<int64_t> answered_offset) const {
+  constexpr int64_t kBits = 64;
+  const auto accepted = static_cast<int64_t>(accepted_);
+  const auto highest = static_cast<int64_t>(highest_);
+  if (base >= highest) return std::nullopt;
+  const int64_t end = std::max(base + 1, accepted);
+  int64_t first = base + bitmap_offset;
+  if (first < end) {
+    const int64_t known = end - first;
+    bitmap = known >= kBits ? 0 : bitmap >> known;
+    first = end;
+  }
+  const int64_t room = std::max<int64_t>(0, highest - first);
+  if (room < kBits) bitmap &= (uint64_t{1} << room) - 1;
+  std::optional<uint64_t> answered;
+  if (answered_offset) {
+    const int64_t named = base + *answered_offset;
+    if (named >= accepted && named < highest) answered = static_cast<uint64_t>(named);
+  }
+  return Arrivals{.end = static_cast<uint64_t>(end),
+                  .first = static_cast<uint64_t>(first),
+                  .bitmap = bitmap,
+                  .answered = answered,
+                  .misses_end = end == base + 1};
+}
+
 // A packet has arrived.
 void SentStream::settle(TimePs now, SentPacket& packet, bool marked, Settled& settled) {
   if (packet.state == SentPacket::State::kDelivered) return;

@@ -92,6 +92,11 @@ class SentStream {
     TimePs service_ps = 0;    // from the arrival of `answered` to its answer, at the peer
   };
   bool acknowledge(TimePs now, const Arrivals& arrivals);
+  // The same from the fields of a packet: everything up to `base` has arrived, the bitmap begins
+  // `bitmap_offset` after it, and so far after it is the packet that is answered. Without what is known
+  // before, or has not been sent; nothing if `base` has not.
+  std::optional<Arrivals> arrivals_at(int64_t base, int64_t bitmap_offset, uint64_t bitmap,
+                                      std::optional<int64_t> answered_offset) const;
   // What was sent then has arrived, though it was none of these packets.
   void on_probe_answer(TimePs now, TimePs sent_ps) { losses_.on_delivered(now, sent_ps, false); }
   // The peer has got the packet without its payload, or had no room for it: it is lost, by no fault of its

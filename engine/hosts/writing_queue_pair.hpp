@@ -1,5 +1,6 @@
-// A connected queue pair that takes WRITEs: what schedules, flows and programs need of a transport, whichever
-// it is. RcQueuePair and MrcQueuePair are the implementations.
+// A connected queue pair that takes WRITEs, and SENDs and READs if its transport has them: what schedules,
+// flows and programs need of a transport, whichever it is. RcQueuePair, MrcQueuePair and UetQueuePair are the
+// implementations.
 #pragma once
 
 #include <cstddef>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "congestion/congestion_control.hpp"
+#include "hosts/posted_receive.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
@@ -58,6 +60,44 @@ class WritingQueuePair : public QueuePair {
                .immediate = immediate,
                .owner = nullptr,
                .as_length = true});
+  }
+  // Posts a SEND; completes with kSend. Otherwise as post_write.
+  void post_send(TimePs now, const uint8_t* data, uint64_t length_bytes, std::optional<uint32_t> immediate,
+                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr) {
+    post(now, {.kind = CompletionKind::kSend,
+               .work_id = work_id,
+               .data = data,
+               .length_bytes = length_bytes,
+               .immediate = immediate,
+               .owner = std::move(owner)});
+  }
+  // Posts an RDMA READ of `length_bytes` bytes at the peer's `remote_address` into `target` (null: they are
+  // discarded). Completes with kRead when all are there. Throws std::invalid_argument if it is too long for
+  // the PSNs. Otherwise as post_write.
+  void post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
+                 uint64_t work_id, std::shared_ptr<const void> owner = nullptr) {
+    post(now, {.kind = CompletionKind::kRead,
+               .work_id = work_id,
+               .length_bytes = length_bytes,
+               .remote_address = remote_address,
+               .rkey = rkey,
+               .owner = std::move(owner),
+               .target = target});
+  }
+  // Posts a READ whose responses carry their payload as a length, see post_write_as_length.
+  void post_read_as_length(TimePs now, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
+                           uint64_t work_id) {
+    post(now, {.kind = CompletionKind::kRead,
+               .work_id = work_id,
+               .length_bytes = length_bytes,
+               .remote_address = remote_address,
+               .rkey = rkey,
+               .as_length = true});
+  }
+  // Posts a place for one incoming SEND; completes with kReceive. Throws std::invalid_argument if the
+  // transport has no SENDs.
+  virtual void post_receive(TimePs /*now*/, PostedReceive /*receive*/) {
+    throw std::invalid_argument("this transport has no SENDs to receive");
   }
   // Posts a request, maybe one that another queue pair has withdrawn. Throws std::invalid_argument for one
   // that the transport does not carry.

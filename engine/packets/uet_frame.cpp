@@ -18,9 +18,6 @@ static_assert(wire::kHeaderBytes<NsccState> == wire::kHeaderBytes<CreditState>);
 constexpr size_t kSmallestBytes = wire::kHeaderBytes<Rudi>;  // of what is looked into
 
 bool has_syn(const uint8_t* at) { return (at[1] & kSynBit) != 0; }
-uint8_t next_header_of(const uint8_t* at) {
-  return static_cast<uint8_t>(load_big_endian<uint16_t>(at) >> 7 & 15);
-}
 
 // Up to the semantic header.
 size_t request_bytes(uint8_t type) {
@@ -36,10 +33,18 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
     case kRudCcRequest:
     case kRodCcRequest:
       header_bytes = request_bytes(type_of(at)) + kWriteBytes;
-      if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
+      // Data of a READ come over a PDC that is there, and take no credit.
+      if (is_response(at) && !has_syn(at) && !has_cc_state(type_of(at)))
+        header_bytes = kPdsBytes + wire::kHeaderBytes<ResponseData>;
+      else if (next_header_of(at) != kRequestStandard)
+        return roce::ParseError::kUnknownOpcode;
       break;
     case kRudiRequest:
       header_bytes = wire::kHeaderBytes<Rudi> + kWriteBytes;
+      if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
+      break;
+    case kUudRequest:
+      header_bytes = wire::kHeaderBytes<Uud> + kWriteBytes;
       if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
       break;
     case kRudiResponse:
@@ -72,7 +77,7 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
     static_assert(wire::kFieldsAt<Nack>[9] == wire::kFieldsAt<Rudi>[7]);
     return roce::ParseError::kNone;
   }
-  if (type_of(at) != kRudiRequest && (!is_request(type_of(at)) || !has_syn(at))) {
+  if (!needs_no_pdc(type_of(at)) && (!is_request(type_of(at)) || !has_syn(at))) {
     // All types have it in the same place.
     to = {DestinationKind::kPdc, static_cast<uint32_t>(wire::load_field<Request, "dpdcid">(at))};
     static_assert(wire::kFieldsAt<Request>[10] == wire::kFieldsAt<Ack>[11]);
@@ -111,6 +116,7 @@ WriteHeader load_write(const uint8_t* at) {
     Continuation header;
     wire::load_header(header, at);
     load_common(write, header);
+    write.payload_length = header.payload_length;
     write.message_offset = header.message_offset;
   }
   return write;
@@ -150,11 +156,20 @@ RudiRequestPacket load_rudi_request(const uint8_t* at) {
   return request;
 }
 
+WriteHeader load_datagram(const uint8_t* at) { return load_write(at + wire::kHeaderBytes<Uud>); }
+
 RudiResponsePacket load_rudi_response(const uint8_t* at) {
   RudiResponsePacket answer;
   wire::load_header(answer.pds, at);
   wire::load_header(answer.response, at + wire::kHeaderBytes<Rudi>);
   return answer;
+}
+
+ResponsePacket load_response(const uint8_t* at) {
+  ResponsePacket packet;
+  wire::load_header(packet.pds, at);
+  wire::load_header(packet.response, at + kPdsBytes);
+  return packet;
 }
 
 AckPacket load_ack(const uint8_t* at) {
@@ -186,7 +201,7 @@ roce::ParseError parse_frame(const weft::Packet& packet, roce::ParsedPacket& out
       find_destination(at, datagram.readable_bytes - roce::kUdpBytes, to, header_bytes);
   if (error != roce::ParseError::kNone) return error;
   // Nothing vouches for what a trimmed packet says; only requests lose a payload.
-  if (out.trimmed && !is_request(type_of(at)) && type_of(at) != kRudiRequest)
+  if (out.trimmed && !is_request(type_of(at)) && !needs_no_pdc(type_of(at)))
     return roce::ParseError::kTruncated;
   if (!out.trimmed && !roce::has_valid_checksum(out, datagram)) return roce::ParseError::kBadUdpChecksum;
   const size_t before_payload = roce::kUdpBytes + header_bytes;

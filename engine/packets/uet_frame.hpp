@@ -37,6 +37,8 @@ enum NackCode : uint8_t {
   kNackTrimmed = 0x01,
   kNackTrimmedLastHop = 0x02,
   kNackNoPdc = 0x04,
+  kNackNoMessage = 0x09,
+  kNackNoResource = 0x0A,
   kNackPsnOutOfWindow = 0x0B,
   kNackRodOutOfOrder = 0x0D,
   kNackInvalidDpdcid = 0x0E,
@@ -50,8 +52,18 @@ enum ReturnCode : uint8_t {
   kReturnUnsupportedOperation = 6,
   kReturnUnsupportedSize = 7,
   kReturnPermissionViolation = 23,
+  kReturnOperationViolation = 24,
   kReturnBadKey = 28,
+  kReturnTooLong = 34,
 };
+
+// `opcode` of a response.
+enum ResponseOpcode : uint8_t { kDefaultResponse = 0, kOwnResponse = 1, kResponseWithData = 2 };
+
+// `clear_psn_offset` of a packet: all before `accepted` is acknowledged, so no response to it is needed.
+constexpr int16_t clear_offset(uint64_t accepted, uint64_t sequence) {
+  return static_cast<int16_t>(static_cast<int64_t>(accepted) - 1 - static_cast<int64_t>(sequence));
+}
 
 // 32-bit sequence numbers on the wire, 64-bit ones inside a queue pair: as PsnMap of packets/psn.hpp.
 class WidePsnMap {
@@ -67,7 +79,7 @@ class WidePsnMap {
   uint32_t initial_psn_;
 };
 
-// Of a write, first packet or later one: what Standard and Continuation say.
+// Of a WRITE, SEND or READ, first packet or later one: what Standard and Continuation say.
 struct WriteHeader {
   uint8_t opcode = 0;
   bool has_header_data = false;
@@ -77,6 +89,7 @@ struct WriteHeader {
   uint64_t buffer_offset = 0;
   uint64_t memory_key = 0;
   uint64_t header_data = 0;     // of a first packet
+  uint16_t payload_length = 0;  // of a later one
   uint32_t message_offset = 0;  // of a later one
   uint32_t request_length = 0;
 };
@@ -101,6 +114,12 @@ struct RudiResponsePacket {
   Response response;
 };
 
+// Data of a READ, but for its payload.
+struct ResponsePacket {
+  Request pds;
+  ResponseData response;
+};
+
 // An acknowledgement.
 struct AckPacket {
   Ack pds;
@@ -118,17 +137,27 @@ inline const uint8_t* first_header(const roce::ParsedPacket& packet) {
          (packet.source_ip.is_ipv6 ? roce::kIpv6Bytes : roce::kIpv4Bytes) + roce::kUdpBytes;
 }
 inline uint8_t type_of(const uint8_t* header) { return header[0] >> 3; }
+inline uint8_t next_header_of(const uint8_t* header) {
+  return static_cast<uint8_t>((header[0] << 8 | header[1]) >> 7 & 15);
+}
 // Of packets that carry messages over a PDC, without and with the state of receiver credits.
 constexpr bool is_request(uint8_t type) {
   return type == kRudRequest || type == kRodRequest || type == kRudCcRequest || type == kRodCcRequest;
 }
+// Of packets that carry messages without one.
+constexpr bool needs_no_pdc(uint8_t type) { return type == kRudiRequest || type == kUudRequest; }
 constexpr bool has_cc_state(uint8_t type) { return type == kRudCcRequest || type == kRodCcRequest; }
+// Whether a request is the data of a READ.
+inline bool is_response(const uint8_t* header) { return next_header_of(header) == kResponseData; }
 
 // `at` is the first header of a packet of the type that parse_frame() has accepted.
 RequestPacket load_request(const uint8_t* at);
+ResponsePacket load_response(const uint8_t* at);
 AckPacket load_ack(const uint8_t* at);
 RudiRequestPacket load_rudi_request(const uint8_t* at);
 RudiResponsePacket load_rudi_response(const uint8_t* at);
+// Of a packet of UUD.
+WriteHeader load_datagram(const uint8_t* at);
 
 // Whom a packet is for: a PDC; a queue pair, whose number stands in PIDonFEP and resource index, if the
 // packet establishes a PDC or needs none; or, if it answers one that needed none, who has sent that one.
@@ -142,8 +171,9 @@ struct Destination {
 constexpr uint8_t kNoOpcode = 0xFF;
 
 // Reads a frame to UDP port 4793 into `out`, a new one: addresses, code points, UDP's source port, and as
-// payload what follows the headers of a write. kNotRoce if it is no such frame; otherwise an error says that
-// it is one and is malformed. UDP's checksum must be right unless the packet was trimmed, which `out` says.
+// payload what follows the headers of a request. kNotRoce if it is no such frame; otherwise an error says
+// that it is one and is malformed. UDP's checksum must be right unless the packet was trimmed, which `out`
+// says.
 roce::ParseError parse_frame(const weft::Packet& packet, roce::ParsedPacket& out, Destination& to);
 
 // What follows the headers of a packet.
@@ -190,7 +220,7 @@ PacketPtr build_frame(PacketPool& pool, const roce::RoceHeaders& to, const Body&
   const size_t virtual_bytes = body.as_length ? body.bytes : 0;
   PacketPtr packet = pool.allocate(frame_bytes<Headers...>(to.source_ip.is_ipv6, body.bytes - virtual_bytes));
   write_frame(to, body, packet->data(), headers...);
-  if (virtual_bytes > 0) packet->append_virtual(virtual_bytes);
+  if (body.as_length) packet->append_virtual(virtual_bytes);
   return packet;
 }
 

@@ -17,6 +17,7 @@
 #include "hosts/rc_queue_pair.hpp"
 #include "hosts/uet/rudi_queue_pair.hpp"
 #include "hosts/uet/uet_queue_pair.hpp"
+#include "hosts/uet/uud_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_hop_latencies.hpp"
 #include "python/bindings.hpp"
@@ -101,6 +102,16 @@ class PythonRudiQueuePair final : public RudiQueuePair, public MadeByPython {
         MadeByPython(nic, std::move(handler)) {}
 };
 
+class PythonUudQueuePair final : public UudQueuePair, public MadeByPython {
+ public:
+  PythonUudQueuePair(Nic& nic, int /*port*/, const RcConfig& config, const UetConfig& uet,
+                     std::shared_ptr<CongestionControl> congestion_control,
+                     std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
+      : UudQueuePair(config, uet, nic.engine().packets(), nic.pdcs(), std::move(congestion_control),
+                     std::move(path_choice), handler.get()),
+        MadeByPython(nic, std::move(handler)) {}
+};
+
 // Numbers and addresses of a queue pair at a port of a NIC.
 void set_ends(RcConfig& config, Nic& nic, int port, std::optional<uint32_t> queue_pair,
               uint32_t remote_queue_pair, const std::string& destination_mac,
@@ -179,27 +190,63 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
   return released_under_lock<MrcQueuePair>(std::move(made), engine);
 }
 
-// Made is PythonUetQueuePair or PythonRudiQueuePair, and Base what it derives from.
-template <class Base, class Made>
+// Python's name of a class of queue pairs of UET, and what is made for it.
+template <class Base>
+struct UetClass;
+template <>
+struct UetClass<UetQueuePair> {
+  using Made = PythonUetQueuePair;
+  static constexpr const char* kName = "UetQueuePair";
+};
+template <>
+struct UetClass<RudiQueuePair> {
+  using Made = PythonRudiQueuePair;
+  static constexpr const char* kName = "RudiQueuePair";
+};
+template <>
+struct UetClass<UudQueuePair> {
+  using Made = PythonUudQueuePair;
+  static constexpr const char* kName = "UudQueuePair";
+};
+
+template <class Base>
 std::shared_ptr<Base> make_uet_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, const Record<"UetOptions">& uet_options,
     std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
     std::optional<uint16_t> source_udp_port, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
-  constexpr const char* kName = std::is_same_v<Base, RudiQueuePair> ? "RudiQueuePair" : "UetQueuePair";
-  auto config = options_of<RcConfig>(options, kName);
-  const auto uet = options_of<UetConfig>(uet_options, kName);
+  auto config = options_of<RcConfig>(options, UetClass<Base>::kName);
+  const auto uet = options_of<UetConfig>(uet_options, UetClass<Base>::kName);
   if (!options.contains("retransmission")) config.retransmission = retransmission_of(uet.service);
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
   config.source_udp_port = source_udp_port_of(nic, config, source_udp_port);
-  auto made = make_in_cache_lines<Made>(nic, port, config, uet, std::move(congestion_control),
-                                        std::move(path_choice), std::move(completions));
+  auto made = make_in_cache_lines<typename UetClass<Base>::Made>(
+      nic, port, config, uet, std::move(congestion_control), std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   nic.keep(made);
   return released_under_lock<Base>(std::move(made), engine);
+}
+
+// The class as Python has it, with what all services have.
+template <class Base>
+py::class_<Base, WritingQueuePair, std::shared_ptr<Base>> bind_uet_class(py::module_& m, const char* doc) {
+  py::class_<Base, WritingQueuePair, std::shared_ptr<Base>> bound(m, UetClass<Base>::kName, doc);
+  bound
+      .def(py::init(&make_uet_queue_pair<Base>), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
+           "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
+           "uet_options"_a = py::dict(), "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
+           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+      .def(
+          "uet_stats",
+          [](const Base& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return Record<"UetCounters">(statistics_dict(queue_pair.uet_counters()));
+          },
+          "What it counts beyond RcStats.");
+  return bound;
 }
 
 py::bytes frame_of(const WritingQueuePair& queue_pair) {
@@ -234,7 +281,7 @@ void post_write_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, u
   queue_pair.post_write_as_length(engine.now(), length_bytes, remote_address, rkey, immediate, work_id);
 }
 
-void post_send(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_send(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
   Engine& engine = MadeByPython::engine_of(queue_pair);
@@ -248,7 +295,7 @@ void require_writable(const RegisteredMemory* memory, const char* purpose) {
                               " was registered without local_write");
 }
 
-void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_read(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                uint64_t length_bytes, uint64_t remote_address, uint32_t rkey, uint64_t work_id) {
   require_writable(memory, "READ");
   LocalRange local(memory, offset_bytes, length_bytes);
@@ -258,7 +305,7 @@ void post_read(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t
                        std::move(local.owner));
 }
 
-void post_read_as_length(RcQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
+void post_read_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
                          uint32_t rkey, uint64_t work_id) {
   Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
@@ -286,13 +333,13 @@ void post_fetch_add(RcQueuePair& queue_pair, const RegisteredMemory* memory, uin
                             std::move(local.owner));
 }
 
-void post_receive(RcQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
+void post_receive(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                   uint64_t length_bytes, uint64_t work_id) {
   require_writable(memory, "receive");
   LocalRange local(memory, offset_bytes, length_bytes);
   Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
-  queue_pair.post_receive(engine.now(), local.data, length_bytes, work_id, std::move(local.owner));
+  queue_pair.post_receive(engine.now(), {local.data, length_bytes, work_id, std::move(local.owner)});
 }
 
 void flush(WritingQueuePair& queue_pair) {
@@ -481,7 +528,9 @@ void bind_queue_pair(py::module_& m) {
       "Defaults of UET's options that are numbers.");
   py::class_<QueuePair, std::shared_ptr<QueuePair>>(m, "QueuePair", "What a NIC sends and receives for.");
   py::class_<WritingQueuePair, QueuePair, std::shared_ptr<WritingQueuePair>>(
-      m, "WritingQueuePair", "A connected queue pair that takes WRITEs, whichever its transport.")
+      m, "WritingQueuePair", R"doc(A connected queue pair, whichever its transport.
+
+Posting what the transport does not carry raises ValueError: MRC has WRITEs only, UET no atomics.)doc")
       .def_property_readonly(
           "queue_pair", [](const WritingQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
           "Its number.")
@@ -495,6 +544,21 @@ before the completion. Raises ValueError for a range outside the region or more 
            py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
            "Like post_write, with payloads that are only counted: the peer writes nothing, nothing is "
            "checked.")
+      .def("post_read", &post_read, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "work_id"_a = 0,
+           R"doc(RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
+
+The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
+region, or more bytes than 2^31 or 2^22 packets.)doc")
+      .def("post_read_as_length", &post_read_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
+           py::kw_only(), "work_id"_a = 0,
+           "Like post_read, with payloads that are only counted: nothing is read or written.")
+      .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
+           "immediate"_a = py::none(), "work_id"_a = 0,
+           "SEND into a receive that the peer has posted; completes as \"send\".")
+      .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
+           py::kw_only(), "work_id"_a = 0,
+           "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")
       .def("flush", &flush,
            "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
            "no "
@@ -561,15 +625,6 @@ naming the parameter that is out of range.)doc")
       .def_property_readonly(
           "source_udp_port",
           [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
-      .def("post_read", &post_read, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           "remote_address"_a, "rkey"_a, py::kw_only(), "work_id"_a = 0,
-           R"doc(RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
-
-The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
-region, or more bytes than 2^31 or 2^22 packets.)doc")
-      .def("post_read_as_length", &post_read_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
-           py::kw_only(), "work_id"_a = 0,
-           "Like post_read, with payloads that are only counted: nothing is read or written.")
       .def("post_compare_swap", &post_compare_swap, "memory"_a.none(true), "offset_bytes"_a,
            "remote_address"_a, "rkey"_a, py::kw_only(), "compare"_a, "swap"_a, "work_id"_a = 0,
            R"doc(Set the 8 bytes at the peer's remote_address to swap if they equal compare.
@@ -581,13 +636,7 @@ Completes as "compare_swap".)doc")
            "rkey"_a, py::kw_only(), "add"_a, "work_id"_a = 0,
            R"doc(Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
 
-Completes as "fetch_add".)doc")
-      .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
-           "immediate"_a = py::none(), "work_id"_a = 0,
-           "SEND into a receive that the peer has posted; completes as \"send\".")
-      .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           py::kw_only(), "work_id"_a = 0,
-           "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".");
+Completes as "fetch_add".)doc");
   py::class_<MrcQueuePair, WritingQueuePair, std::shared_ptr<MrcQueuePair>>(
       m, "MrcQueuePair",
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.
@@ -649,25 +698,13 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
             queue_pair.allow_ev(ev);
           },
           "ev"_a, "Admit an excluded entropy value again. Raises ValueError for an index that there is not.");
-  py::class_<UetQueuePair, WritingQueuePair, std::shared_ptr<UetQueuePair>>(
-      m, "UetQueuePair",
-      R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE, with or without immediate.
+  bind_uet_class<UetQueuePair>(
+      m,
+      R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate.
 
-Of RcOptions those of READs, SENDs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+Of RcOptions those of READs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
 "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
 range.)doc")
-      .def(py::init(&make_uet_queue_pair<UetQueuePair, PythonUetQueuePair>), "nic"_a, "port"_a,
-           "completions"_a, py::kw_only(), "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a,
-           "congestion_control"_a, "uet_options"_a = py::dict(), "path_choice"_a = py::none(),
-           "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(),
-           py::keep_alive<1, 4>())
-      .def(
-          "uet_stats",
-          [](const UetQueuePair& queue_pair) {
-            PythonGuard guard(MadeByPython::engine_of(queue_pair));
-            return Record<"UetCounters">(statistics_dict(queue_pair.uet_counters()));
-          },
-          "What it counts beyond RcStats.")
       .def_property_readonly(
           "pdc_state",
           [](const UetQueuePair& queue_pair) {
@@ -683,23 +720,16 @@ range.)doc")
           },
           "Whether the peer has a PDC open here.");
 
-  py::class_<RudiQueuePair, WritingQueuePair, std::shared_ptr<RudiQueuePair>>(
-      m, "RudiQueuePair",
-      R"doc(A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
+  bind_uet_class<RudiQueuePair>(
+      m, R"doc(A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
 
-The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.)doc")
-      .def(py::init(&make_uet_queue_pair<RudiQueuePair, PythonRudiQueuePair>), "nic"_a, "port"_a,
-           "completions"_a, py::kw_only(), "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a,
-           "congestion_control"_a, "uet_options"_a = py::dict(), "path_choice"_a = py::none(),
-           "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(),
-           py::keep_alive<1, 4>())
-      .def(
-          "uet_stats",
-          [](const RudiQueuePair& queue_pair) {
-            PythonGuard guard(MadeByPython::engine_of(queue_pair));
-            return Record<"UetCounters">(statistics_dict(queue_pair.uet_counters()));
-          },
-          "What it counts beyond RcStats.");
+The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.)doc");
+  bind_uet_class<UudQueuePair>(
+      m,
+      R"doc(A queue pair of Ultra Ethernet Transport with service "uud": SENDs of one packet, which may be lost.
+
+A SEND completes when its packet has left. What arrives takes a posted receive, or is dropped and counted. Its
+congestion control is not asked. Otherwise as UetQueuePair.)doc");
 
   m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
         "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0,

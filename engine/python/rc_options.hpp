@@ -31,7 +31,8 @@ struct PythonOption<UetService> {
     if (name == "rud") return UetService::kRud;
     if (name == "rod") return UetService::kRod;
     if (name == "rudi") return UetService::kRudi;
-    throw std::invalid_argument("service is '" + name + "' (valid: 'rud', 'rod', 'rudi')");
+    if (name == "uud") return UetService::kUud;
+    throw std::invalid_argument("service is '" + name + "' (valid: 'rud', 'rod', 'rudi', 'uud')");
   }
 };
 

@@ -24,7 +24,17 @@ from tests.transport.rdma_pair import (
 )
 from tests.transport.test_selective_repeat import done
 from tests.transport.test_uet_queue_pair import MTU, UDP_AT, Wire, headers_of, trimmed, type_of, with_dscp
-from weft.engine import CompletionQueue, Engine, Link, Nic, RudiQueuePair, TransmitPort, make_congestion_control
+from weft.engine import (
+    CompletionQueue,
+    Engine,
+    Link,
+    Nic,
+    RudiQueuePair,
+    TransmitPort,
+    UetQueuePair,
+    UudQueuePair,
+    make_congestion_control,
+)
 from weft.wire.headers.mrc import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 
 RUDI: dict[str, Any] = {
@@ -175,10 +185,10 @@ def test_answers_to_packets_of_long_ago_answer_no_others() -> None:
             identifiers.append(headers_of(frame)[0]["pkt_id"])
         return [frame]
 
-    source, target = post(pair, [3 * BLOCK * MTU])
+    source, target = post(pair, [(3 * BLOCK + 100) * MTU])
     pair.run(wire, done(pair, 1))
     assert np.array_equal(source, target)
-    assert len(set(identifiers)) == len(identifiers) == 3 * BLOCK
+    assert len(set(identifiers)) == len(identifiers) == 3 * BLOCK + 100
     stale = pair.a.queue_pair.stats()["stale_acknowledgements"]
     # While these packets are lost, the answers to others come again.
     pair.a.queue_pair.post_write(None, 0, 4 * MTU, 0, pair.b.register(np.zeros(4 * MTU, np.uint8)).rkey, work_id=1)
@@ -188,7 +198,8 @@ def test_answers_to_packets_of_long_ago_answer_no_others() -> None:
     pair.step(lambda _sender, _frame: [])
     stats = pair.a.queue_pair.stats()
     assert stats["outstanding_requests"] == 1
-    assert stats["stale_acknowledgements"] == stale + 100  # a block that is not full is kept, others' owner is nobody
+    # The first ones are of a block that nobody has any more; the last ones' block is still in use.
+    assert stats["stale_acknowledgements"] == stale + 100
     pair.run(ideal_wire, done(pair, 1))
 
 
@@ -238,9 +249,9 @@ def test_answers_find_their_queue_pair_among_many() -> None:
     [
         (
             {"uet_options": {"service": "rudi", "receiver_credits": True}},
-            "receiver_credits do not go with service rudi",
+            "receiver_credits need service rud or rod",
         ),
-        ({"retransmission": "go-back-n"}, "go-back-n does not go with services rud and rudi"),
+        ({"retransmission": "go-back-n"}, "go-back-n does not go with services rud, rudi and uud"),
         ({"telemetry": True}, "telemetry .INT. does not go with UET"),
     ],
 )
@@ -267,6 +278,10 @@ def test_a_queue_pair_is_of_the_service_that_it_is_made_for() -> None:
     }
     with pytest.raises(ValueError, match="valid for a queue pair of RUDI: rudi"):
         RudiQueuePair(pair.a.nic, 0, pair.a.completions, **place)
+    with pytest.raises(ValueError, match="valid for a queue pair with PDCs: rud, rod"):
+        UetQueuePair(pair.a.nic, 0, pair.a.completions, uet_options={"service": "rudi"}, **place)
+    with pytest.raises(ValueError, match="valid for a queue pair of UUD: uud"):
+        UudQueuePair(pair.a.nic, 0, pair.a.completions, **place)
 
 
 def test_malformed_packets_are_dropped_and_counted() -> None:

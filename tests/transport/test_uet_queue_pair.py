@@ -39,7 +39,7 @@ CREDITS: dict[str, Any] = {
 }
 SERVICES = pytest.mark.parametrize("options", [UET, ROD, CREDITS], ids=["rud", "rod", "rccc"])
 UDP_AT = 14 + 40
-REQUEST_TYPES = (2, 3, 4, 13)
+REQUEST_TYPES = (2, 3, 4, 6, 13)
 
 
 def headers_of(frame: bytes) -> list[dict[str, Any]]:
@@ -58,7 +58,7 @@ def with_dscp(frame: bytes, dscp: int) -> bytes:
 
 def trimmed(frame: bytes, dscp: int = DSCP_TRIMMED) -> bytes:
     """Return what a switch leaves of a request over IPv6 that it trims."""
-    delivery = {4: 8, 13: 16}.get(type_of(frame), 12)
+    delivery = {4: 8, 6: 4, 13: 16}.get(type_of(frame), 12)
     return with_dscp(frame, dscp)[: UDP_AT + 8 + delivery + 44]
 
 
@@ -502,11 +502,11 @@ def test_a_silent_initiator_gets_no_more_credit_and_loses_its_pdc() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"uet_options": {"service": "uud"}}, "service is 'uud' .valid: 'rud', 'rod', 'rudi'"),
+        ({"uet_options": {"service": "udp"}}, "service is 'udp' .valid: 'rud', 'rod', 'rudi', 'uud'"),
         ({"uet_options": {"max_pdcs": 0}}, "max_pdcs is 0 .valid: 1 to 32767"),
         ({"uet_options": {"pdc_idle_ps": 0}}, "pdc_idle_ps is 0 .valid: above 0"),
         ({"uet_options": {"data_dscp": 12}}, "data_dscp is 12"),
-        ({"retransmission": "go-back-n"}, "go-back-n does not go with services rud and rudi"),
+        ({"retransmission": "go-back-n"}, "go-back-n does not go with services rud, rudi and uud"),
         ({"uet_options": {"service": "rod"}, "retransmission": "selective-repeat"}, "does not go with service rod"),
         ({"telemetry": True}, "telemetry .INT. does not go with UET"),
         ({"segment_packets": 2}, "segment_packets above 1"),

@@ -887,6 +887,12 @@ class UetCounters(typing.TypedDict):
     """RCCC: control packets with credit."""
     credit_waits: int
     """RCCC: times that it had to wait for credit."""
+    datagrams_without_receive: int
+    """UUD, dropped: no receive was posted."""
+    datagrams_too_long: int
+    """UUD, dropped: longer than the receive."""
+    datagrams_trimmed: int
+    """UUD, dropped: a switch cut off their payload."""
     probes_sent: int
     """Control packets that ask what has arrived."""
     probes_received: int
@@ -896,7 +902,7 @@ class UetCounters(typing.TypedDict):
 
 class UetOptions(typing.TypedDict):
     service: typing.NotRequired[str]
-    """Rud or rod, at both ends."""
+    """Rud, rod, rudi or uud, at both ends."""
     max_pdcs: typing.NotRequired[int]
     """PDCs that a NIC holds at once as initiator, and as many as target."""
     pdc_idle_ps: typing.NotRequired[int]
@@ -2027,7 +2033,10 @@ class QueuePair:
     """What a NIC sends and receives for."""
 
 class WritingQueuePair(QueuePair):
-    """A connected queue pair that takes WRITEs, whichever its transport."""
+    """A connected queue pair, whichever its transport.
+
+    Posting what the transport does not carry raises ValueError: MRC has WRITEs only, UET no atomics.
+    """
     def count_hops(self, latencies: HopLatencies, peer: int, plane: int) -> None:
         """Have every INT stack that comes back counted there, as of packets to this rank over this plane."""
     def flush(self) -> None:
@@ -2039,6 +2048,37 @@ class WritingQueuePair(QueuePair):
 
         Raises RuntimeError if the engine has no probe.
         """
+    def post_read(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        remote_address: int,
+        rkey: int,
+        *,
+        work_id: int = 0,
+    ) -> None:
+        """RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
+
+        The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
+        region, or more bytes than 2^31 or 2^22 packets.
+        """
+    def post_read_as_length(self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0) -> None:
+        """Like post_read, with payloads that are only counted: nothing is read or written."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
+    def post_send(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        *,
+        immediate: int | None = None,
+        work_id: int = 0,
+    ) -> None:
+        """SEND into a receive that the peer has posted; completes as "send"."""
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -2133,37 +2173,6 @@ class RcQueuePair(WritingQueuePair):
 
         Completes as "fetch_add".
         """
-    def post_read(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        work_id: int = 0,
-    ) -> None:
-        """RDMA READ from the peer's remote_address to memory (None: discarded); completes as "read".
-
-        The peer's region must have been registered with remote_read. Raises ValueError for a range outside the
-        region, or more bytes than 2^31 or 2^22 packets.
-        """
-    def post_read_as_length(self, length_bytes: int, remote_address: int, rkey: int, *, work_id: int = 0) -> None:
-        """Like post_read, with payloads that are only counted: nothing is read or written."""
-    def post_receive(
-        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
-    ) -> None:
-        """A place (None: bytes are discarded) for one incoming SEND; completes as "receive"."""
-    def post_send(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        length_bytes: int,
-        *,
-        immediate: int | None = None,
-        work_id: int = 0,
-    ) -> None:
-        """SEND into a receive that the peer has posted; completes as "send"."""
     @property
     def source_udp_port(self) -> int: ...
 
@@ -2205,9 +2214,9 @@ class MrcQueuePair(WritingQueuePair):
         """Of each plane, whether its port is up at both ends."""
 
 class UetQueuePair(WritingQueuePair):
-    """A connected queue pair of Ultra Ethernet Transport: WRITE, with or without immediate.
+    """A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate.
 
-    Of RcOptions those of READs, SENDs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
+    Of RcOptions those of READs, CNPs and INT do not apply; retransmission is "selective-repeat" with service
     "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
     range.
     """
@@ -2235,6 +2244,55 @@ class UetQueuePair(WritingQueuePair):
     @property
     def pdc_state(self) -> str:
         """Of its PDC as initiator: closed, syn, established or closing."""
+
+class RudiQueuePair(WritingQueuePair):
+    """A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
+
+    The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        uet_options: UetOptions = {},
+        path_choice: PathChoice | None = None,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def uet_stats(self) -> UetCounters:
+        """What it counts beyond RcStats."""
+
+class UudQueuePair(WritingQueuePair):
+    """A queue pair of Ultra Ethernet Transport with service "uud": SENDs of one packet, which may be lost.
+
+    A SEND completes when its packet has left. What arrives takes a posted receive, or is dropped and counted. Its
+    congestion control is not asked. Otherwise as UetQueuePair.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        uet_options: UetOptions = {},
+        path_choice: PathChoice | None = None,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def uet_stats(self) -> UetCounters:
+        """What it counts beyond RcStats."""
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.

@@ -201,37 +201,20 @@ void Requester::on_sack(TimePs now, const roce::ParsedPacket& packet, const Head
   if (error_ != CompletionStatus::kSuccess) return;
   const Seth& seth = mrc.seth;
   ++common_counters_.acknowledgements_received;
-  const auto accepted = static_cast<int64_t>(sent_.accepted());
-  const auto highest = static_cast<int64_t>(sent_.highest());
   const int64_t base = psn_map_.sequence(seth.cack_psn, sent_.accepted());
-  if (base >= highest) {
+  std::optional<SentStream::Arrivals> arrivals =
+      sent_.arrivals_at(base, seth.sack_offset, seth.sack_bitmap,
+                        seth.pr ? std::nullopt : std::optional<int64_t>(seth.ack_psn_offset));
+  if (!arrivals) {
     ++common_counters_.invalid_acknowledgements;
     return;
   }
-  const int64_t end = std::max(base + 1, accepted);
-  int64_t first = base + seth.sack_offset;
-  uint64_t bitmap = seth.sack_bitmap;
-  if (first < end) {
-    const int64_t known = end - first;
-    bitmap = known >= static_cast<int64_t>(kSackBits) ? 0 : bitmap >> known;
-    first = end;
-  }
-  const int64_t room = std::max<int64_t>(0, highest - first);
-  if (room < static_cast<int64_t>(kSackBits)) bitmap &= (uint64_t{1} << room) - 1;
-  std::optional<uint64_t> answered;
-  const int64_t named = base + seth.ack_psn_offset;
-  if (!seth.pr && named >= accepted && named < highest) answered = static_cast<uint64_t>(named);
+  arrivals->marked = seth.m == kMarkSkipOnce;
+  arrivals->hop_limit = packet.hop_limit;
 
   const std::optional<size_t> ev = evs_.find(seth.entropy);
-  take_marks(now, seth, ev, answered);
-  const bool news = sent_.acknowledge(now, {.end = static_cast<uint64_t>(end),
-                                            .first = static_cast<uint64_t>(first),
-                                            .bitmap = bitmap,
-                                            .answered = answered,
-                                            .marked = seth.m == kMarkSkipOnce,
-                                            .hop_limit = packet.hop_limit,
-                                            .misses_end = end == base + 1});
-  if (news) {
+  take_marks(now, seth, ev, arrivals->answered);
+  if (sent_.acknowledge(now, *arrivals)) {
     note_progress(now);
   } else if (!seth.pr) {
     ++common_counters_.stale_acknowledgements;

@@ -9,6 +9,12 @@
 
 namespace weft::uet {
 
+namespace {
+
+uint8_t opcode_of(CompletionKind kind) { return kind == CompletionKind::kSend ? kSend : kWrite; }
+
+}  // namespace
+
 const char* pdc_state_name(PdcState state) {
   switch (state) {
     case PdcState::kClosed:
@@ -43,9 +49,10 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       ledger_(config.advance_bytes) {}
 
 void Initiator::post(TimePs now, RcRequest request) {
-  if (request.kind != CompletionKind::kWrite) {
+  if (request.kind != CompletionKind::kWrite && request.kind != CompletionKind::kSend) {
     throw std::invalid_argument(std::string("a queue pair of UET carries no ") +
-                                completion_kind_name(request.kind) + " (valid: WRITE, WRITE with immediate)");
+                                completion_kind_name(request.kind) +
+                                " (valid: WRITE and SEND, each with or without immediate)");
   }
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
@@ -118,21 +125,21 @@ void Initiator::close_pdc() {
 }
 
 template <class... Pds>
-PacketPtr Initiator::build_write(const Message& message, uint64_t sequence, uint64_t offset,
-                                 uint64_t payload_bytes, const Pds&... pds) {
-  return build_message_packet(pool_, headers_, common_, message, kWrite, sequence, offset, payload_bytes,
-                              pds...);
+PacketPtr Initiator::build_message(const Message& message, uint64_t sequence, uint64_t offset,
+                                   uint64_t payload_bytes, const Pds&... pds) {
+  return build_message_packet(pool_, headers_, common_, message, opcode_of(message.kind), sequence, offset,
+                              payload_bytes, pds...);
 }
 
 template <class Pds>
 PacketPtr Initiator::build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
                                        uint64_t payload_bytes, const Pds& pds) {
-  if (!config_.receiver_credits) return build_write(message, sequence, offset, payload_bytes, pds);
+  if (!config_.receiver_credits) return build_message(message, sequence, offset, payload_bytes, pds);
   // As if every packet were full.
   const uint64_t packets = messages_.end_sequence() - next_sequence_ + sent_.lost_packets();
   const RequestCcState cc{.credit_target =
                               credit_units(ledger_.wanted_bytes(packets * largest_frame_bytes_))};
-  return build_write(message, sequence, offset, payload_bytes, pds, cc);
+  return build_message(message, sequence, offset, payload_bytes, pds, cc);
 }
 
 PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, uint64_t offset,
@@ -143,8 +150,7 @@ PacketPtr Initiator::build_request(const Message& message, uint64_t sequence, ui
     pds.retx = sequence < sent_.highest();
     pds.ackreq = asks;
     // All before this one is acknowledged, so no response to it is needed any more.
-    pds.clear_psn_offset =
-        static_cast<int16_t>(static_cast<int64_t>(sent_.accepted()) - 1 - static_cast<int64_t>(sequence));
+    pds.clear_psn_offset = clear_offset(sent_.accepted(), sequence);
     pds.psn = psn_map_.psn(sequence);
     pds.spdcid = pdc_;
     return pds;

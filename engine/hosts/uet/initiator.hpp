@@ -69,8 +69,8 @@ class Initiator : public SendingHalf<Initiator> {
   PacketPtr build_request(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
                           bool asks);
   template <class... Pds>
-  PacketPtr build_write(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
-                        const Pds&... pds);
+  PacketPtr build_message(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes,
+                          const Pds&... pds);
   template <class Pds>
   PacketPtr build_with_credit(const Message& message, uint64_t sequence, uint64_t offset,
                               uint64_t payload_bytes, const Pds& pds);
@@ -81,6 +81,7 @@ class Initiator : public SendingHalf<Initiator> {
   bool should_ask(const Message& message, uint64_t sequence, uint64_t frame_bytes) const;
   void note_progress(TimePs now);
   void lose_refused(TimePs now, uint64_t sequence, uint16_t entropy);
+  void on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy);
   void on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit);
   void go_back(TimePs now);
   void reopen(TimePs now);
@@ -133,7 +134,9 @@ class Initiator : public SendingHalf<Initiator> {
   uint16_t probe_opaque_ = 0;
   TimePs progress_ps_ = 0;  // when the timeout started to count
   TimePs newest_sent_ps_ = 0;
-  TimePs blocked_until_ps_ = 0;  // the target had no PDC left
+  TimePs blocked_until_ps_ = 0;  // the target had no PDC left, or no receive posted
+  uint32_t rnr_retries_ = 0;
+  uint64_t refused_sequence_ = 0;  // of the packet that it had no receive for last
   uint32_t retries_ = 0;
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   PulledPacket last_pulled_;

@@ -4,6 +4,7 @@
 
 #include "hosts/uet/initiator.hpp"
 #include "hosts/uet/return_status.hpp"
+#include "hosts/uet/stream_answers.hpp"
 
 namespace weft::uet {
 
@@ -17,22 +18,21 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     return;
   }
   ++common_counters_.acknowledgements_received;
-  const auto accepted = static_cast<int64_t>(sent_.accepted());
-  const auto highest = static_cast<int64_t>(sent_.highest());
-  const int64_t base = psn_map_.sequence(ack.pds.cack_psn, sent_.accepted());
-  if (base >= highest) {
+  const std::optional<SentStream::Arrivals> arrivals = read_arrivals(ack, psn_map_, sent_, packet.hop_limit);
+  if (!arrivals) {
     ++common_counters_.invalid_acknowledgements;
     return;
   }
   if (state_ == PdcState::kSyn) {
     // One of an earlier PDC with the same identifier, or of another queue pair's.
-    if (base + 1 < static_cast<int64_t>(pdc_start_)) {
+    const int64_t end = psn_map_.sequence(ack.pds.cack_psn, sent_.accepted()) + 1;
+    if (end < static_cast<int64_t>(pdc_start_)) {
       ++counters_.late_packets;
       return;
     }
     if (ack.pds.spdcid == 0) {
       // All that it answers the target has from the last PDC: the new one begins behind that.
-      pdc_start_ = static_cast<uint64_t>(base + 1);
+      pdc_start_ = static_cast<uint64_t>(end);
     } else {
       state_ = PdcState::kEstablished;
       target_pdc_ = ack.pds.spdcid;
@@ -45,26 +45,7 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     fail(status_of_return_code(ack.response.return_code));
     return deliver_completions(now);
   }
-  const int64_t end = std::max(base + 1, accepted);
-  int64_t first = base + ack.cc.sack_psn_offset;
-  uint64_t bitmap = ack.cc.sack_bitmap;
-  if (first < end) {
-    const int64_t known = end - first;
-    bitmap = known >= static_cast<int64_t>(kSackBits) ? 0 : bitmap >> known;
-    first = end;
-  }
-  const int64_t room = std::max<int64_t>(0, highest - first);
-  if (room < static_cast<int64_t>(kSackBits)) bitmap &= (uint64_t{1} << room) - 1;
-  std::optional<uint64_t> answered;
-  const int64_t named = base + ack.pds.ack_psn_offset;
-  if (!ack.pds.probe && named >= accepted && named < highest) answered = static_cast<uint64_t>(named);
-  if (sent_.acknowledge(now, {.end = static_cast<uint64_t>(end),
-                              .first = static_cast<uint64_t>(first),
-                              .bitmap = bitmap,
-                              .answered = answered,
-                              .marked = ack.pds.m,
-                              .hop_limit = packet.hop_limit,
-                              .service_ps = ack.nscc.service_time * kServiceUnitPs}))
+  if (sent_.acknowledge(now, *arrivals))
     note_progress(now);
   else if (!ack.pds.probe)
     ++common_counters_.stale_acknowledgements;
@@ -100,6 +81,7 @@ void Initiator::on_credit(TimePs now, const Control& control) {
 
 void Initiator::note_progress(TimePs now) {
   next_sequence_ = std::max(next_sequence_, sent_.accepted());
+  if (sent_.accepted() > refused_sequence_) rnr_retries_ = 0;
   retries_ = 0;
   progress_ps_ = now;
   silence_probed_ = false;
@@ -134,6 +116,8 @@ void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
       ++counters_.pdc_nacks_received;
       blocked_until_ps_ = now + common_.retransmission_timeout_ps;
       return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+    case kNackNoMessage:
+      return on_not_ready(now, sequence, entropy);
     case kNackRodOutOfOrder:
       ++counters_.order_nacks_received;
       return on_gap(now, sequence, packet.hop_limit);
@@ -157,6 +141,26 @@ void Initiator::lose_refused(TimePs now, uint64_t sequence, uint16_t entropy) {
   retries_ = 0;
   progress_ps_ = now;
   gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
+}
+
+// The target has no receive for the packet's SEND. Others that were on their way when the wait began meet the
+// same: they cost no retry of their own.
+void Initiator::on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy) {
+  ++common_counters_.rnr_naks_received;
+  if (is_ordered_)
+    restart(now);
+  else if (!sent_.take_refused_for_lost(sequence, entropy))
+    return;
+  retries_ = 0;
+  progress_ps_ = now;
+  refused_sequence_ = sequence;
+  if (now < blocked_until_ps_) return;
+  if (common_.rnr_retry_limit != kRetriesForEver && rnr_retries_ == common_.rnr_retry_limit) {
+    fail(CompletionStatus::kRnrRetryExceeded);
+    return deliver_completions(now);
+  }
+  ++rnr_retries_;
+  blocked_until_ps_ = now + rnr_timer_ps(common_.rnr_timer_code);
 }
 
 // ROD: the target has all before this packet.

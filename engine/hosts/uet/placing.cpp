@@ -6,15 +6,18 @@
 
 namespace weft::uet {
 
-uint8_t place_write(const roce::ParsedPacket& packet, const WriteHeader& write, uint32_t path_mtu_bytes,
-                    const MemoryRegistry& memory) {
-  if (write.opcode != kWrite) return kReturnUnsupportedOperation;
+bool has_right_size(const roce::ParsedPacket& packet, const WriteHeader& request, uint32_t path_mtu_bytes) {
   const size_t bytes = packet.payload_bytes;
-  const uint64_t end = uint64_t{write.message_offset} + bytes;
-  const bool right_size = write.ends_message ? end == write.request_length && bytes <= path_mtu_bytes
-                                             : end < write.request_length && bytes == path_mtu_bytes;
-  if (!right_size || write.request_length > kMaxMessageBytes) return kReturnUnsupportedSize;
-  if (bytes == 0) return write.starts_message ? kReturnOk : kReturnUnsupportedSize;
+  const uint64_t end = uint64_t{request.message_offset} + bytes;
+  if (request.request_length > kMaxMessageBytes) return false;
+  if (!request.ends_message) return end < request.request_length && bytes == path_mtu_bytes;
+  return end == request.request_length && bytes <= path_mtu_bytes && (bytes > 0 || request.starts_message);
+}
+
+uint8_t place_write(const roce::ParsedPacket& packet, const WriteHeader& write,
+                    const MemoryRegistry& memory) {
+  const size_t bytes = packet.payload_bytes;
+  if (bytes == 0) return kReturnOk;
   const uint64_t address = write.buffer_offset + write.message_offset;
   const bool is_key = write.memory_key <= 0xFFFFFFFF;
   const MemoryRegion* region =

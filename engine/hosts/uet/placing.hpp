@@ -1,4 +1,4 @@
-// Where the payload of a packet of a WRITE goes.
+// Where the payload of a packet of a message goes.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,12 @@
 
 namespace weft::uet {
 
-// Writes the payload where the packet says, and returns kReturnOk; otherwise writes nothing, and returns why.
-// The region is looked up for each packet, because it may have been deregistered meanwhile.
-uint8_t place_write(const roce::ParsedPacket& packet, const WriteHeader& write, uint32_t path_mtu_bytes,
-                    const MemoryRegistry& memory);
+// Whether a packet carries as much as its place in its message requires.
+bool has_right_size(const roce::ParsedPacket& packet, const WriteHeader& request, uint32_t path_mtu_bytes);
+
+// Writes the payload of a packet of a WRITE, which has the right size, where it says, and returns kReturnOk;
+// otherwise writes nothing, and returns why. The region is looked up for each packet, because it may have
+// been deregistered meanwhile.
+uint8_t place_write(const roce::ParsedPacket& packet, const WriteHeader& write, const MemoryRegistry& memory);
 
 }  // namespace weft::uet

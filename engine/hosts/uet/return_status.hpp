@@ -13,6 +13,8 @@ constexpr CompletionStatus status_of_return_code(uint8_t code) {
   switch (code) {
     case kReturnUnsupportedOperation:
     case kReturnUnsupportedSize:
+    case kReturnOperationViolation:
+    case kReturnTooLong:
       return CompletionStatus::kRemoteInvalidRequest;
     case kReturnPermissionViolation:
     case kReturnBadKey:

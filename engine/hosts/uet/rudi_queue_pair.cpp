@@ -8,7 +8,7 @@ namespace {
 
 const RcConfig& checked_with_rudi(const RcConfig& common, const UetConfig& config) {
   if (config.service != UetService::kRudi)
-    throw std::invalid_argument("service is rud or rod (valid for a queue pair of RUDI: rudi)");
+    throw std::invalid_argument("service is not rudi (valid for a queue pair of RUDI: rudi)");
   check(config, common);
   return common;
 }

@@ -17,6 +17,13 @@ RudiTarget::RudiTarget(const RcConfig& common, const UetConfig& config, RcCounte
   headers_.ecn = roce::kNotEct;
 }
 
+uint8_t RudiTarget::place(const roce::ParsedPacket& packet, const WriteHeader& write) const {
+  // An immediate would be reported as often as it comes.
+  if (write.opcode != kWrite || write.has_header_data) return kReturnUnsupportedOperation;
+  if (!has_right_size(packet, write, common_.path_mtu_bytes)) return kReturnUnsupportedSize;
+  return place_write(packet, write, memory_);
+}
+
 void RudiTarget::on_request(const roce::ParsedPacket& packet) {
   if (is_stopped_) {
     ++common_counters_.dropped_in_error;
@@ -33,10 +40,8 @@ void RudiTarget::on_request(const roce::ParsedPacket& packet) {
   if (packet.trimmed) {
     ++counters_.trim_nacks_sent;
     answer.code = packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed;
-  } else if (request.write.has_header_data) {
-    answer.code = kReturnUnsupportedOperation;  // it would be reported as often as it comes
   } else {
-    answer.code = place_write(packet, request.write, common_.path_mtu_bytes, memory_);
+    answer.code = place(packet, request.write);
   }
   if (!packet.trimmed && answer.code == kReturnOk) {
     ++common_counters_.data_packets_received;
@@ -70,7 +75,7 @@ PacketPtr RudiTarget::pull_control() {
                    .retx = answer.retransmitted,
                    .pkt_id = answer.packet_id};
     const Response response{
-        .opcode = kResponseOpcode, .return_code = answer.code, .message_id = answer.message_id};
+        .opcode = kOwnResponse, .return_code = answer.code, .message_id = answer.message_id};
     packet = build_frame(pool_, headers_, Body(), pds, response);
     ++common_counters_.acknowledgements_sent;
   }

@@ -40,6 +40,8 @@ class RudiTarget {
     bool retransmitted = false;
   };
 
+  uint8_t place(const roce::ParsedPacket& packet, const WriteHeader& write) const;
+
   const RcConfig& common_;
   RcCounters& common_counters_;
   UetCounters& counters_;

@@ -32,7 +32,8 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       headers_(headers_to_peer(common)),
       psn_map_(common.remote_initial_psn),
       silence_ps_(target_silence_ps(common, config)),
-      largest_frame_bytes_(full_frame_bytes(common, config)) {
+      largest_frame_bytes_(full_frame_bytes(common, config)),
+      sends_(common, handler) {
   headers_.dscp = config.control_dscp;
   headers_.ecn = roce::kNotEct;
 }
@@ -95,18 +96,12 @@ bool Target::accept(const Arrived& arrived, int64_t signed_sequence, const Reque
   return !is_ordered_ || is_in_order(arrived);
 }
 
-// ROD: a gap causes one NACK, and another each time that the initiator's packets begin again below the newest
-// that was refused, because the one it went back to was lost, too.
+// ROD.
 bool Target::is_in_order(const Arrived& arrived) {
-  if (arrived.sequence == arrivals_.expected()) {
-    gap_is_told_ = false;
-    return true;
-  }
+  const GapNotices::Fate fate = gaps_.meet(arrived.sequence, arrivals_.expected());
+  if (fate == GapNotices::Fate::kTake) return true;
   ++common_counters_.out_of_sequence_packets;
-  const bool begins_again = arrived.sequence <= newest_refused_;
-  newest_refused_ = arrived.sequence;
-  if (gap_is_told_ && !begins_again) return false;
-  gap_is_told_ = true;
+  if (fate == GapNotices::Fate::kDrop) return false;
   Arrived missing = arrived;
   missing.sequence = arrivals_.expected();
   nack(kNackRodOutOfOrder, missing);
@@ -126,8 +121,9 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   if (packet.trimmed)
     return nack(packet.dscp == kDscpTrimmedLastHop ? kNackTrimmedLastHop : kNackTrimmed, arrived);
   const WriteHeader& write = request.write;
-  if (const uint8_t code = place_write(packet, write, common_.path_mtu_bytes, memory_); code != kReturnOk)
-    return refuse(arrived, code, write.message_id);
+  const std::optional<uint8_t> code = place(arrived, write);
+  if (!code) return nack(kNackNoMessage, arrived);
+  if (*code != kReturnOk) return refuse(arrived, *code, write.message_id);
   ++common_counters_.data_packets_received;
   common_counters_.data_bytes_received += packet.payload_bytes;
   received_bytes_ += packet.payload_bytes;
@@ -135,8 +131,9 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
          {.immediate = static_cast<uint32_t>(write.header_data),
           .payload_bytes = static_cast<uint16_t>(packet.payload_bytes),
           .ends_message = write.ends_message,
-          .has_immediate = write.starts_message && write.has_header_data},
+          .has_immediate = write.opcode == kWrite && write.starts_message && write.has_header_data},
          request.pds.ackreq);
+  sends_.finish(now);
 }
 
 void Target::insert(const Arrived& arrived, Arrival arrival, bool asked) {
@@ -190,6 +187,14 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
   }
 }
 
+std::optional<uint8_t> Target::place(const Arrived& arrived, const WriteHeader& request) {
+  if (request.opcode != kWrite && request.opcode != kSend) return kReturnUnsupportedOperation;
+  if (!has_right_size(arrived.packet, request, common_.path_mtu_bytes)) return kReturnUnsupportedSize;
+  if (request.opcode == kWrite) [[likely]]
+    return place_write(arrived.packet, request, memory_);
+  return sends_.place(arrived.packet, request, arrived.sequence, arrivals_);
+}
+
 void Target::finish_in_order(TimePs now, const Arrival& arrival) {
   message_bytes_ += arrival.payload_bytes;
   if (arrival.has_immediate) immediate_ = arrival.immediate;
@@ -213,6 +218,15 @@ void Target::on_deadline(TimePs now) {
   if (now < next_deadline()) return;
   ++counters_.pdcs_given_up;
   close_pdc();
+}
+
+void Target::post_receive(TimePs now, PostedReceive receive) {
+  sends_.post(std::move(receive));
+  flush_receives(now);
+}
+
+void Target::flush_receives(TimePs now) {
+  if (error_ != CompletionStatus::kSuccess) sends_.flush(now);
 }
 
 void Target::refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id) {

@@ -11,6 +11,8 @@
 #include "hosts/uet/credit_ledger.hpp"
 #include "hosts/uet/credit_pacer.hpp"
 #include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/send_arrivals.hpp"
+#include "hosts/uet/stream_answers.hpp"
 #include "hosts/uet/uet_config.hpp"
 #include "hosts/uet/uet_counters.hpp"
 #include "memory/ring_buffer.hpp"
@@ -38,6 +40,9 @@ class Target final : public CreditTaker {
   // A request, maybe trimmed.
   void on_request(TimePs now, const roce::ParsedPacket& packet);
   void on_control(TimePs now, const roce::ParsedPacket& packet, const Control& control);
+  void post_receive(TimePs now, PostedReceive receive);
+  // Completes receives, if it has failed.
+  void flush_receives(TimePs now);
   // The next ACK or NACK, null if none is due.
   PacketPtr pull_control(TimePs now);
   bool has_answer() const { return !answers_.empty() || credit_due_; }
@@ -61,6 +66,8 @@ class Target final : public CreditTaker {
     Kind kind = Kind::kAck;
     uint8_t nack_code = 0;
     bool marked = false;
+    // Another one of these may stand for it.
+    bool is_plain() const { return kind == Kind::kAck && !marked; }
   };
   // What all packets to a target say of themselves.
   struct Arrived {
@@ -80,14 +87,14 @@ class Target final : public CreditTaker {
   }
   bool is_in_order(const Arrived& arrived);
   void insert(const Arrived& arrived, Arrival arrival, bool asked);
+  // The packet's return code; nothing if there is no receive for it.
+  std::optional<uint8_t> place(const Arrived& arrived, const WriteHeader& request);
   void finish_in_order(TimePs now, const Arrival& arrival);
   void count_for_credit(const roce::ParsedPacket& packet, const RequestPacket& request);
   void close_pdc();
   PacketPtr build_credit();
   void refuse(const Arrived& arrived, uint8_t return_code, uint16_t message_id);
   void fail(CompletionStatus status);
-  int64_t sack_offset_of(uint64_t sequence) const;
-  bool is_covered_by(const Answer& answer, const Answer& next) const;
   PacketPtr build_ack(TimePs now, const Answer& answer);
   PacketPtr build_nack(const Answer& answer);
 
@@ -116,8 +123,8 @@ class Target final : public CreditTaker {
   uint16_t pdc_ = 0;                        // own identifier, of the newest PDC
   uint16_t initiator_pdc_ = 0;              // the peer's
   std::optional<uint64_t> close_sequence_;  // of the command that closes it
-  uint64_t newest_refused_ = 0;             // ROD: the newest packet behind the gap
-  bool gap_is_told_ = false;                // ROD: the initiator has got a NACK for it
+  GapNotices gaps_;                         // ROD
+  SendArrivals sends_;
 
   // Of the open PDC, in bytes of frames.
   uint64_t credit_target_bytes_ = 0;   // that the initiator asks for in all

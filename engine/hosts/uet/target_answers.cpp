@@ -8,8 +8,6 @@ namespace weft::uet {
 namespace {
 
 constexpr uint8_t kAckRequestsClear = 1;  // `req` of an ACK
-constexpr uint8_t kDefaultResponse = 0;   // `opcode` of a response
-constexpr uint8_t kResponseOpcode = 1;
 constexpr int64_t kMostServiceUnits = 0xFFFF;
 
 }  // namespace
@@ -36,6 +34,9 @@ void Target::nack(uint8_t code, const Arrived& arrived) {
     case kNackNoPdc:
       ++counters_.pdc_nacks_sent;
       break;
+    case kNackNoMessage:
+      ++common_counters_.rnr_naks_sent;
+      break;
     case kNackRodOutOfOrder:
       ++counters_.order_nacks_sent;
       break;
@@ -51,49 +52,23 @@ void Target::nack(uint8_t code, const Arrived& arrived) {
   answer(Kind::kNack, arrived, code);
 }
 
-// Of the 64 packets that an ACK of this one tells of, the first, counted from cack_psn.
-int64_t Target::sack_offset_of(uint64_t sequence) const {
-  if (sequence < arrivals_.expected()) return 1;
-  return static_cast<int64_t>((sequence - arrivals_.expected()) / kSackBits * kSackBits) + 1;
-}
-
-bool Target::is_covered_by(const Answer& answer, const Answer& next) const {
-  const bool plain = answer.kind == Kind::kAck && next.kind == Kind::kAck && !answer.marked && !next.marked;
-  return plain && answer.initiator_pdc == next.initiator_pdc &&
-         sack_offset_of(answer.sequence) == sack_offset_of(next.sequence);
-}
-
 PacketPtr Target::build_ack(TimePs now, const Answer& answer) {
-  const uint64_t expected = arrivals_.expected();
-  const bool is_probe = answer.kind == Kind::kProbeAck;
-  const int64_t offset = sack_offset_of(answer.sequence);
-  const auto behind = static_cast<int64_t>(answer.sequence) - (static_cast<int64_t>(expected) - 1);
-  // Too old for its field: the newest in order stands for it.
-  const int64_t named = behind < -0x8000 ? 0 : behind;
-  uint64_t bitmap = 0;
-  if (arrivals_.has_gap()) {
-    for (uint64_t bit = 0; bit < kSackBits; ++bit)
-      bitmap |= uint64_t{arrivals_.contains(expected + static_cast<uint64_t>(offset - 1) + bit)} << bit;
-  }
   const bool is_refusal = answer.kind == Kind::kRefusal;
-  const Ack ack{.type = kAckCc,
-                .next_header = kResponse,
-                .m = answer.marked,
-                .probe = is_probe,
-                .req = is_refusal ? kAckRequestsClear : uint8_t{0},
-                .ack_psn_offset = static_cast<int16_t>(is_probe ? answer.opaque : named),
-                .cack_psn = psn_map_.psn(expected - 1),
-                .spdcid = answer.initiator_pdc == initiator_pdc_ ? pdc_ : uint16_t{0},
-                .dpdcid = answer.initiator_pdc};
-  const AckCc cc{.cc_type = pacer_ != nullptr ? kCredit : kNscc,
-                 .mpr = kMaxOutstanding / kMprUnitPsns,
-                 .sack_psn_offset = static_cast<int16_t>(offset),
-                 .sack_bitmap = bitmap};
+  Ack ack{.type = kAckCc,
+          .next_header = kResponse,
+          .m = answer.marked,
+          .probe = answer.kind == Kind::kProbeAck,
+          .req = is_refusal ? kAckRequestsClear : uint8_t{0},
+          .ack_psn_offset = static_cast<int16_t>(answer.opaque),
+          .spdcid = answer.initiator_pdc == initiator_pdc_ ? pdc_ : uint16_t{0},
+          .dpdcid = answer.initiator_pdc};
+  AckCc cc{.cc_type = pacer_ != nullptr ? kCredit : kNscc};
+  set_arrivals(ack, cc, arrivals_, psn_map_, answer.sequence);
   const NsccState state{.service_time = static_cast<uint16_t>(
                             std::min((now - answer.arrived_ps) / kServiceUnitPs, kMostServiceUnits)),
                         .rcvd_bytes = static_cast<uint32_t>(received_bytes_ / kReceivedUnitBytes) & 0xFFFFFF,
                         .ooo_count = static_cast<uint16_t>(waiting_packets_)};
-  const Response response{.opcode = is_refusal ? kResponseOpcode : kDefaultResponse,
+  const Response response{.opcode = is_refusal ? kOwnResponse : kDefaultResponse,
                           .return_code = is_refusal ? error_code_ : uint8_t{kReturnOk},
                           .message_id = is_refusal ? error_message_id_ : uint16_t{0}};
   ++common_counters_.acknowledgements_sent;
@@ -133,8 +108,7 @@ PacketPtr Target::build_credit() {
 // transmission is meant.
 PacketPtr Target::pull_control(TimePs now) {
   if (answers_.empty()) return credit_due_ ? build_credit() : nullptr;
-  Answer answer = answers_.pop();
-  while (!answers_.empty() && is_covered_by(answer, answers_.front())) answer = answers_.pop();
+  const Answer answer = take_answer(answers_, arrivals_);
   set_entropy(headers_, answer.entropy);
   PacketPtr packet = answer.kind == Kind::kNack ? build_nack(answer) : build_ack(now, answer);
   packet->set_traffic_kind(weft::Packet::kControlTraffic);

@@ -26,15 +26,15 @@ void check(const UetConfig& config, const RcConfig& common) {
     const bool selective = common.retransmission == Retransmission::kSelectiveRepeat;
     throw std::invalid_argument(selective
                                     ? "retransmission selective-repeat does not go with service rod"
-                                    : "retransmission go-back-n does not go with services rud and rudi");
+                                    : "retransmission go-back-n does not go with services rud, rudi and uud");
   }
   if (common.telemetry) refuse_under_uet("telemetry (INT)");
   if (common.receive_for_immediate) refuse_under_uet("receive_for_immediate");
   if (common.end_to_end_credits) refuse_under_uet("end_to_end_credits");
   if (common.line_format != LineFormat::kNone) refuse_under_uet("a line format");
   if (common.segment_packets != 1) refuse_under_uet("segment_packets above 1");
-  if (config.service == UetService::kRudi && config.receiver_credits)
-    throw std::invalid_argument("receiver_credits do not go with service rudi");
+  if (!has_pdcs(config.service) && config.receiver_credits)
+    throw std::invalid_argument("receiver_credits need service rud or rod");
   if (config.max_pdcs == 0 || config.max_pdcs > uet::kMostPdcs)
     refuse_setting("max_pdcs is", config.max_pdcs, "1 to 32767");
   if (config.pdc_idle_ps <= 0) {
@@ -66,6 +66,7 @@ size_t full_frame_bytes(const RcConfig& common, const UetConfig& config) {
 size_t data_frame_bytes(const RcConfig& common, const UetConfig& config, uint64_t payload_bytes) {
   const bool is_ipv6 = common.source_ip.is_ipv6;
   if (config.service == UetService::kRudi) return frame_bytes<Rudi, Standard>(is_ipv6, payload_bytes);
+  if (config.service == UetService::kUud) return frame_bytes<Uud, Standard>(is_ipv6, payload_bytes);
   return config.receiver_credits ? frame_bytes<Request, RequestCcState, Standard>(is_ipv6, payload_bytes)
                                  : frame_bytes<Request, Standard>(is_ipv6, payload_bytes);
 }

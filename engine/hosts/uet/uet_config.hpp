@@ -16,11 +16,12 @@ enum class UetService : uint8_t {
   kRud,   // reliable, unordered
   kRod,   // reliable, ordered
   kRudi,  // reliable, unordered, without PDCs, of operations that may be done twice
+  kUud,   // unreliable, unordered, without PDCs
 };
 
 // Options of a queue pair of UET. Python's keyword arguments have these names.
 #define WEFT_UET_OPTIONS(OPTION)                                                                        \
-  OPTION(UetService, service, UetService::kRud, "rud, rod or rudi, at both ends")                       \
+  OPTION(UetService, service, UetService::kRud, "rud, rod, rudi or uud, at both ends")                  \
   OPTION(uint32_t, max_pdcs, 4096, "PDCs that a NIC holds at once as initiator, and as many as target") \
   OPTION(TimePs, pdc_idle_ps, 100 * kPsPerUs,                                                           \
          "an initiator closes its PDC after so long with nothing to do")                                \
@@ -33,6 +34,10 @@ enum class UetService : uint8_t {
 struct UetConfig {
   WEFT_OPTIONS(UetConfig, WEFT_UET_OPTIONS)
 };
+
+constexpr bool has_pdcs(UetService service) {
+  return service == UetService::kRud || service == UetService::kRod;
+}
 
 // The only one that goes with the service.
 constexpr Retransmission retransmission_of(UetService service) {
@@ -58,6 +63,11 @@ TimePs target_silence_ps(const RcConfig& common, const UetConfig& config);
 constexpr Type request_type(const UetConfig& config) {
   if (config.service == UetService::kRod) return config.receiver_credits ? kRodCcRequest : kRodRequest;
   return config.receiver_credits ? kRudCcRequest : kRudRequest;
+}
+
+// Of its packets with data of READs, which need no credit.
+constexpr Type response_type(const UetConfig& config) {
+  return config.service == UetService::kRod ? kRodRequest : kRudRequest;
 }
 
 // Frame of a data packet with a full payload, from Ethernet on.

@@ -25,6 +25,9 @@ namespace weft {
   STATISTIC(uint64_t, credits_sent, "RCCC: control packets with credit")                 \
   STATISTIC(uint64_t, credits_received, "RCCC: control packets with credit")             \
   STATISTIC(uint64_t, credit_waits, "RCCC: times that it had to wait for credit")        \
+  STATISTIC(uint64_t, datagrams_without_receive, "UUD, dropped: no receive was posted")  \
+  STATISTIC(uint64_t, datagrams_too_long, "UUD, dropped: longer than the receive")       \
+  STATISTIC(uint64_t, datagrams_trimmed, "UUD, dropped: a switch cut off their payload") \
   STATISTIC(uint64_t, probes_sent, "control packets that ask what has arrived")          \
   STATISTIC(uint64_t, probes_received, "of the peer")                                    \
   STATISTIC(uint64_t, late_packets, "dropped: of a PDC that is closed, or of none of this queue pair")

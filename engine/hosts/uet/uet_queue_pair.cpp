@@ -9,8 +9,8 @@ namespace {
 
 const RcConfig& checked_with_uet(const RcConfig& common, const UetConfig& config) {
   check(config, common);
-  if (config.service == UetService::kRudi)
-    throw std::invalid_argument("service is rudi (valid for a queue pair with PDCs: rud, rod)");
+  if (!has_pdcs(config.service))
+    throw std::invalid_argument("service is not rud or rod (valid for a queue pair with PDCs: rud, rod)");
   return common;
 }
 
@@ -53,7 +53,7 @@ std::vector<RcRequest> UetQueuePair::withdraw(TimePs now) {
 
 void UetQueuePair::flush(TimePs now) {
   initiator_.flush(now);
-  target_.flush();
+  join_errors(now);
   wake();
 }
 
@@ -123,7 +123,10 @@ void UetQueuePair::on_deadline(TimePs now) {
 // A queue pair fails as a whole, as RC's (InfiniBand specification, section 10.3.1).
 void UetQueuePair::join_errors(TimePs now) {
   if (initiator_.error() != CompletionStatus::kSuccess) target_.flush();
-  if (target_.error() != CompletionStatus::kSuccess) initiator_.flush(now);
+  if (target_.error() == CompletionStatus::kSuccess) [[likely]]
+    return;
+  initiator_.flush(now);
+  target_.flush_receives(now);
 }
 
 }  // namespace weft

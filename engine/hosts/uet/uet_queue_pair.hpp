@@ -1,6 +1,7 @@
-// A queue pair of Ultra Ethernet Transport (UET): WRITEs, with or without immediate, over packet delivery
-// contexts (PDCs) that it opens when it has something to send and closes when it has not. Pure state: no
-// clock, no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and docs/uet.md describe it.
+// A queue pair of Ultra Ethernet Transport (UET): WRITEs and SENDs, with or without immediate, over packet
+// delivery contexts (PDCs) that it opens when it has something to send and closes when it has not. Pure
+// state: no clock, no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and docs/uet.md
+// describe it.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +32,9 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   ~UetQueuePair() override { pdcs_->remove(config_.queue_pair, this); }
 
   void post(TimePs now, RcRequest request) override;
+  void post_receive(TimePs now, PostedReceive receive) override {
+    target_.post_receive(now, std::move(receive));
+  }
   std::vector<RcRequest> withdraw(TimePs now) override;
   uint64_t completed_requests() const override { return initiator_.messages().completed(); }
   size_t outstanding_requests() const override { return initiator_.messages().outstanding(); }

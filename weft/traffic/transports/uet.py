@@ -55,7 +55,7 @@ class UltraEthernetTransport(TransportKind):
     immediate_bytes = 0
     answer_bytes = ACK.size_bytes + ACK_CC.size_bytes + NSCC_STATE.size_bytes + RESPONSE.size_bytes - BTH - ICRC
     answers_trimmed = True
-    operations = frozenset({"WRITE"})
+    operations = frozenset({"WRITE", "SEND"})
     # The specification leaves them to operators.
     code_points = MultipathReliableConnection.code_points
     totals = tuple(_core.record_types()["UetCounters"])
