@@ -521,7 +521,7 @@ bool Nic::receive_uet(Port& port, PacketPtr& packet) {
     port.drop(error, *packet);
     return true;
   }
-  parsed.bth.destination_qp = to.is_pdc ? pdcs_->queue_pair_of(to.number) : to.number;
+  parsed.bth.destination_qp = pdcs_->queue_pair_of(to);
   // Queue pairs of other transports would take it for one of theirs.
   if (!pdcs_->has_queue_pair(parsed.bth.destination_qp))
     port.drop(NicDrop::kUnknownQueuePair, *packet);

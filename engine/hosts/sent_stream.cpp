@@ -262,6 +262,15 @@ void SentStream::go_back(TimePs now, uint64_t from, uint64_t end) {
   asked_end_ = from;
 }
 
+void SentStream::lose_all() {
+  while (!lost_.empty()) lost_.pop();
+  for (uint64_t at = accepted_; at < highest_; ++at) {
+    const SentPacket::State state = sent_[at].state;
+    if (state == SentPacket::State::kInFlight) take_from_flight(at);
+    if (state == SentPacket::State::kLost) lost_.push(at);
+  }
+}
+
 void SentStream::release_overdue(uint64_t end, TimePs overdue_ps) {
   for (uint64_t at = accepted_; at < end; ++at) {
     SentPacket& packet = sent_[at];

@@ -117,6 +117,9 @@ class SentStream {
   size_t lost_packets() const { return lost_.size(); }
   // All that was sent of [from, end) is lost.
   void go_back(TimePs now, uint64_t from, uint64_t end);
+  // Selective repeat: nothing of what is out arrives any more. All that has not arrived is to be sent again,
+  // the oldest first, by no fault of a path.
+  void lose_all();
   // What of [accepted, end) was sent at `overdue_ps` or before is in flight no more.
   void release_overdue(uint64_t end, TimePs overdue_ps);
   // Nothing is in flight any more.

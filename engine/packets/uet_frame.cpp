@@ -39,6 +39,18 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
       else if (next_header_of(at) != kRequestStandard)
         return roce::ParseError::kUnknownOpcode;
       break;
+    case kRudiRequest:
+      header_bytes = wire::kHeaderBytes<Rudi> + kWriteBytes;
+      if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
+      break;
+    case kUudRequest:
+      header_bytes = wire::kHeaderBytes<Uud> + kWriteBytes;
+      if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
+      break;
+    case kRudiResponse:
+      header_bytes = wire::kHeaderBytes<Rudi> + wire::kHeaderBytes<Response>;
+      if (next_header_of(at) != kResponse) return roce::ParseError::kUnknownOpcode;
+      break;
     case kAckCc:
       header_bytes = wire::kHeaderBytes<Ack> + wire::kHeaderBytes<AckCc> + wire::kHeaderBytes<NsccState>;
       if (next_header_of(at) == kResponse)
@@ -60,18 +72,24 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
   if (bytes < header_bytes) return roce::ParseError::kTruncated;
   if (type_of(at) == kAckCc && wire::load_field<AckCc, "cc_type">(at + wire::kHeaderBytes<Ack>) > kCredit)
     return roce::ParseError::kUnknownOpcode;
-  if (!is_request(type_of(at)) || !has_syn(at)) {
+  if (type_of(at) == kRudiResponse || (type_of(at) == kNack && wire::load_field<Nack, "nt">(at) != 0)) {
+    to = {DestinationKind::kPacketId, static_cast<uint32_t>(wire::load_field<Nack, "nack_psn">(at))};
+    static_assert(wire::kFieldsAt<Nack>[9] == wire::kFieldsAt<Rudi>[7]);
+    return roce::ParseError::kNone;
+  }
+  if (!needs_no_pdc(type_of(at)) && (!is_request(type_of(at)) || !has_syn(at))) {
     // All types have it in the same place.
-    to = {true, static_cast<uint32_t>(wire::load_field<Request, "dpdcid">(at))};
+    to = {DestinationKind::kPdc, static_cast<uint32_t>(wire::load_field<Request, "dpdcid">(at))};
     static_assert(wire::kFieldsAt<Request>[10] == wire::kFieldsAt<Ack>[11]);
     static_assert(wire::kFieldsAt<Request>[10] == wire::kFieldsAt<Nack>[11]);
     static_assert(wire::kFieldsAt<Request>[10] == wire::kFieldsAt<Control>[11]);
     return roce::ParseError::kNone;
   }
-  const uint8_t* const write = at + request_bytes(type_of(at));
+  const uint8_t* const write = at + header_bytes - kWriteBytes;
   if (wire::load_field<Standard, "version">(write) != 0) return roce::ParseError::kBadTransportVersion;
-  to = {false, static_cast<uint32_t>(wire::load_field<Standard, "pid_on_fep">(write) << 12 |
-                                     wire::load_field<Standard, "resource_index">(write))};
+  to = {DestinationKind::kQueuePair,
+        static_cast<uint32_t>(wire::load_field<Standard, "pid_on_fep">(write) << 12 |
+                              wire::load_field<Standard, "resource_index">(write))};
   return roce::ParseError::kNone;
 }
 
@@ -131,6 +149,22 @@ RequestPacket load_request(const uint8_t* at) {
   return request;
 }
 
+RudiRequestPacket load_rudi_request(const uint8_t* at) {
+  RudiRequestPacket request;
+  wire::load_header(request.pds, at);
+  request.write = load_write(at + wire::kHeaderBytes<Rudi>);
+  return request;
+}
+
+WriteHeader load_datagram(const uint8_t* at) { return load_write(at + wire::kHeaderBytes<Uud>); }
+
+RudiResponsePacket load_rudi_response(const uint8_t* at) {
+  RudiResponsePacket answer;
+  wire::load_header(answer.pds, at);
+  wire::load_header(answer.response, at + wire::kHeaderBytes<Rudi>);
+  return answer;
+}
+
 ResponsePacket load_response(const uint8_t* at) {
   ResponsePacket packet;
   wire::load_header(packet.pds, at);
@@ -167,7 +201,8 @@ roce::ParseError parse_frame(const weft::Packet& packet, roce::ParsedPacket& out
       find_destination(at, datagram.readable_bytes - roce::kUdpBytes, to, header_bytes);
   if (error != roce::ParseError::kNone) return error;
   // Nothing vouches for what a trimmed packet says; only requests lose a payload.
-  if (out.trimmed && !is_request(type_of(at))) return roce::ParseError::kTruncated;
+  if (out.trimmed && !is_request(type_of(at)) && !needs_no_pdc(type_of(at)))
+    return roce::ParseError::kTruncated;
   if (!out.trimmed && !roce::has_valid_checksum(out, datagram)) return roce::ParseError::kBadUdpChecksum;
   const size_t before_payload = roce::kUdpBytes + header_bytes;
   out.payload_bytes = out.trimmed ? 0 : datagram.bytes - before_payload;

@@ -105,6 +105,16 @@ struct RequestPacket {
   WriteHeader write;
 };
 
+// A request of RUDI, but for its payload, and what answers it.
+struct RudiRequestPacket {
+  Rudi pds;
+  WriteHeader write;
+};
+struct RudiResponsePacket {
+  Rudi pds;
+  Response response;
+};
+
 // Data of a READ, but for its payload.
 struct ResponsePacket {
   Request pds;
@@ -135,6 +145,8 @@ inline uint8_t next_header_of(const uint8_t* header) {
 constexpr bool is_request(uint8_t type) {
   return type == kRudRequest || type == kRodRequest || type == kRudCcRequest || type == kRodCcRequest;
 }
+// Of packets that carry messages without one.
+constexpr bool needs_no_pdc(uint8_t type) { return type == kRudiRequest || type == kUudRequest; }
 constexpr bool has_cc_state(uint8_t type) { return type == kRudCcRequest || type == kRodCcRequest; }
 // Whether a request is the data of a READ.
 inline bool is_response(const uint8_t* header) { return next_header_of(header) == kResponseData; }
@@ -143,11 +155,16 @@ inline bool is_response(const uint8_t* header) { return next_header_of(header) =
 RequestPacket load_request(const uint8_t* at);
 ResponsePacket load_response(const uint8_t* at);
 AckPacket load_ack(const uint8_t* at);
+RudiRequestPacket load_rudi_request(const uint8_t* at);
+RudiResponsePacket load_rudi_response(const uint8_t* at);
+// Of a packet of UUD.
+WriteHeader load_datagram(const uint8_t* at);
 
-// Whom a packet is for: a PDC, or, if it establishes one, a queue pair, whose number stands in PIDonFEP and
-// resource index.
+// Whom a packet is for: a PDC; a queue pair, whose number stands in PIDonFEP and resource index, if the
+// packet establishes a PDC or needs none; or, if it answers one that needed none, who has sent that one.
+enum class DestinationKind : uint8_t { kPdc, kQueuePair, kPacketId };
 struct Destination {
-  bool is_pdc = false;
+  DestinationKind kind = DestinationKind::kPdc;
   uint32_t number = 0;
 };
 

@@ -15,7 +15,9 @@
 #include "hosts/mrc/mrc_endpoint.hpp"
 #include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
+#include "hosts/uet/rudi_queue_pair.hpp"
 #include "hosts/uet/uet_queue_pair.hpp"
+#include "hosts/uet/uud_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_hop_latencies.hpp"
 #include "python/bindings.hpp"
@@ -87,6 +89,26 @@ class PythonUetQueuePair final : public UetQueuePair, public MadeByPython {
                      std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
       : UetQueuePair(config, uet, nic.engine().packets(), nic.memory(), nic.pdcs(),
                      uet.receiver_credits ? nic.credit_pacer(port) : nullptr, std::move(congestion_control),
+                     std::move(path_choice), handler.get()),
+        MadeByPython(nic, std::move(handler)) {}
+};
+
+class PythonRudiQueuePair final : public RudiQueuePair, public MadeByPython {
+ public:
+  PythonRudiQueuePair(Nic& nic, int /*port*/, const RcConfig& config, const UetConfig& uet,
+                      std::shared_ptr<CongestionControl> congestion_control,
+                      std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
+      : RudiQueuePair(config, uet, nic.engine().packets(), nic.memory(), nic.pdcs(),
+                      std::move(congestion_control), std::move(path_choice), handler.get()),
+        MadeByPython(nic, std::move(handler)) {}
+};
+
+class PythonUudQueuePair final : public UudQueuePair, public MadeByPython {
+ public:
+  PythonUudQueuePair(Nic& nic, int /*port*/, const RcConfig& config, const UetConfig& uet,
+                     std::shared_ptr<CongestionControl> congestion_control,
+                     std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
+      : UudQueuePair(config, uet, nic.engine().packets(), nic.pdcs(), std::move(congestion_control),
                      std::move(path_choice), handler.get()),
         MadeByPython(nic, std::move(handler)) {}
 };
@@ -169,24 +191,63 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
   return released_under_lock<MrcQueuePair>(std::move(made), engine);
 }
 
-std::shared_ptr<UetQueuePair> make_uet_queue_pair(
+// Python's name of a class of queue pairs of UET, and what is made for it.
+template <class Base>
+struct UetClass;
+template <>
+struct UetClass<UetQueuePair> {
+  using Made = PythonUetQueuePair;
+  static constexpr const char* kName = "UetQueuePair";
+};
+template <>
+struct UetClass<RudiQueuePair> {
+  using Made = PythonRudiQueuePair;
+  static constexpr const char* kName = "RudiQueuePair";
+};
+template <>
+struct UetClass<UudQueuePair> {
+  using Made = PythonUudQueuePair;
+  static constexpr const char* kName = "UudQueuePair";
+};
+
+template <class Base>
+std::shared_ptr<Base> make_uet_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, const Record<"UetOptions">& uet_options,
     std::shared_ptr<PathChoice> path_choice, std::optional<uint32_t> queue_pair,
     std::optional<uint16_t> source_udp_port, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
-  auto config = options_of<RcConfig>(options, "UetQueuePair");
-  const auto uet = options_of<UetConfig>(uet_options, "UetQueuePair");
+  auto config = options_of<RcConfig>(options, UetClass<Base>::kName);
+  const auto uet = options_of<UetConfig>(uet_options, UetClass<Base>::kName);
   if (!options.contains("retransmission")) config.retransmission = retransmission_of(uet.service);
   Engine& engine = nic.engine();
   PythonGuard guard(engine);
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
   config.source_udp_port = source_udp_port_of(nic, config, source_udp_port);
-  auto made = make_in_cache_lines<PythonUetQueuePair>(nic, port, config, uet, std::move(congestion_control),
-                                                      std::move(path_choice), std::move(completions));
+  auto made = make_in_cache_lines<typename UetClass<Base>::Made>(
+      nic, port, config, uet, std::move(congestion_control), std::move(path_choice), std::move(completions));
   nic.attach(*made, port, config.queue_pair);
   nic.keep(made);
-  return released_under_lock<UetQueuePair>(std::move(made), engine);
+  return released_under_lock<Base>(std::move(made), engine);
+}
+
+// The class as Python has it, with what all services have.
+template <class Base>
+py::class_<Base, WritingQueuePair, std::shared_ptr<Base>> bind_uet_class(py::module_& m, const char* doc) {
+  py::class_<Base, WritingQueuePair, std::shared_ptr<Base>> bound(m, UetClass<Base>::kName, doc);
+  bound
+      .def(py::init(&make_uet_queue_pair<Base>), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
+           "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
+           "uet_options"_a = py::dict(), "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
+           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+      .def(
+          "uet_stats",
+          [](const Base& queue_pair) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            return Record<"UetCounters">(statistics_dict(queue_pair.uet_counters()));
+          },
+          "What it counts beyond RcStats.");
+  return bound;
 }
 
 py::bytes frame_of(const WritingQueuePair& queue_pair) {
@@ -704,24 +765,13 @@ has too many probes on their way.)doc")
           },
           "By index, the round trip in picoseconds of each EV probe of the last probe_evs(); None: no "
           "answer.");
-  py::class_<UetQueuePair, WritingQueuePair, std::shared_ptr<UetQueuePair>>(
-      m, "UetQueuePair",
+  bind_uet_class<UetQueuePair>(
+      m,
       R"doc(A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.
 
 Of RcOptions those of CNPs and INT do not apply; retransmission is "selective-repeat" with service
 "rud", "go-back-n" with "rod". Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of
 range.)doc")
-      .def(py::init(&make_uet_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
-           "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
-           "uet_options"_a = py::dict(), "path_choice"_a = py::none(), "queue_pair"_a = py::none(),
-           "source_udp_port"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
-      .def(
-          "uet_stats",
-          [](const UetQueuePair& queue_pair) {
-            PythonGuard guard(MadeByPython::engine_of(queue_pair));
-            return Record<"UetCounters">(statistics_dict(queue_pair.uet_counters()));
-          },
-          "What it counts beyond RcStats.")
       .def_property_readonly(
           "pdc_state",
           [](const UetQueuePair& queue_pair) {
@@ -736,6 +786,17 @@ range.)doc")
             return queue_pair.has_target_pdc();
           },
           "Whether the peer has a PDC open here.");
+
+  bind_uet_class<RudiQueuePair>(
+      m, R"doc(A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
+
+The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.)doc");
+  bind_uet_class<UudQueuePair>(
+      m,
+      R"doc(A queue pair of Ultra Ethernet Transport with service "uud": SENDs of one packet, which may be lost.
+
+A SEND completes when its packet has left. What arrives takes a posted receive, or is dropped and counted. Its
+congestion control is not asked. Otherwise as UetQueuePair.)doc");
 
   m.def("retransmission_timeout_ps", &retransmission_timeout_ps, "base_round_trip_ps"_a, py::kw_only(),
         "round_trips"_a = 4.0, "wall_clock_floor_ns"_a = 0, "dilation"_a = 1.0,

@@ -30,7 +30,9 @@ struct PythonOption<UetService> {
     const auto name = given.cast<std::string>();
     if (name == "rud") return UetService::kRud;
     if (name == "rod") return UetService::kRod;
-    throw std::invalid_argument("service is '" + name + "' (valid: 'rud', 'rod')");
+    if (name == "rudi") return UetService::kRudi;
+    if (name == "uud") return UetService::kUud;
+    throw std::invalid_argument("service is '" + name + "' (valid: 'rud', 'rod', 'rudi', 'uud')");
   }
 };
 

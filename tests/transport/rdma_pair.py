@@ -18,8 +18,10 @@ from weft.engine import (
     Nic,
     PathChoice,
     RcQueuePair,
+    RudiQueuePair,
     TransmitPort,
     UetQueuePair,
+    UudQueuePair,
     make_congestion_control,
     make_path_choice,
 )
@@ -72,7 +74,8 @@ class Host:
     port: TransmitPort
     completions: CompletionQueue
     queue_pair: Any = field(init=False)
-    """RcQueuePair, or MrcQueuePair or UetQueuePair if it was connected with `mrc_options` or `uet_options`."""
+    """RcQueuePair, or MrcQueuePair or UetQueuePair if it was connected with `mrc_options` or `uet_options`; with their
+    service `rudi` or `uud` RudiQueuePair or UudQueuePair."""
 
     @property
     def mac(self) -> str:
@@ -89,7 +92,11 @@ class Host:
         defaults: dict[str, Any] = {"retransmission_timeout_ps": TIMEOUT_PS}
         if "congestion_control" not in options:
             defaults["congestion_control"] = fixed_window(**window)
-        of_options: dict[str, Any] = {"mrc_options": MrcQueuePair, "uet_options": UetQueuePair}
+        of_service: dict[str, Any] = {"rudi": RudiQueuePair, "uud": UudQueuePair}
+        of_options: dict[str, Any] = {
+            "mrc_options": MrcQueuePair,
+            "uet_options": of_service.get(options.get("uet_options", {}).get("service"), UetQueuePair),
+        }
         transport = next((made for key, made in of_options.items() if key in options), RcQueuePair)
         self.queue_pair = transport(
             self.nic,

@@ -39,7 +39,7 @@ CREDITS: dict[str, Any] = {
 }
 SERVICES = pytest.mark.parametrize("options", [UET, ROD, CREDITS], ids=["rud", "rod", "rccc"])
 UDP_AT = 14 + 40
-REQUEST_TYPES = (2, 3, 13)
+REQUEST_TYPES = (2, 3, 4, 6, 13)
 
 
 def headers_of(frame: bytes) -> list[dict[str, Any]]:
@@ -58,8 +58,8 @@ def with_dscp(frame: bytes, dscp: int) -> bytes:
 
 def trimmed(frame: bytes, dscp: int = DSCP_TRIMMED) -> bytes:
     """Return what a switch leaves of a request over IPv6 that it trims."""
-    state = 4 if type_of(frame) == 13 else 0
-    return with_dscp(frame, dscp)[: UDP_AT + 8 + 12 + state + 44]
+    delivery = {4: 8, 6: 4, 13: 16}.get(type_of(frame), 12)
+    return with_dscp(frame, dscp)[: UDP_AT + 8 + delivery + 44]
 
 
 def marked(frame: bytes) -> bytes:
@@ -136,6 +136,58 @@ def arrives_once_and_in_order_again(pair: WiredPair, wire: Wire) -> None:
     assert np.array_equal(source, target)
     assert [each["length_bytes"] for each in pair.b.completions.poll()] == [3 * MTU]
     assert pair.a.queue_pair.uet_stats()["pdcs_opened"] == pair.b.queue_pair.uet_stats()["pdcs_accepted"] == 2
+
+
+GIVES_UP_EARLY: dict[str, Any] = {"retry_limit": 0, "timeout_backoff_limit": 0}
+"""For a target: after 130 us of silence."""
+
+
+def given_up_pair(options: dict[str, Any], lost_acks: int) -> tuple[WiredPair, Any, Any]:
+    """Return a pair whose target has given up a PDC in the middle of messages, and source and destination of these.
+
+    The ACKs for the target's first packets, so many, were lost, and so was each third packet."""
+    pair = wired_pair(**options, **GIVES_UP_EARLY, version=6, sender=PATIENT, window_bytes=4 * MTU)
+    seen = {"a": 0, "b": 0}
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        seen[sender] += 1
+        if pair.b.queue_pair.stats()["data_packets_received"] >= 6:
+            return []
+        lost = seen["b"] > lost_acks if sender == "b" else seen["a"] % 3 == 0
+        return [] if lost else [frame]
+
+    source, target = post(pair, [7 * MTU, 4 * MTU, 1])
+    pair.run(wire, lambda: pair.b.queue_pair.uet_stats()["pdcs_given_up"] == 1)
+    assert not pair.b.queue_pair.has_target_pdc
+    return pair, source, target
+
+
+@SERVICES
+@pytest.mark.parametrize("lost_acks", [1, 4])
+@pytest.mark.parametrize("length", [2, pytest.param(4, marks=pytest.mark.slow)])
+def test_every_fate_of_a_pdc_that_its_target_has_given_up_ends_well(
+    length: int, lost_acks: int, options: dict[str, Any]
+) -> None:
+    """The initiator was there after all: it opens another PDC, and nothing arrives twice."""
+    for actions in product(ACTIONS, repeat=length):
+        pair, source, target = given_up_pair(options, lost_acks)
+        pair.run(Wire(actions), done(pair, 3))
+        assert np.array_equal(source, target)
+        assert [each["immediate"] for each in pair.b.completions.poll()] == [0, 1, 2]
+        assert pair.b.queue_pair.stats()["data_bytes_received"] == 11 * MTU + 1
+        assert pair.a.queue_pair.uet_stats()["pdcs_reopened"] == 1
+        assert pair.a.queue_pair.stats()["in_flight_bytes"] == 0
+        pair.run(Wire([]), lambda pair=pair: is_closed(pair))  # type: ignore[misc]
+
+
+@SERVICES
+def test_a_close_command_reaches_a_target_that_has_given_the_pdc_up(options: dict[str, Any]) -> None:
+    pair = wired_pair(**options, **GIVES_UP_EARLY, version=6, sender=PATIENT)
+    arrives_once_and_in_order(pair, Wire([]), [MTU])
+    pair.run(lambda _sender, _frame: [], lambda: pair.b.queue_pair.uet_stats()["pdcs_given_up"] == 1)
+    assert pair.a.queue_pair.pdc_state == "closing"
+    arrives_once_and_in_order_again(pair, Wire([]))
+    assert pair.a.queue_pair.uet_stats()["pdcs_closed"] == 1
 
 
 @SERVICES
@@ -359,7 +411,7 @@ def many_to_one(
                     uet_options={"pdc_idle_ps": 20 * US, **(both or {}), **(uet_options if side else {})},
                 )
             )
-    return engine, made[0], made[1], nics[1].register_sink(1 << 20).rkey
+    return engine, made[0], made[1], nics[1].register_sink(1 << 30).rkey
 
 
 def test_a_host_holds_no_more_pdcs_than_it_may() -> None:
@@ -428,14 +480,33 @@ def test_a_target_grants_all_initiators_alike() -> None:
     assert sum(received) > 0.7 * 60e-6 * 1e11 / 8
 
 
+def test_a_silent_initiator_gets_no_more_credit_and_loses_its_pdc() -> None:
+    engine, senders, receivers, rkey = many_to_one(2, both={"receiver_credits": True})
+    for queue_pair in senders:
+        queue_pair.post_write_as_length(1 << 30, 0, rkey)
+    engine.run_for(200 * US)
+    senders[0].flush()
+    engine.run_for(200 * US)  # more than a retransmission timeout
+    before = receivers[1].stats()["data_bytes_received"]
+    engine.run_for(100 * US)
+    received = receivers[1].stats()["data_bytes_received"] - before
+    assert received > 0.9 * 100e-6 * 1e11 / 8
+    assert receivers[0].has_target_pdc
+    # Two times 8 timeouts of 50 us, which double 5 times, and 20 us.
+    engine.run_for(2 * (63 + 2 * 32) * 50 * US + 20 * US)
+    assert not receivers[0].has_target_pdc
+    assert receivers[0].uet_stats()["pdcs_given_up"] == 1
+    assert receivers[1].uet_stats()["pdcs_given_up"] == 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"uet_options": {"service": "uud"}}, "service is 'uud' .valid: 'rud', 'rod'"),
+        ({"uet_options": {"service": "udp"}}, "service is 'udp' .valid: 'rud', 'rod', 'rudi', 'uud'"),
         ({"uet_options": {"max_pdcs": 0}}, "max_pdcs is 0 .valid: 1 to 32767"),
         ({"uet_options": {"pdc_idle_ps": 0}}, "pdc_idle_ps is 0 .valid: above 0"),
         ({"uet_options": {"data_dscp": 12}}, "data_dscp is 12"),
-        ({"retransmission": "go-back-n"}, "go-back-n does not go with service rud"),
+        ({"retransmission": "go-back-n"}, "go-back-n does not go with services rud, rudi and uud"),
         ({"uet_options": {"service": "rod"}, "retransmission": "selective-repeat"}, "does not go with service rod"),
         ({"telemetry": True}, "telemetry .INT. does not go with UET"),
         ({"segment_packets": 2}, "segment_packets above 1"),

@@ -12,7 +12,7 @@ from scapy.utils import rdpcap
 
 from weft import Fabric, topologies
 from weft.engine import parse_uet
-from weft.errors import BadInputError, EnvironmentLacksError
+from weft.errors import BadInputError
 from weft.run.collectives import CollectiveRequest
 from weft.run.traffic_kinds.remote_memory import RemoteMemoryTraffic
 from weft.scenario import FaultsSection, TransportSection, TrimmingSection, parse_scenario
@@ -172,7 +172,8 @@ def test_a_hundred_thousand_messages_are_neither_wrong_nor_stuck() -> None:
         ({"int": False, "fidelity": {"segment": "64KiB"}}, "do not travel in segments"),
         ({"int": False, "transport": {"retransmission": "go-back-n"}}, "go-back-n does not go with service: rud"),
         ({"int": False, "transport": {"service": "rod", "path": "reps"}}, "needs retransmission: selective-repeat"),
-        ({"int": False, "transport": {"service": "uud"}}, "uud of uet is not supported"),
+        ({"int": False, "transport": {"service": "uud"}}, "uud: datagrams of uud may be lost .* cannot use it"),
+        ({"int": False, "transport": {"service": "rudi"}}, "rudi: receivers of rudi learn of no message"),
         ({"int": False, "transport": {"congestion_control": "dcqcn"}}, "dcqcn follows CNPs"),
         ({"int": False, "transport": {"ev_count": 4}}, "ev_count does not go with protocol: uet"),
         ({"int": False, "transport": {"protocol": "mrc", "receiver_credits": True}}, "does not go with protocol: mrc"),
@@ -183,14 +184,6 @@ def test_what_does_not_go_with_uet_is_refused(tree: dict[str, Any], words: str) 
     given = {"clock": "virtual", **tree, "transport": {"protocol": "uet"} | tree.get("transport", {})}
     with pytest.raises(BadInputError, match=words):
         parse_scenario(given, "s.yaml")
-
-
-def test_the_real_clock_has_no_uet() -> None:
-    with (
-        pytest.raises(EnvironmentLacksError, match=r"transport.protocol: uet is the virtual clock's"),
-        Fabric(TOPOLOGY, clock="real", int_telemetry=False, transport=UET),
-    ):
-        pass
 
 
 @pytest.mark.parametrize(

@@ -184,10 +184,6 @@ def require_for(fabric: FabricSpec, options: FabricOptions) -> None:
             "Leave it out, or use --clock virtual",
             place="link_retry.links",
         )
-    if (transport := options.transport.kind).virtual_only:
-        raise EnvironmentLacksError(
-            f"{transport.name} is the virtual clock's: use --clock virtual", place="transport.protocol"
-        )
     if of_switches := options.observe.of_switches:
         raise EnvironmentLacksError(
             f"observe: {', '.join(of_switches)} are recorded under the virtual clock only, whose process has the "

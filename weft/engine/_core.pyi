@@ -867,6 +867,10 @@ class UetCounters(typing.TypedDict):
     """PDCs that a peer opened here."""
     pdcs_closed: int
     """PDCs that it closed as initiator, having been idle."""
+    pdcs_given_up: int
+    """PDCs of a peer that fell silent."""
+    pdcs_reopened: int
+    """PDCs that its peer did not have any more."""
     pdc_waits: int
     """Times that it waited because its NIC had no PDC left."""
     trim_nacks_sent: int
@@ -891,6 +895,12 @@ class UetCounters(typing.TypedDict):
     """RCCC: control packets with credit."""
     credit_waits: int
     """RCCC: times that it had to wait for credit."""
+    datagrams_without_receive: int
+    """UUD, dropped: no receive was posted."""
+    datagrams_too_long: int
+    """UUD, dropped: longer than the receive."""
+    datagrams_trimmed: int
+    """UUD, dropped: a switch cut off their payload."""
     probes_sent: int
     """Control packets that ask what has arrived."""
     probes_received: int
@@ -902,7 +912,7 @@ class UetCounters(typing.TypedDict):
 
 class UetOptions(typing.TypedDict):
     service: typing.NotRequired[str]
-    """Rud or rod, at both ends."""
+    """Rud, rod, rudi or uud, at both ends."""
     max_pdcs: typing.NotRequired[int]
     """PDCs that a NIC holds at once as initiator, and as many as target."""
     pdc_idle_ps: typing.NotRequired[int]
@@ -2305,6 +2315,55 @@ class UetQueuePair(WritingQueuePair):
     @property
     def pdc_state(self) -> str:
         """Of its PDC as initiator: closed, syn, established or closing."""
+
+class RudiQueuePair(WritingQueuePair):
+    """A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
+
+    The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        uet_options: UetOptions = {},
+        path_choice: PathChoice | None = None,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def uet_stats(self) -> UetCounters:
+        """What it counts beyond RcStats."""
+
+class UudQueuePair(WritingQueuePair):
+    """A queue pair of Ultra Ethernet Transport with service "uud": SENDs of one packet, which may be lost.
+
+    A SEND completes when its packet has left. What arrives takes a posted receive, or is dropped and counted. Its
+    congestion control is not asked. Otherwise as UetQueuePair.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        uet_options: UetOptions = {},
+        path_choice: PathChoice | None = None,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def uet_stats(self) -> UetCounters:
+        """What it counts beyond RcStats."""
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.

@@ -168,7 +168,7 @@ def main() -> int:
         return 0
     try:
         config = read_message(HostConfig, json.loads(lines[0]))
-        guard = PortGuard()
+        guard = PortGuard(*config.transport.kind.udp_ports)
         host = host_of_namespace(config)
         endpoint = Endpoint(host, _print_answer)
         others = _other_sockets(config, host, endpoint.commands)

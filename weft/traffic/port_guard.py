@@ -1,7 +1,7 @@
-"""Keeps the kernel from answering RoCEv2 with ICMP port unreachable.
+"""Keeps the kernel from answering packets of RDMA transports with ICMP port unreachable.
 
-The kernel of a host's namespace sees every frame that the engine's packet sockets see. With a socket bound to UDP
-port 4791 it finds a receiver, and a filter that accepts nothing keeps the packets out of memory.
+The kernel of a host's namespace sees every frame that the engine's packet sockets see. With a socket bound to a
+transport's UDP port it finds a receiver, and a filter that accepts nothing keeps the packets out of memory.
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ from __future__ import annotations
 import ctypes
 import socket
 import struct
-
-from weft.wire.headers.roce import ROCE_UDP_PORT
+from itertools import product
 
 _SO_ATTACH_FILTER = 26
 _BPF_RET_K = 0x06  # return a constant: how many bytes of the packet to keep
 
 
 class PortGuard:
-    """Holds UDP port 4791, over IPv4 and IPv6, in the network namespace of this process. A context manager.
+    """Holds UDP ports, over IPv4 and IPv6, in the network namespace of this process. A context manager.
 
-    Raises OSError if another program has the port.
+    Raises OSError if another program has one of them.
     """
 
-    def __init__(self, port: int = ROCE_UDP_PORT) -> None:
+    def __init__(self, *ports: int) -> None:
         self._sockets: list[socket.socket] = []
         try:
-            for family in (socket.AF_INET, socket.AF_INET6):
+            for port, family in product(ports, (socket.AF_INET, socket.AF_INET6)):
                 guard = socket.socket(family, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
                 self._sockets.append(guard)
                 if family == socket.AF_INET6:
@@ -37,7 +36,7 @@ class PortGuard:
             raise
 
     def close(self) -> None:
-        """Give the port back."""
+        """Give the ports back."""
         for guard in self._sockets:
             guard.close()
         self._sockets.clear()
@@ -47,7 +46,7 @@ class PortGuard:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Give the port back."""
+        """Give the ports back."""
         self.close()
 
 

@@ -18,8 +18,8 @@ namespace weft::uet {
 class CreditTaker {
  public:
   virtual ~CreditTaker() = default;
-  // Bytes that it has been asked for and has not granted.
-  virtual uint64_t credit_wanted_bytes() const = 0;
+  // Bytes that it has been asked for and has not granted; none while its initiator uses no credit.
+  virtual uint64_t credit_wanted_bytes(TimePs now) const = 0;
   virtual void grant_credit(uint64_t bytes) = 0;
   bool is_waiting_for_credit = false;  // the pacer's
 };
@@ -33,7 +33,7 @@ class CreditPacer {
 
   // The taker may want credit; it is asked when its turn comes.
   void want(CreditTaker& taker) {
-    if (taker.is_waiting_for_credit || taker.credit_wanted_bytes() == 0) return;
+    if (taker.is_waiting_for_credit || taker.credit_wanted_bytes(engine_.now()) == 0) return;
     taker.is_waiting_for_credit = true;
     takers_.push(&taker);
     arm();
@@ -61,7 +61,7 @@ class CreditPacer {
     if (engine_.now() < next_ps_) return arm();
     CreditTaker& taker = *takers_.pop();
     taker.is_waiting_for_credit = false;
-    const uint64_t bytes = std::min(taker.credit_wanted_bytes(), kQuantumBytes);
+    const uint64_t bytes = std::min(taker.credit_wanted_bytes(engine_.now()), kQuantumBytes);
     if (bytes > 0) {
       take_time(bytes);
       taker.grant_credit(bytes);

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "hosts/uet/message_packets.hpp"
+
 namespace weft::uet {
 
 namespace {
@@ -78,7 +80,7 @@ void Initiator::post(TimePs now, RcRequest request) {
 bool Initiator::may_send_next() const {
   if (next_sequence_ == messages_.end_sequence()) return false;
   if (next_sequence_ - sent_.accepted() >= kMaxOutstanding) return false;
-  if (state_ == PdcState::kSyn && next_sequence_ - pdc_start_ > kMaxPsnOffset) return false;
+  if (!reaches(next_sequence_)) return false;
   if (state_ == PdcState::kClosing && next_sequence_ > pdc_close_) return false;
   return reads_ == nullptr || may_read_next();
 }
@@ -94,7 +96,12 @@ bool Initiator::may_read_next() const {
 // What was lost goes first.
 std::optional<uint64_t> Initiator::sequence_to_send() {
   if (sent_.has_lost()) {
-    if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
+    if (const std::optional<uint64_t> lost = sent_.next_lost()) {
+      if (reaches(*lost)) return lost;
+      // One that has been lost again stands behind it.
+      const uint64_t oldest = sent_.accepted();
+      return sent_.packet(oldest).state == SentPacket::State::kLost ? std::optional(oldest) : std::nullopt;
+    }
   }
   return may_send_next() ? std::optional(next_sequence_) : std::nullopt;
 }
@@ -141,31 +148,8 @@ void Initiator::close_pdc() {
 template <class... Pds>
 PacketPtr Initiator::build_message(const Message& message, uint64_t sequence, uint64_t offset,
                                    uint64_t payload_bytes, const Pds&... pds) {
-  const Body body{message.data == nullptr ? nullptr : message.data + offset, payload_bytes,
-                  message.as_length};
-  const auto filled = [&]<class Header>(Header header) {
-    header.opcode = opcode_of(message.kind);
-    header.hd = message.immediate.has_value();
-    header.eom = sequence + 1 == message.end_sequence;
-    header.message_id = message.id;
-    header.pid_on_fep = static_cast<uint16_t>(common_.remote_queue_pair >> 12);
-    header.resource_index = common_.remote_queue_pair & 0xFFF;
-    header.buffer_offset = message.remote_address;
-    header.initiator = common_.queue_pair;
-    header.match_bits = message.rkey;
-    header.request_length = static_cast<uint32_t>(message.length_bytes);
-    return header;
-  };
-  if (sequence == message.first_sequence) {
-    Standard header = filled(Standard());
-    header.header_data = message.immediate.value_or(0);
-    return build_frame(pool_, headers_, body, pds..., header);
-  }
-  Continuation header = filled(Continuation());
-  header.payload_length =
-      static_cast<uint16_t>(std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset));
-  header.message_offset = static_cast<uint32_t>(offset);
-  return build_frame(pool_, headers_, body, pds..., header);
+  return build_message_packet(pool_, headers_, common_, message, opcode_of(message.kind), sequence, offset,
+                              payload_bytes, pds...);
 }
 
 template <class Pds>

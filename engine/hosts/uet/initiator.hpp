@@ -91,6 +91,11 @@ class Initiator : public SendingHalf<Initiator> {
   void on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy);
   void on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit);
   void go_back(TimePs now);
+  void reopen(TimePs now);
+  // Before an answer, packets say how far from its first they are.
+  bool reaches(uint64_t sequence) const {
+    return state_ != PdcState::kSyn || sequence - pdc_start_ <= kMaxPsnOffset;
+  }
   void restart(TimePs now);
   void detect_losses(TimePs now);
   uint64_t oldest_frame_bytes();

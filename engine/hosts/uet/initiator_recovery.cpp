@@ -3,27 +3,10 @@
 #include <utility>
 
 #include "hosts/uet/initiator.hpp"
+#include "hosts/uet/return_status.hpp"
 #include "hosts/uet/stream_answers.hpp"
 
 namespace weft::uet {
-namespace {
-
-CompletionStatus status_of_return_code(uint8_t code) {
-  switch (code) {
-    case kReturnUnsupportedOperation:
-    case kReturnUnsupportedSize:
-    case kReturnOperationViolation:
-    case kReturnTooLong:
-      return CompletionStatus::kRemoteInvalidRequest;
-    case kReturnPermissionViolation:
-    case kReturnBadKey:
-      return CompletionStatus::kRemoteAccessError;
-    default:
-      return CompletionStatus::kRemoteOperationError;
-  }
-}
-
-}  // namespace
 
 void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
   if (error_ != CompletionStatus::kSuccess) return;
@@ -42,12 +25,18 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
   }
   if (state_ == PdcState::kSyn) {
     // One of an earlier PDC with the same identifier, or of another queue pair's.
-    if (psn_map_.sequence(ack.pds.cack_psn, sent_.accepted()) + 1 < static_cast<int64_t>(pdc_start_)) {
+    const int64_t end = psn_map_.sequence(ack.pds.cack_psn, sent_.accepted()) + 1;
+    if (end < static_cast<int64_t>(pdc_start_)) {
       ++counters_.late_packets;
       return;
     }
-    state_ = PdcState::kEstablished;
-    target_pdc_ = ack.pds.spdcid;
+    if (ack.pds.spdcid == 0) {
+      // All that it answers the target has from the last PDC: the new one begins behind that.
+      pdc_start_ = static_cast<uint64_t>(end);
+    } else {
+      state_ = PdcState::kEstablished;
+      target_pdc_ = ack.pds.spdcid;
+    }
   }
   if (ack.has_credit) ledger_.grant(ack.credit.credit);
   if (ack.has_response && ack.response.return_code > kReturnOk) {
@@ -83,6 +72,8 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     close_pdc();
     ++counters_.pdcs_closed;
   }
+  // It was opened for what has arrived before, so the target does not know it.
+  if (state_ == PdcState::kSyn && ack.pds.spdcid == 0 && !is_waiting()) close_pdc();
   deliver_completions(now);
 }
 
@@ -161,6 +152,9 @@ void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
     case kNackRodOutOfOrder:
       ++counters_.order_nacks_received;
       return on_gap(now, sequence, packet.hop_limit);
+    case kNackInvalidDpdcid:
+      ++counters_.other_nacks_received;
+      return reopen(now);
     case kNackPsnOutOfWindow:
       ++counters_.other_nacks_received;
       return lose_refused(now, sequence, entropy);
@@ -228,6 +222,25 @@ void Initiator::restart(TimePs now) {
   sent_.go_back(now, sent_.accepted(), next_sequence_);
   next_sequence_ = sent_.accepted();
   messages_.restart();
+}
+
+// The target has heard nothing for long, and has given up the PDC: what has not arrived goes over another.
+void Initiator::reopen(TimePs now) {
+  if (state_ == PdcState::kSyn) return;  // it says nothing about a PDC that it has not named
+  if (state_ == PdcState::kClosing || retries_ == common_.retry_limit) {
+    fail(CompletionStatus::kRemoteOperationError);
+    return deliver_completions(now);
+  }
+  ++retries_;
+  ++counters_.pdcs_reopened;
+  progress_ps_ = now;
+  probe_wanted_ = false;
+  probe_sent_ps_.reset();
+  close_pdc();
+  if (is_ordered_)
+    restart(now);
+  else
+    sent_.lose_all();
 }
 
 void Initiator::detect_losses(TimePs now) {

@@ -10,12 +10,11 @@
 #include <utility>
 #include <vector>
 
+#include "hosts/queue_pair.hpp"
 #include "hosts/queue_pair_numbers.hpp"
+#include "hosts/uet/packet_ids.hpp"
 #include "memory/ring_buffer.hpp"
-
-namespace weft {
-class UetQueuePair;
-}
+#include "packets/uet_frame.hpp"
 
 namespace weft::uet {
 
@@ -30,10 +29,10 @@ class PdcTable {
  public:
   // Queue pairs of UET among the NIC's. A number that is taken stays with who has it: the NIC will refuse the
   // other.
-  void add(uint32_t number, UetQueuePair* queue_pair) {
+  void add(uint32_t number, QueuePair* queue_pair) {
     if (queue_pairs_.find(number) == nullptr) queue_pairs_.insert(number, queue_pair);
   }
-  void remove(uint32_t number, const UetQueuePair* queue_pair) {
+  void remove(uint32_t number, const QueuePair* queue_pair) {
     if (queue_pairs_.find(number) == queue_pair) queue_pairs_.erase(number);
   }
   bool has_queue_pair(uint32_t number) const { return queue_pairs_.find(number) != nullptr; }
@@ -75,7 +74,22 @@ class PdcTable {
     entries_[id].queue_pair = kNobody;
   }
 
-  static constexpr uint32_t kNobody = 0xFFFFFFFF;
+  // Identifiers of packets of RUDI.
+  PacketIdBlocks& packet_ids() { return packet_ids_; }
+  // Whom a packet is for; a number that no queue pair has: nobody.
+  uint32_t queue_pair_of(const Destination& to) const {
+    switch (to.kind) {
+      case DestinationKind::kPdc:
+        return queue_pair_of(to.number);
+      case DestinationKind::kPacketId:
+        return packet_ids_.queue_pair_of(to.number);
+      case DestinationKind::kQueuePair:
+        break;
+    }
+    return to.number;
+  }
+
+  static constexpr uint32_t kNobody = PacketIdBlocks::kNobody;
   uint32_t queue_pair_of(uint32_t id) const {
     return id < entries_.size() ? entries_[id].queue_pair : kNobody;
   }
@@ -100,7 +114,8 @@ class PdcTable {
     const auto lingers = [](const Entry& entry) { return entry.lingers; };
     return static_cast<uint16_t>(std::ranges::find_if(entries_, lingers) - entries_.begin());
   }
-  QueuePairNumbers<UetQueuePair> queue_pairs_;
+  QueuePairNumbers<QueuePair> queue_pairs_;
+  PacketIdBlocks packet_ids_;
   std::vector<Entry> entries_ = std::vector<Entry>(1);  // by identifier
   RingBuffer<uint16_t> closed_;                         // oldest first
   std::array<uint32_t, 2> open_{};

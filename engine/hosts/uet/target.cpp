@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "hosts/rc_request.hpp"
+#include "hosts/uet/placing.hpp"
 
 namespace weft::uet {
 namespace {
@@ -40,6 +41,8 @@ Target::Target(const RcConfig& common, const UetConfig& config, RcCounters& comm
       headers_(headers_to_peer(common)),
       psn_map_(common.remote_initial_psn),
       receives_(common.queue_pair, handler),
+      silence_ps_(target_silence_ps(common, config)),
+      largest_frame_bytes_(full_frame_bytes(common, config)),
       sends_(common, receives_) {
   headers_.dscp = config.control_dscp;
   headers_.ecn = roce::kNotEct;
@@ -52,11 +55,15 @@ Target::~Target() {
 
 bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
   if (is_open_ && initiator_pdc_ == arrived.initiator_pdc) return true;
-  // An initiator opens the next PDC when all of the last one is acknowledged, its closing included.
-  if (is_open_ || arrived.sequence - psn_offset != arrivals_.expected()) {
+  // An initiator opens the next PDC when all of the last one is acknowledged, its closing included, or when
+  // it has heard that this target has given the last one up. Then it may not have heard of all that arrived.
+  // Headers that no checksum covers close none.
+  if (arrived.sequence - psn_offset > arrivals_.expected() || (is_open_ && arrived.packet.trimmed)) {
     nack(kNackInvalidSyn, arrived);
     return false;
   }
+  // It has one at a time, so it has closed the other.
+  close_pdc();
   const std::optional<uint16_t> id = pdcs_.open(PdcRole::kTarget, common_.queue_pair, config_.max_pdcs);
   if (!id) {
     nack(kNackNoPdc, arrived);
@@ -67,6 +74,7 @@ bool Target::open_pdc(const Arrived& arrived, uint16_t psn_offset) {
   initiator_pdc_ = arrived.initiator_pdc;
   is_open_ = true;
   if (reads_ != nullptr) reads_->open(pdc_, initiator_pdc_);
+  heard_ps_ = arrived.now;
   credit_target_bytes_ = credit_granted_bytes_ = credit_arrived_bytes_ = credit_advance_bytes_ = 0;
   credit_due_ = false;
   close_sequence_.reset();
@@ -118,6 +126,7 @@ void Target::on_request(TimePs now, const roce::ParsedPacket& packet) {
   const Arrived arrived{now, packet, static_cast<uint64_t>(std::max<int64_t>(0, signed_sequence)),
                         request.pds.spdcid};
   const bool accepted = accept(arrived, signed_sequence, request);
+  if (is_open_ && request.pds.spdcid == initiator_pdc_) heard_ps_ = now;
   if (pacer_ != nullptr) count_for_credit(packet, request);
   if (!accepted) return;
   if (packet.trimmed) {
@@ -171,22 +180,29 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
   switch (control.ctl_type) {
     case kProbe: {
       ++counters_.probes_received;
-      const bool known = is_open_ && control.dpdcid == pdc_ && control.spdcid == initiator_pdc_;
-      if (error_ == CompletionStatus::kSuccess && known)
+      const bool known = is_open_ && is_of_newest_pdc(control.dpdcid, control.spdcid);
+      if (error_ == CompletionStatus::kSuccess && known) {
+        heard_ps_ = now;
         answer(Kind::kProbeAck, arrived, 0, control.probe_opaque);
-      else if (error_code_ != 0 && answers_.empty())  // its data of READs will not come
+      } else if (error_code_ != 0 && answers_.empty()) {  // its data of READs will not come
         answer(Kind::kRefusal, arrived);
+      }
       return;
     }
     case kClearCommand:
       error_code_ = 0;
       return;
     case kCloseCommand: {
+      // That it was given up before the command came does not matter.
+      const bool of_given_up = !is_open_ && error_ == CompletionStatus::kSuccess &&
+                               signed_sequence == static_cast<int64_t>(arrivals_.expected()) &&
+                               is_of_newest_pdc(control.dpdcid, control.spdcid);
       RequestPacket as_request;
       as_request.pds.dpdcid = control.dpdcid;
-      if (!accept(arrived, signed_sequence, as_request)) return;
+      if (!of_given_up && !accept(arrived, signed_sequence, as_request)) return;
       // An initiator has all that it has asked for when it closes its PDC.
       if (reads_ != nullptr && !reads_->is_sent()) return nack(kNackNoResource, arrived);
+      heard_ps_ = now;
       close_sequence_ = arrived.sequence;
       return insert(arrived, Arrival(), true);
     }
@@ -195,38 +211,13 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
   }
 }
 
-bool Target::has_right_size(const roce::ParsedPacket& packet, const WriteHeader& request) const {
-  const size_t bytes = packet.payload_bytes;
-  const uint64_t end = uint64_t{request.message_offset} + bytes;
-  if (request.request_length > kMaxMessageBytes) return false;
-  if (!request.ends_message) return end < request.request_length && bytes == common_.path_mtu_bytes;
-  return end == request.request_length && bytes <= common_.path_mtu_bytes &&
-         (bytes > 0 || request.starts_message);
-}
-
 std::optional<uint8_t> Target::place(const Arrived& arrived, const WriteHeader& request) {
   if (request.opcode == kRead) return read(arrived.packet, request);
   if (request.opcode != kWrite && request.opcode != kSend) return kReturnUnsupportedOperation;
-  if (!has_right_size(arrived.packet, request)) return kReturnUnsupportedSize;
+  if (!has_right_size(arrived.packet, request, common_.path_mtu_bytes)) return kReturnUnsupportedSize;
   if (request.opcode == kWrite) [[likely]]
-    return write(arrived.packet, request);
+    return place_write(arrived.packet, request, memory_);
   return sends_.place(arrived.packet, request, arrived.sequence, arrivals_);
-}
-
-// Each packet says where its payload goes. The region is looked up for each, because it may have been
-// deregistered meanwhile.
-uint8_t Target::write(const roce::ParsedPacket& packet, const WriteHeader& request) const {
-  const size_t bytes = packet.payload_bytes;
-  if (bytes == 0) return kReturnOk;
-  const uint64_t address = request.buffer_offset + request.message_offset;
-  const bool is_key = request.memory_key <= 0xFFFFFFFF;
-  const MemoryRegion* region =
-      is_key ? memory_.find(static_cast<uint32_t>(request.memory_key), address, bytes, kRemoteWrite)
-             : nullptr;
-  if (region == nullptr) return kReturnPermissionViolation;
-  if (region->data != nullptr && !packet.as_length)
-    std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
-  return kReturnOk;
 }
 
 void Target::finish_in_order(const Arrived& newest, const Arrival& arrival) {
@@ -281,6 +272,7 @@ void Target::on_answer(TimePs now, const roce::ParsedPacket& packet) {
     ++counters_.late_packets;
     return;
   }
+  heard_ps_ = now;
   if (type_of(at) == kNack)
     reads_->on_nack(now, packet);
   else
@@ -302,10 +294,20 @@ PacketPtr Target::pull_data(TimePs now) {
   return packet;
 }
 
+TimePs Target::next_deadline() const {
+  return reads_ == nullptr ? silence_deadline() : std::min(silence_deadline(), reads_->next_deadline());
+}
+
+// Late packets of the PDC get a NACK, and its initiator, should it be there, opens another.
 void Target::on_deadline(TimePs now) {
-  if (reads_ == nullptr) return;
-  reads_->on_deadline(now);
-  if (reads_->is_unanswered()) fail(now, CompletionStatus::kRetryExceeded);
+  if (reads_ != nullptr) {
+    reads_->on_deadline(now);
+    if (reads_->is_unanswered()) return fail(now, CompletionStatus::kRetryExceeded);
+  }
+  if (now < silence_deadline()) return;
+  ++counters_.pdcs_given_up;
+  if (reads_ != nullptr) reads_->close(now);
+  close_pdc();
 }
 
 void Target::post_receive(TimePs now, PostedReceive receive) {

@@ -50,7 +50,7 @@ class Target final : public CreditTaker {
   PacketPtr pull_data(TimePs now);
   bool may_have_data() const { return reads_ != nullptr && reads_->may_have_data(); }
   PulledPacket last_pulled() const { return reads_->last_pulled(); }
-  TimePs next_deadline() const { return reads_ == nullptr ? kNever : reads_->next_deadline(); }
+  TimePs next_deadline() const;
   void on_deadline(TimePs now);
   // The next ACK or NACK, null if none is due.
   PacketPtr pull_control(TimePs now);
@@ -61,7 +61,7 @@ class Target final : public CreditTaker {
   void flush(TimePs now) { fail(now, CompletionStatus::kFlushed); }
   CompletionStatus error() const { return error_; }
   bool has_pdc() const { return is_open_; }
-  uint64_t credit_wanted_bytes() const override;
+  uint64_t credit_wanted_bytes(TimePs now) const override;
   void grant_credit(uint64_t bytes) override;
 
  private:
@@ -91,12 +91,15 @@ class Target final : public CreditTaker {
   // Whether the packet is new and of the PDC that is open, which it may have opened; if not, it is answered.
   bool accept(const Arrived& arrived, int64_t signed_sequence, const RequestPacket& request);
   bool open_pdc(const Arrived& arrived, uint16_t psn_offset);
+  // When the open PDC is given up unless something comes over it; kNever: there is none.
+  TimePs silence_deadline() const { return is_open_ ? heard_ps_ + silence_ps_ : kNever; }
+  bool is_of_newest_pdc(uint16_t dpdcid, uint16_t spdcid) const {
+    return dpdcid == pdc_ && spdcid == initiator_pdc_ && pdc_ != 0;
+  }
   bool is_in_order(const Arrived& arrived);
   void insert(const Arrived& arrived, Arrival arrival, bool asked);
-  bool has_right_size(const roce::ParsedPacket& packet, const WriteHeader& request) const;
   // The packet's return code; nothing if there is no receive for it, or no memory of READs left.
   std::optional<uint8_t> place(const Arrived& arrived, const WriteHeader& request);
-  uint8_t write(const roce::ParsedPacket& packet, const WriteHeader& request) const;
   std::optional<uint8_t> read(const roce::ParsedPacket& packet, const WriteHeader& request);
   void finish_in_order(const Arrived& newest, const Arrival& arrival);
   void count_for_credit(const roce::ParsedPacket& packet, const RequestPacket& request);
@@ -130,6 +133,9 @@ class Target final : public CreditTaker {
   uint64_t received_bytes_ = 0;
 
   bool is_open_ = false;
+  const TimePs silence_ps_;
+  const uint64_t largest_frame_bytes_;
+  TimePs heard_ps_ = 0;                     // when the newest packet of the open PDC came
   uint16_t pdc_ = 0;                        // own identifier, of the newest PDC
   uint16_t initiator_pdc_ = 0;              // the peer's
   std::optional<uint64_t> close_sequence_;  // of the command that closes it

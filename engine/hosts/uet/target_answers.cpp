@@ -62,7 +62,7 @@ PacketPtr Target::build_ack(TimePs now, const Answer& answer) {
           .probe = answer.kind == Kind::kProbeAck,
           .req = is_refusal ? kAckRequestsClear : uint8_t{0},
           .ack_psn_offset = static_cast<int16_t>(answer.opaque),
-          .spdcid = pdc_,
+          .spdcid = answer.initiator_pdc == initiator_pdc_ ? pdc_ : uint16_t{0},
           .dpdcid = answer.initiator_pdc};
   AckCc cc{.cc_type = pacer_ != nullptr ? kCredit : kNscc};
   set_arrivals(ack, cc, arrivals_, psn_map_, answer.sequence);
@@ -136,10 +136,13 @@ void Target::count_for_credit(const roce::ParsedPacket& packet, const RequestPac
   pacer_->want(*this);
 }
 
-uint64_t Target::credit_wanted_bytes() const {
-  return is_open_ && credit_target_bytes_ > credit_granted_bytes_
-             ? credit_target_bytes_ - credit_granted_bytes_
-             : 0;
+// An initiator that has credit for a packet and sends none has fallen silent, or has not got the credit: then
+// it sends a packet without.
+uint64_t Target::credit_wanted_bytes(TimePs now) const {
+  if (!is_open_ || credit_target_bytes_ <= credit_granted_bytes_) return 0;
+  const bool has_credit = credit_granted_bytes_ >= credit_arrived_bytes_ + largest_frame_bytes_;
+  if (has_credit && now - heard_ps_ > common_.retransmission_timeout_ps) return 0;
+  return credit_target_bytes_ - credit_granted_bytes_;
 }
 
 void Target::grant_credit(uint64_t bytes) {

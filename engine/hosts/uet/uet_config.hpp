@@ -13,13 +13,15 @@ namespace weft {
 
 // Delivery service of the packet delivery sublayer.
 enum class UetService : uint8_t {
-  kRud,  // reliable, unordered
-  kRod,  // reliable, ordered
+  kRud,   // reliable, unordered
+  kRod,   // reliable, ordered
+  kRudi,  // reliable, unordered, without PDCs, of operations that may be done twice
+  kUud,   // unreliable, unordered, without PDCs
 };
 
 // Options of a queue pair of UET. Python's keyword arguments have these names.
 #define WEFT_UET_OPTIONS(OPTION)                                                                        \
-  OPTION(UetService, service, UetService::kRud, "rud or rod, at both ends")                             \
+  OPTION(UetService, service, UetService::kRud, "rud, rod, rudi or uud, at both ends")                  \
   OPTION(uint32_t, max_pdcs, 4096, "PDCs that a NIC holds at once as initiator, and as many as target") \
   OPTION(TimePs, pdc_idle_ps, 100 * kPsPerUs,                                                           \
          "an initiator closes its PDC after so long with nothing to do")                                \
@@ -32,6 +34,10 @@ enum class UetService : uint8_t {
 struct UetConfig {
   WEFT_OPTIONS(UetConfig, WEFT_UET_OPTIONS)
 };
+
+constexpr bool has_pdcs(UetService service) {
+  return service == UetService::kRud || service == UetService::kRod;
+}
 
 // The only one that goes with the service.
 constexpr Retransmission retransmission_of(UetService service) {
@@ -47,6 +53,11 @@ namespace uet {
 // Packets that an initiator may have outstanding.
 constexpr uint64_t kMaxOutstanding = 1u << 14;
 static_assert(kMaxOutstanding / kMprUnitPsns <= 0xFF);
+
+// A target gives up a PDC over which it has heard nothing for so long: as long as an initiator repeats what
+// nobody answers, twice, because its timeouts follow round trips that the target does not know, and as long
+// as one has nothing to do. Assumed: docs/uet.md.
+TimePs target_silence_ps(const RcConfig& common, const UetConfig& config);
 
 // Of its packets that carry messages.
 constexpr Type request_type(const UetConfig& config) {

@@ -1,6 +1,7 @@
 #include "hosts/uet/uet_queue_pair.hpp"
 
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "hosts/code_points.hpp"
@@ -10,6 +11,8 @@ namespace {
 
 const RcConfig& checked_with_uet(const RcConfig& common, const UetConfig& config) {
   check(config, common);
+  if (!has_pdcs(config.service))
+    throw std::invalid_argument("service is not rud or rod (valid for a queue pair with PDCs: rud, rod)");
   return common;
 }
 

@@ -30,6 +30,8 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
                std::shared_ptr<uet::CreditPacer> pacer, std::shared_ptr<CongestionControl> congestion_control,
                std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
 
+  ~UetQueuePair() override { pdcs_->remove(config_.queue_pair, this); }
+
   void post(TimePs now, RcRequest request) override;
   void post_receive(TimePs now, PostedReceive receive) override {
     target_.post_receive(now, std::move(receive));

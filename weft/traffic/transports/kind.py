@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from weft.engine import PathChoice, _core
 from weft.traffic.header_sizes import IMMEDIATE
+from weft.wire.headers.roce import ROCE_UDP_PORT
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions
@@ -81,8 +82,8 @@ class TransportKind(ABC):
     """Keys of `transport` that have no meaning for it, besides those that other protocols own."""
     defaults: ClassVar[Mapping[str, str]] = {}
     """Keys of `transport` with another default than the section's."""
-    virtual_only: ClassVar[bool] = False
-    """Whether it exists under the virtual clock only."""
+    udp_ports: ClassVar[tuple[int, ...]] = (ROCE_UDP_PORT,)
+    """UDP ports of a host that uses it; requests to switches are RoCEv2's whatever the transport."""
     retransmissions: ClassVar[tuple[str, ...]]
     """Valid values of `retransmission`."""
     sprays: ClassVar[bool]

@@ -12,7 +12,17 @@ from weft.traffic import header_sizes
 from weft.traffic.header_sizes import BTH, ICRC
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.transports.mrc import MultipathReliableConnection
-from weft.wire.headers.uet import ACK, ACK_CC, NSCC_STATE, REQUEST, REQUEST_CC_STATE, RESPONSE, RESPONSE_DATA, STANDARD
+from weft.wire.headers.uet import (
+    ACK,
+    ACK_CC,
+    NSCC_STATE,
+    REQUEST,
+    REQUEST_CC_STATE,
+    RESPONSE,
+    RESPONSE_DATA,
+    STANDARD,
+    UET_UDP_PORT,
+)
 
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions, UetOptions
@@ -27,7 +37,11 @@ _OF_SERVICE: Mapping[str, Mapping[str, str]] = {
 }
 """Defaults of other keys for each service."""
 
-_NOT_THERE = ("rudi", "uud")
+_TELLS_NOBODY = {
+    "rudi": "receivers of rudi learn of no message",
+    "uud": "datagrams of uud may be lost and are not longer than a packet",
+}
+"""Why collectives, flows and jobs cannot use a service."""
 
 
 class UltraEthernetTransport(TransportKind):
@@ -36,7 +50,7 @@ class UltraEthernetTransport(TransportKind):
     name = "uet"
     own_keys = ("service", "max_pdcs", "pdc_idle", "receiver_credits", "credit_advance")
     defaults: ClassVar = {"congestion_control": "nscc"}
-    virtual_only = True
+    udp_ports = (*TransportKind.udp_ports, UET_UDP_PORT)
     retransmissions = ("selective-repeat", "go-back-n")
     sprays = False
     extension_bytes = REQUEST.size_bytes + STANDARD.size_bytes - BTH - ICRC
@@ -57,8 +71,11 @@ class UltraEthernetTransport(TransportKind):
 
     def check(self, settings: TransportSettings) -> None:
         """See TransportKind."""
-        if settings.service in _NOT_THERE:
-            raise InvalidValueError(f"service: {settings.service} of uet is not supported", valid=tuple(_OF_SERVICE))
+        if reason := _TELLS_NOBODY.get(settings.service):
+            raise InvalidValueError(
+                f"service: {settings.service}: {reason}, so collectives, flows and jobs cannot use it",
+                valid=tuple(_OF_SERVICE),
+            )
         if not settings.receiver_credits and settings.credit_advance != UET_DEFAULTS["advance_bytes"]:
             raise ValueError("credit_advance needs receiver_credits: true")
         fit = _OF_SERVICE[settings.service]["retransmission"]
