@@ -2202,37 +2202,6 @@ class RcQueuePair(WritingQueuePair):
         source_udp_port: int | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
-    def post_compare_swap(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        compare: int,
-        swap: int,
-        work_id: int = 0,
-    ) -> None:
-        """Set the 8 bytes at the peer's remote_address to swap if they equal compare.
-
-        What they were goes to 8 bytes of memory (None: nowhere). Numbers have the hosts' byte order. The
-        peer's region must have been registered with remote_atomic, the address must be a multiple of 8.
-        Completes as "compare_swap".
-        """
-    def post_fetch_add(
-        self,
-        memory: MemoryRegion | None,
-        offset_bytes: int,
-        remote_address: int,
-        rkey: int,
-        *,
-        add: int,
-        work_id: int = 0,
-    ) -> None:
-        """Add to the 8 bytes at the peer's remote_address, modulo 2^64; otherwise as post_compare_swap.
-
-        Completes as "fetch_add".
-        """
     @property
     def source_udp_port(self) -> int: ...
 

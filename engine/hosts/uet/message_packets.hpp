@@ -12,8 +12,8 @@
 namespace weft::uet {
 
 // The packet `sequence` of a message: `pds`, the headers of the packet delivery sublayer, a semantic header
-// with the opcode, and `payload_bytes` from `offset` of the message on. One of a READ has none, and asks for as
-// much as a packet of a WRITE would have.
+// with the opcode, and `payload_bytes` from `offset` of the message on. One of a READ has none, and asks for
+// as much as a packet of a WRITE would have.
 template <class... Pds>
 PacketPtr build_message_packet(PacketPool& pool, const roce::RoceHeaders& to, const RcConfig& common,
                                const Message& message, uint8_t opcode, uint64_t sequence, uint64_t offset,

@@ -60,7 +60,9 @@ class RudiInitiator : public SendingHalf<RudiInitiator> {
   TimePs timeout_deadline() const;
   void fail(CompletionStatus status);
   std::vector<RcRequest> take_back() { return messages_.withdraw(); }
-  void deliver_completions(TimePs now) { messages_.deliver(now, [this] { return sent_.accepted(); }, error_); }
+  void deliver_completions(TimePs now) {
+    messages_.deliver(now, [this] { return sent_.accepted(); }, error_);
+  }
 
   const RcConfig& common_;
   const UetConfig& config_;

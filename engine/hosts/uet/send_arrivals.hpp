@@ -1,4 +1,5 @@
-// SENDs that arrive in a queue pair of UET, packet by packet in any order, in the receives that it has posted.
+// SENDs that arrive in a queue pair of UET, packet by packet in any order, in the receives that it has
+// posted.
 #pragma once
 
 #include <cstdint>

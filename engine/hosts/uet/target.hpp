@@ -55,8 +55,8 @@ class Target final : public CreditTaker {
   // The next ACK or NACK, null if none is due.
   PacketPtr pull_control(TimePs now);
   bool has_answer() const { return !answers_.empty() || credit_due_; }
-  // For the next SEND, or, with common.receive_for_immediate, WRITE with immediate: one of these that meets no
-  // receive fails the connection.
+  // For the next SEND, or, with common.receive_for_immediate, WRITE with immediate: one of these that meets
+  // no receive fails the connection.
   void post_receive(TimePs now, PostedReceive receive);
   void flush(TimePs now) { fail(now, CompletionStatus::kFlushed); }
   CompletionStatus error() const { return error_; }
