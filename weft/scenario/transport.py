@@ -36,12 +36,12 @@ from weft.traffic.class_reference import absolute_reference, is_class_reference,
 from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.header_sizes import overhead_bytes
 from weft.traffic.transport_settings import (
+    MRC_DEFAULTS,
     PATHS,
     CongestionSettings,
     TransportSettings,
     preset_of,
 )
-from weft.traffic.transports.mrc import MRC_DEFAULTS
 from weft.traffic.transports.registry import TRANSPORT_KINDS
 
 if TYPE_CHECKING:

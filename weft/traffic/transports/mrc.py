@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from weft.engine import PathChoice, _core, mrc_defaults
+from weft.engine import PathChoice, _core
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.traffic import header_sizes
 from weft.traffic.header_sizes import RETH
@@ -16,9 +16,6 @@ from weft.wire.headers.mrc import CC_STATE, METH, SETH, TSETH
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, MrcOptions, RcOptions
     from weft.traffic.transport_settings import TransportSettings
-
-MRC_DEFAULTS = mrc_defaults()
-"""The engine's, of its options of MRC (engine/hosts/mrc/mrc_config.hpp)."""
 
 
 class MultipathReliableConnection(TransportKind):
