@@ -68,6 +68,13 @@ def test_an_incast_loses_and_repeats_nothing(transport: dict[str, Any], lossless
     assert waited > 0 or "receiver_credits" in transport
 
 
+def test_packets_behind_a_trimmed_one_have_rod_go_back_no_further_time() -> None:
+    result = run(UET | {"service": "rod"}, trimming={"classes": [3]})
+    assert trimmed_packets(result) > 100
+    assert result.drops == {}
+    assert result.retransmissions < BYTES // 1024
+
+
 def test_without_them_the_same_incast_loses_packets() -> None:
     for transport in (UET, MRC):
         result = run(transport | OPEN)
