@@ -56,7 +56,8 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       psn_map_(common.initial_psn),
       messages_(common.queue_pair, handler),
       sent_(common, gate, path_choice),
-      ledger_(config.advance_bytes) {}
+      // With less than a frame nothing could ask for credit.
+      ledger_(std::max<uint64_t>(config.advance_bytes, largest_frame_bytes_)) {}
 
 void Initiator::post(TimePs now, RcRequest request) {
   if (is_atomic(request.kind)) {
