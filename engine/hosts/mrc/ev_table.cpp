@@ -124,6 +124,12 @@ uint16_t EvTable::unused_port() {
   }
 }
 
+std::optional<size_t> EvTable::first_of(size_t plane) const {
+  const auto place = std::ranges::find(entries_, plane, &Entry::plane);
+  return place == entries_.end() ? std::nullopt
+                                 : std::optional(static_cast<size_t>(place - entries_.begin()));
+}
+
 std::optional<size_t> EvTable::find(uint32_t value) const {
   const auto port = static_cast<uint16_t>(value >> 16);
   const auto place = std::ranges::lower_bound(ev_of_port_, std::pair<uint16_t, uint16_t>(port, 0));

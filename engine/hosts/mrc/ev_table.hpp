@@ -46,6 +46,7 @@ class EvTable {
   // How many times it was chosen for a packet.
   uint64_t turns(size_t ev) const { return entries_[ev].turns; }
   uint32_t plane_of(size_t ev) const { return entries_[ev].plane; }
+  std::optional<size_t> first_of(size_t plane) const;
   // UDP source port in the upper half, what goes into IPv6's flow label in the lower.
   uint32_t value(size_t ev) const { return entries_[ev].value; }
   // Of the outer header of its packets; nothing if they have none.

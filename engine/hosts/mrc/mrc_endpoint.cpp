@@ -216,7 +216,9 @@ void Endpoint::on_request(int port, const roce::ParsedPacket& packet, const Erth
     ++counters_.ev_probes_received;
   MrcQueuePair& queue_pair = *peer.queue_pairs.front();
   const std::optional<size_t> plane = queue_pair.plane_at(port);
-  const std::optional<size_t> ev = plane ? queue_pair.next_ev(*plane) : std::nullopt;
+  std::optional<size_t> ev = plane ? queue_pair.next_ev(*plane) : std::nullopt;
+  // All may be denied: the peer asks about its own way here.
+  if (plane && !ev) ev = queue_pair.evs().first_of(*plane);
   if (!ev) {  // not over a port that joins the two
     ++counters_.endpoint_packets_refused;
     return;
