@@ -35,7 +35,7 @@ from weft.engine import (
     UudQueuePair,
     make_congestion_control,
 )
-from weft.wire.headers.mrc import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
+from weft.wire.code_points import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 
 RUDI: dict[str, Any] = {
     "uet_options": {"service": "rudi"},

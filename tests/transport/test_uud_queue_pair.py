@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.transport.rdma_pair import US, WiredPair, cabled_pair, ideal_wire, random_bytes, wired_pair
 from tests.transport.test_uet_queue_pair import MTU, UDP_AT, Wire, headers_of, trimmed, type_of, with_dscp
-from weft.wire.headers.mrc import DSCP_TRIMMED
+from weft.wire.code_points import DSCP_TRIMMED
 
 UUD: dict[str, Any] = {
     "uet_options": {"service": "uud"},
