@@ -32,15 +32,14 @@ class EcnAfterPause(Rule):
         if not any(plan.needing_marks()):
             return
         for each in sorted(plan.ports, key=lambda port: -port.port.rate_bps):
-            kmax_bytes = max(
-                profile.kmax_bytes
-                for profile in plan.marking.profiles_at(each.port.rate_bps, options.scheduling.data_classes).values()
-            )
+            profiles = plan.marking.profiles_at(each.port.rate_bps, options.scheduling.data_classes).values()
+            profile = max(profiles, key=lambda profile: profile.kmax_bytes)
+            kmax_bytes = profile.kmax_bytes
             if kmax_bytes <= xoff_bytes:
                 continue
             kmin_bytes = max(2 * plan.any_frame_bytes, min(options.ecn.kmin or xoff_bytes // 4, xoff_bytes // 4))
             thresholds = {"ecn.kmin": shortest_size(kmin_bytes), "ecn.kmax": shortest_size(xoff_bytes)}
-            pmax = {} if options.ecn.pmax is not None else {"ecn.pmax": 0.2}
+            pmax = {} if options.ecn.pmax is not None else {"ecn.pmax": profile.pmax}
             yield self.finding(
                 "pfc.xoff",
                 f"PFC pauses a port from which {xoff_bytes} B wait, before ECN marks every packet at ports of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weft.quantities.readable import format_rate
 from weft.quantities.units import shortest_size
@@ -40,7 +40,8 @@ class EcnUnreached(Rule):
                 # A mark goes by the depth without the frame, or by the depth that it met.
                 if kmin_bytes + frame_bytes > bound.most_bytes:
                     found.setdefault((each.port.rate_bps, bound.event), (each, kmin_bytes, bound))
-        settings = _lower(plan, min((bound.most_bytes for _, _, bound in found.values()), default=0))
+        rates_bps = [each.port.rate_bps for each, _, _ in found.values()]
+        settings = _lower(plan, min((bound.most_bytes for _, _, bound in found.values()), default=0), rates_bps)
         for each, kmin_bytes, bound in found.values():
             kmin = "ecn.kmin" if is_set else "ecn.kmin's default for that rate"
             yield self.finding(
@@ -52,11 +53,17 @@ class EcnUnreached(Rule):
             )
 
 
-def _lower(plan: Plan, most_bytes: int) -> dict[str, object]:
-    """Return thresholds that a queue of so many bytes reaches; none if it holds too few frames."""
+def _lower(plan: Plan, most_bytes: int, rates_bps: Sequence[int]) -> dict[str, object]:
+    """Return thresholds that a queue of so many bytes reaches, and the probability at ports of these rates.
+
+    Empty if it holds too few frames.
+    """
     kmax_bytes = min(most_bytes - plan.any_frame_bytes, plan.options.pfc.xoff or most_bytes)
     kmin_bytes = max(2 * plan.any_frame_bytes, kmax_bytes // 4)
     if kmin_bytes >= kmax_bytes:
         return {}
-    pmax = 0.2 if plan.options.ecn.pmax is None else plan.options.ecn.pmax
+    data_classes = plan.options.scheduling.data_classes
+    pmax = max(
+        profile.pmax for rate_bps in rates_bps for profile in plan.marking.profiles_at(rate_bps, data_classes).values()
+    )
     return {"ecn.kmin": shortest_size(kmin_bytes), "ecn.kmax": shortest_size(kmax_bytes), "ecn.pmax": pmax}
