@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -15,9 +15,6 @@ from weft.scenario.links import FaultsOfLinks, LinkFaults
 from weft.scenario.values import Section
 from weft.topologies import Endpoint, LinkChoice
 from weft.traffic.transport_settings import SegmentSettings
-
-if TYPE_CHECKING:
-    pass
 
 
 class FaultsSection(LinkFaults):

@@ -98,7 +98,7 @@ class TransportSettings(CongestionSettings):
     """`mrc`: time between probes of an entropy value with a failed path."""
     service: Annotated[Literal["rud", "rod", "rudi", "uud"], Example("rod", _WITH_UET)] = "rud"
     """`uet`: delivery, `rud` (reliable, unordered; `path: reps` by default) or `rod` (reliable, ordered; one path);
-    `rudi` and `uud` are not supported yet."""
+    `rudi` and `uud` are for queue pairs in Python only: collectives, flows and jobs cannot use them (docs/uet.md)."""
     max_pdcs: Annotated[int, whole(1, MAX_PDCS), Example("64", _WITH_UET)] = UET_DEFAULTS["max_pdcs"]
     """`uet`: packet delivery contexts (PDCs) that a host holds at once as initiator, and as many as target."""
     pdc_idle: Annotated[PositiveTime | None, Example("20us", _WITH_UET)] = None
