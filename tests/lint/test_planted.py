@@ -166,8 +166,8 @@ def test_a_planted_misconfiguration_is_named_and_mended_by_the_values_named(plan
 
 @pytest.mark.parametrize(("transport", "pmax"), [(DCQCN, 0.2), ({"transport.protocol": "mrc", "int": False}, 1.0)])
 def test_thresholds_keep_the_probability_of_the_congestion_control(transport: dict[str, Any], pmax: float) -> None:
-    (finding,) = found_in(scenario_with(transport, PFC, {"pfc.xoff": "40KiB"}))
-    assert (finding.rule, finding.settings["ecn.pmax"]) == ("ecn-after-pause", pmax)
+    found = {each.rule: each for each in found_in(scenario_with(transport, PFC, {"pfc.xoff": "40KiB"}))}
+    assert found["ecn-after-pause"].settings["ecn.pmax"] == pmax
 
 
 @pytest.mark.parametrize("name", REFUSALS)
