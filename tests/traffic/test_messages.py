@@ -164,7 +164,7 @@ SAMPLES = [
 ]
 EV = EntropyValue(256, "10.0.0.2", 1, 0xC0010000, ("h0", "p0l0", "h1"), "fd00::9", "denied", False, 7, True, 10**7)
 ANSWERS = [
-    (AskEvs(), EntropyValues((EV, replace(EV, nodes=(), probed=False, round_trip_ps=None)))),
+    (AskEvs(), EntropyValues((EV, replace(EV, queue_pair=None, nodes=(), probed=False, round_trip_ps=None)))),
     (ResetStats(), Done()),
     (Release(1), Done()),
     (SAMPLES[4], Prepared(5, {"data": RemoteBuffer(1, 2)})),

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import selectors
+import socket
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -28,8 +31,11 @@ from weft.errors import BadInputError, WeftError
 from weft.run.collectives import CollectiveRequest
 from weft.scenario import TransportSection
 from weft.system.child_processes import ChildError
+from weft.traffic.answering_socket import read_line, short_name
+from weft.traffic.commands.base import Command, command_message
 from weft.traffic.commands.counters import AskStats
-from weft.traffic.host_control import ControlSocket
+from weft.traffic.commands.evs import AskEvs, EvOfPeer, ProbeEvs
+from weft.traffic.host_control import MOST_COMMAND_BYTES, ControlSocket
 
 KEPT = TransportSection(protocol="mrc", connections="kept")
 PLANES = 2
@@ -145,9 +151,83 @@ def test_what_is_not_there_is_refused_with_what_is(choice: dict[str, Any], expec
             fabric.deny_evs("h0", **choice)
 
 
-def test_other_transports_have_none() -> None:
-    with Fabric(LEAF_SPINE, clock="virtual") as fabric, pytest.raises(BadInputError, match=r"rc has no EVs.*mrc"):
-        fabric.evs("h0")
+def test_other_transports_have_none(tmp_path: Path) -> None:
+    with Fabric(LEAF_SPINE, clock="virtual") as fabric, commanded(fabric, tmp_path, "rc") as ev:
+        for ask in (fabric.evs, fabric.deny_evs, fabric.allow_evs, fabric.probe_evs):
+            with pytest.raises(BadInputError, match=r"rc has no EVs \(valid: mrc\)"):
+                ask("h0")
+        for name in ("list", "deny", "allow", "probe"):
+            answer = ev(name, "h0")
+            assert (answer.exit_code, "rc has no EVs (valid: mrc)" in answer.output) == (3, True)
+
+
+def test_no_chosen_ev_is_an_error(tmp_path: Path) -> None:
+    with made(LEAF_SPINE, "srv6", transport=KEPT) as fabric, commanded(fabric, tmp_path) as ev:
+        assert fabric.evs("h0") == []
+        for ask in (fabric.deny_evs, fabric.allow_evs, fabric.probe_evs):
+            with pytest.raises(BadInputError, match=r"valid: none: it has no queue pairs of MRC now"):
+                ask("h0")
+        for name in ("deny", "allow", "probe"):
+            answer = ev(name, "h0", "--plane", "0")
+            assert (answer.exit_code, "no queue pairs of MRC now" in answer.output) == (3, True)
+
+
+@pytest.mark.parametrize("routing", ["srv6", None])
+def test_a_denial_is_taken_back_when_its_queue_pairs_have_ended(routing: str | None) -> None:
+    """Queue pairs draw other values where switches hash EVs, so no later one may have a denied value."""
+    with made(LEAF_SPINE, routing, transport=KEPT) if routing else hashing() as fabric:
+        run(fabric)
+        value = fabric.evs("h0", peer="h3")[3]["value"]
+        fabric.deny_evs("h0", peer="h3", value=value)
+        (before,) = fabric.evs("h0", peer="h3", value=value)
+        fabric.hosts.disconnect()
+        (row,) = fabric.evs("h0")
+        assert row == {**before, "queue_pair": None, "active": False, "turns": 0}
+        assert row["state"] == "denied"
+        with pytest.raises(BadInputError, match="no queue pair with such an EV now"):
+            fabric.probe_evs("h0")
+        assert fabric.deny_evs("h0", value=value) == 1
+        assert fabric.allow_evs("h0", plane=0) == 1
+        assert fabric.evs("h0") == []
+        run(fabric)
+        assert {each["state"] for each in fabric.evs("h0")} == {"good"}
+
+
+def hashing() -> Fabric:
+    return Fabric(LEAF_SPINE, clock="virtual", int_telemetry=False, transport=KEPT)
+
+
+def test_operators_do_not_give_up_each_others_probes() -> None:
+    with made(LEAF_SPINE, "srv6", transport=KEPT) as fabric:
+        run(fabric)
+        probing, second_asked = threading.Event(), threading.Event()
+        asked: list[str] = []
+
+        def ask(commands: Mapping[int, Command[Any]]) -> Mapping[int, Any]:
+            asked.append(threading.current_thread().name)
+            return fabric.hosts.ask_hosts(commands)
+
+        def let_arrive() -> None:
+            if not probing.is_set():
+                probing.set()
+                second_asked.wait()
+            fabric.lab.let_answers_arrive()
+
+        control = EvControl(LEAF_SPINE, "mrc", ask, let_arrive)
+
+        def probe_too() -> None:
+            second_asked.set()
+            control.probe("h0", EvChoice(peer="h3"))
+
+        second = threading.Thread(target=probe_too, name="second")
+        first = threading.Thread(target=control.probe, args=("h0", EvChoice(peer="h3")), name="first")
+        first.start()
+        probing.wait()
+        second.start()
+        for each in (first, second):
+            each.join()
+        assert asked == sorted(asked)
+        assert set(asked) == {"first", "second"}
 
 
 def test_results_count_the_evs_of_queue_pairs_that_have_ended() -> None:
@@ -167,14 +247,14 @@ def test_results_count_the_evs_of_queue_pairs_that_have_ended() -> None:
 class ByCommand:
     """`weft controller` against host sockets as the real clock's processes have them."""
 
-    def __init__(self, fabric: Fabric, directory: Path) -> None:
+    def __init__(self, fabric: Fabric, directory: Path, protocol: str) -> None:
         lab = fabric.lab
         assert isinstance(lab, VirtualLab)
         endpoints = lab._endpoints
         self.paths = [directory / f"host{number}.control" for number in range(len(endpoints))]
         commands = [each._commands for each in endpoints]
         self._sockets = [ControlSocket(path, each) for path, each in zip(self.paths, commands, strict=True) if each]
-        control = EvControl(lab.fabric, partial(ask_hosts, self.paths), lambda: None)
+        control = EvControl(lab.fabric, protocol, partial(ask_hosts, self.paths), lambda: None)
         operations = directory / "operations"
         self._server = OperationsServer(operations, cast("Any", None), cast("Any", None), 1.0, control)
         self.state = directory / "state.json"
@@ -204,8 +284,8 @@ class ByCommand:
 
 
 @contextmanager
-def commanded(fabric: Fabric, directory: Path) -> Iterator[ByCommand]:
-    ev = ByCommand(fabric, directory)
+def commanded(fabric: Fabric, directory: Path, protocol: str = "mrc") -> Iterator[ByCommand]:
+    ev = ByCommand(fabric, directory, protocol)
     try:
         yield ev
     finally:
@@ -219,13 +299,15 @@ def test_the_command_does_the_same_over_the_hosts_sockets(tmp_path: Path) -> Non
             listed = ev("list", "h0", "--json")
             assert listed.exit_code == 0, listed.output
             assert json.loads(listed.output) == json.loads(json.dumps(fabric.evs("h0")))
-            denied = ev("deny", "h0", "--link", "p0l0-p0s1")
-            count = len(fabric.evs("h0", link="p0l0-p0s1"))
-            assert (denied.exit_code, denied.output) == (0, f"denied {count} EVs of h0\n")
-            shown = ev("list", "h0", "--switch", "p0s1").output.splitlines()
-            assert shown[0].split() == ["queue", "pair", "peer", "plane", "value", "state", "active", "packets", "path"]
-            assert all("denied" in line and "p0s1" in line for line in shown[1:])
-            value = fabric.evs("h0", link="p0l0-p0s1")[0]["value"]
+            rows = fabric.evs("h0", link="p0l0-p0s1")
+            value = rows[0]["value"]
+            count = len({each["peer"] for each in fabric.evs("h0", value=value)})
+            denied = ev("deny", "h0", "--value", hex(value))
+            assert (denied.exit_code, denied.output) == (0, f"denied {count} EV{'s' * (count > 1)} of h0\n")
+            shown = ev("list", "h0", "--value", hex(value)).output.splitlines()
+            assert shown[0].split() == ["queue", "pair", "peer", "plane", "value", "state", "active", "packets"]
+            assert len(shown) > 1
+            assert all("denied" in line and f"0x{value:08x}" in line for line in shown[1:])
             assert ev("allow", "h0", "--value", hex(value)).exit_code == 0
             probed = ev("probe", "h0", "--peer", "h3", "--json")
             assert {row["peer_host"] for row in json.loads(probed.output)} == {"h3"}
@@ -246,6 +328,58 @@ def test_the_socket_takes_no_other_commands(tmp_path: Path) -> None:
             ask_hosts(ev.paths, {0: AskStats()})
         with pytest.raises(RequestRefusedError, match="does not answer now"):
             ask_hosts([tmp_path / "host9.control"], {0: AskStats()})
+
+
+def raw(path: Path, *parts: bytes) -> bytes:
+    """Return what the socket answers to parts that are sent one by one, whatever it reads of them."""
+    with socket.socket(socket.AF_UNIX) as connection, short_name(path) as short:
+        connection.connect(short)
+        with contextlib.suppress(ConnectionError):
+            for part in parts:
+                connection.sendall(part)
+        answer = bytearray()
+        with contextlib.suppress(ConnectionError):
+            while chunk := connection.recv(1 << 16):
+                answer += chunk
+        return bytes(answer)
+
+
+def test_a_command_that_is_too_long_is_refused_and_one_in_parts_is_read(tmp_path: Path) -> None:
+    with made(LEAF_SPINE, "srv6") as fabric, commanded(fabric, tmp_path) as ev:
+        command = json.dumps(command_message(AskEvs(), 0)).encode() + b"\n"
+        assert json.loads(raw(ev.paths[0], command[:5], command[5:])) == {"evs": []}
+        too_long = json.loads(raw(ev.paths[0], *[b" " * (1 << 20)] * 5))
+        assert too_long == {"error": f"command: a line is longer than {MOST_COMMAND_BYTES} B"}
+        many = ProbeEvs((EvOfPeer("10.0.0.1", 1),) * (MOST_COMMAND_BYTES // 8))
+        with pytest.raises(RequestRefusedError, match="command: a line is longer than"):
+            ask_hosts(ev.paths, {0: many})
+
+
+def test_a_deadline_holds_for_a_whole_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes that come one by one do not extend it."""
+    seconds = itertools.count()
+    monkeypatch.setattr("weft.traffic.answering_socket.time.monotonic", lambda: next(seconds) / 10)
+    server, client = socket.socketpair()
+    with server, client:
+        client.sendall(b"one line\nand more")
+        assert read_line(server, 8, 1.0) == b"one line"
+
+        class OneByOne:
+            settimeout = server.settimeout
+            received = 0
+
+            def recv(self, _: int) -> bytes:
+                self.received += 1
+                return b"x"
+
+        slow = OneByOne()
+        with pytest.raises(TimeoutError, match="no whole line within 1 s"):
+            read_line(cast("socket.socket", slow), 100, 1.0)
+        assert slow.received == 9
+        client.sendall(b"part")
+        client.close()
+        with pytest.raises(ConnectionError, match="within a line"):
+            read_line(server, 100, 1.0)
 
 
 @pytest.mark.parametrize("message", [{"value": "x"}, {"value": True}, {"plane": 1.5}, {"peer": 4}, {"link": ["a"]}])

@@ -6,6 +6,7 @@ what they stand for, sets their states, and probes them apart from the traffic.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
@@ -17,6 +18,7 @@ from weft.topologies import FabricSpec
 from weft.traffic.answers import EntropyValue
 from weft.traffic.commands.base import Command
 from weft.traffic.commands.evs import AskEvs, EvOfPeer, ProbeEvs, SetEvs
+from weft.traffic.transports.registry import TRANSPORT_KINDS
 
 Ask = Callable[[Mapping[int, Command[Any]]], Mapping[int, Any]]
 """Has hosts carry out a command each, by their indices, and returns the answers."""
@@ -28,7 +30,7 @@ _ATTEMPTS = 3
 class EvRow(TypedDict):
     """An EV of a queue pair: as `EntropyValue`, and the name of the other host, `peer_host`."""
 
-    queue_pair: int
+    queue_pair: int | None
     peer: str
     peer_host: str
     plane: int
@@ -85,17 +87,20 @@ class EvChoice:
 class EvControl:
     """Carries out an operator's requests. `let_arrive` is called between probes and the look at their answers.
 
-    Raises TopologyError or SettingError for a host, peer, value, plane, link or switch that is not there, and what
-    `ask` raises if a host refuses.
+    Raises TopologyError or SettingError for a host, peer, value, plane, link or switch that is not there, for a
+    transport without EVs, and, except of `rows`, if no EV is chosen; and what `ask` raises if a host refuses.
     """
 
-    def __init__(self, fabric: FabricSpec, ask: Ask, let_arrive: Callable[[], object]) -> None:
+    def __init__(self, fabric: FabricSpec, protocol: str, ask: Ask, let_arrive: Callable[[], object]) -> None:
         self._fabric = fabric
+        self._protocol = protocol
         self._ask = ask
         self._let_arrive = let_arrive
         self._hosts = {
             str(ip.ip): host.name for host in fabric.hosts for nic in host.nics for ip in (nic.ipv4, nic.ipv6)
         }
+        self._probing = threading.Lock()
+        """A host gives up an operator's probes for the next one's."""
 
     def rows(self, host: str, choice: EvChoice) -> list[EvRow]:
         """Return the EVs of a host's queue pairs."""
@@ -103,23 +108,24 @@ class EvControl:
 
     def set_denied(self, host: str, choice: EvChoice, *, denied: bool) -> int:
         """Deny or allow EVs, and return how many; queue pairs to the same peer that come later follow."""
-        evs = self._evs(self._chosen(host, choice))
+        evs = self._evs(self._some_chosen(host, choice))
         self._ask({self._fabric.host(host).index: SetEvs(evs, denied)})
         return len(evs)
 
     def probe(self, host: str, choice: EvChoice) -> list[EvRow]:
         """Send EV probes over each EV, up to three, and return the EVs; one without a round trip has no answer."""
-        index = self._fabric.host(host).index
-        left = self._evs(self._chosen(host, choice))
-        found: dict[EvOfPeer, EvRow] = {}
-        for _ in range(_ATTEMPTS):
-            self._ask({index: ProbeEvs(left)})
-            self._let_arrive()
-            found |= {EvOfPeer(row["peer"], row["value"]): row for row in self.rows(host, choice) if row["probed"]}
-            left = tuple(ev for ev, row in found.items() if row["round_trip_ps"] is None)
-            if not left:
-                break
-        return list(found.values())
+        with self._probing:
+            index = self._fabric.host(host).index
+            left = self._evs(self._some_chosen(host, choice, of_queue_pairs=True))
+            found: dict[EvOfPeer, EvRow] = {}
+            for _ in range(_ATTEMPTS):
+                self._ask({index: ProbeEvs(left)})
+                self._let_arrive()
+                found |= {EvOfPeer(row["peer"], row["value"]): row for row in self.rows(host, choice) if row["probed"]}
+                left = tuple(ev for ev, row in found.items() if row["round_trip_ps"] is None)
+                if not left:
+                    break
+            return list(found.values())
 
     @staticmethod
     def _evs(chosen: Iterable[EntropyValue]) -> tuple[EvOfPeer, ...]:
@@ -129,7 +135,21 @@ class EvControl:
         row = asdict(ev)
         return EvRow(**{**row, "peer_host": self._hosts.get(ev.peer, ev.peer)})  # type: ignore[typeddict-item]
 
+    def _some_chosen(self, host: str, choice: EvChoice, *, of_queue_pairs: bool = False) -> list[EntropyValue]:
+        """Return the chosen EVs, or only those that a queue pair has now. Raises SettingError if there are none."""
+        chosen, known = (
+            [each for each in self._chosen(host, each_choice) if each.queue_pair is not None or not of_queue_pairs]
+            for each_choice in (choice, EvChoice())
+        )
+        if not chosen:
+            has = "no queue pair with such an EV now" if of_queue_pairs else "no such EV"
+            raise SettingError(f"{host} has {has}", valid=_values(known))
+        return chosen
+
     def _chosen(self, host: str, choice: EvChoice) -> list[EntropyValue]:
+        if not TRANSPORT_KINDS[self._protocol].has_evs:
+            carriers = (each.name for each in TRANSPORT_KINDS.values() if each.has_evs)
+            raise SettingError(f"transport.protocol: {self._protocol} has no EVs", valid=", ".join(carriers))
         index = self._fabric.host(host).index
         evs: list[EntropyValue] = list(self._ask({index: AskEvs()})[index].evs)
         if choice.peer is not None:
@@ -144,9 +164,7 @@ class EvControl:
             known = evs
             evs = [each for each in known if each.value == choice.value]
             if not evs:
-                raise SettingError(
-                    f"{host} has no EV 0x{choice.value:08x}", valid=_some(f"0x{each.value:08x}" for each in known)
-                )
+                raise SettingError(f"{host} has no EV 0x{choice.value:08x}", valid=_values(known))
         return evs
 
     def _to_peer(self, host: str, peer: str, evs: list[EntropyValue]) -> list[EntropyValue]:
@@ -173,6 +191,10 @@ def _passes(nodes: tuple[str, ...], element: Element) -> bool:
         return element.switch in nodes
     ends = {element.link.a.node, element.link.b.node}
     return any({one, next_one} == ends for one, next_one in pairwise(nodes))
+
+
+def _values(evs: Iterable[EntropyValue]) -> str:
+    return _some(f"0x{each.value:08x}" for each in evs)
 
 
 def _some(values: Iterable[str]) -> str:

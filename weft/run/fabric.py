@@ -58,7 +58,6 @@ from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.jobs import Job
 from weft.traffic.patterns import Flow
 from weft.traffic.training import TrainingStep
-from weft.traffic.transports.registry import TRANSPORT_KINDS
 from weft.visibility import internal
 
 if TYPE_CHECKING:
@@ -490,13 +489,13 @@ class Fabric:
                 ("p0l0-p0s1") or the `switch`, where `routing.kind` has EVs name paths.
 
         Returns:
-            A dictionary for each: `queue_pair`, `peer` (an address), `peer_host`, `plane`, `value`, `nodes` of the path
-            (empty where switches hash EVs), `outer_destination`, `state` (good, skip, assumed_bad, denied), `active`
-            (False: in reserve or out of use), `turns`, how often a packet took it, `probed` and `round_trip_ps`, see
-            `probe_evs`.
+            A dictionary for each: `queue_pair` (None: denied, and no queue pair has it now), `peer` (an address),
+            `peer_host`, `plane`, `value`, `nodes` of the path (empty where switches hash EVs), `outer_destination`,
+            `state` (good, skip, assumed_bad, denied), `active` (False: in reserve or out of use), `turns`, how often a
+            packet took it, `probed` and `round_trip_ps`, see `probe_evs`.
 
         Raises:
-            BadInputError: no such host, peer, value, plane, link or switch.
+            BadInputError: no such host, peer, value, plane, link or switch, or a transport without EVs.
         """
         return self._ev_control().rows(host, EvChoice(**choice))
 
@@ -504,20 +503,20 @@ class Fabric:
     def deny_evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> int:
         """Have a host's queue pairs not use EVs, chosen as `evs` does, and return how many.
 
-        Queue pairs to the same peer that are made later follow; so do flows, where EVs name paths.
+        Queue pairs to the same peer that are made later do not use the same values; nor do flows, where EVs name paths.
 
         Raises:
-            BadInputError: as `evs`.
+            BadInputError: as `evs`, and if no EV is chosen.
             WeftError: a queue pair would have no EV left; nothing has changed.
         """
         return self._ev_control().set_denied(host, EvChoice(**choice), denied=True)
 
     @raised_as_weft_errors()
     def allow_evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> int:
-        """Undo `deny_evs`, and return how many EVs are chosen.
+        """Undo `deny_evs`, and return how many EVs are chosen, those of queue pairs that have ended included.
 
         Raises:
-            BadInputError: as `evs`.
+            BadInputError: as `deny_evs`.
             WeftError: an EV passes what is drained or cordoned.
         """
         return self._ev_control().set_denied(host, EvChoice(**choice), denied=False)
@@ -526,17 +525,13 @@ class Fabric:
     def probe_evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> list[EvRow]:
         """Send an EV probe over each EV, denied ones included, and return those with an outcome.
 
-        `round_trip_ps` is None for a probe that is not answered. Choice and errors as `evs`.
+        `round_trip_ps` is None for a probe that is not answered. Choice and errors as `deny_evs`.
         """
         return self._ev_control().probe(host, EvChoice(**choice))
 
     def _ev_control(self) -> EvControl:
-        if not self.options.transport.kind.has_evs:
-            kinds = (each.name for each in TRANSPORT_KINDS.values() if each.has_evs)
-            raise BadInputError(
-                f"transport.protocol: {self.options.transport.protocol} has no EVs to list", valid=", ".join(kinds)
-            )
-        return EvControl(self.topology, self.hosts.ask_hosts, self.lab.let_answers_arrive)
+        protocol = self.options.transport.protocol
+        return EvControl(self.topology, protocol, self.hosts.ask_hosts, self.lab.let_answers_arrive)
 
     @raised_as_weft_errors()
     def packet_conservation(self) -> ConservationCounts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +13,8 @@ from pathlib import Path
 _WAITING = 4
 """Connections that may wait to be served; whoever comes after is refused."""
 _PATIENCE_S = 1.0
-"""For whoever asks to ask, and to take the answer."""
+"""For whoever asks to send the whole request, and again to take the whole answer."""
+_CHUNK_BYTES = 1 << 16
 
 
 @contextlib.contextmanager
@@ -23,6 +25,29 @@ def short_name(path: Path) -> Iterator[str]:
         yield f"/proc/self/fd/{directory}/{path.name}"
     finally:
         os.close(directory)
+
+
+def read_line(connection: socket.socket, most_bytes: int, patience_s: float) -> bytes:
+    """Return the first line, without its end; what comes after it is lost.
+
+    Raises ValueError for a longer line, and OSError if the whole line does not come within `patience_s`.
+    """
+    deadline_s = time.monotonic() + patience_s
+    line = bytearray()
+    while True:
+        left_s = deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError(f"no whole line within {patience_s:g} s")
+        connection.settimeout(left_s)
+        chunk = connection.recv(_CHUNK_BYTES)
+        if not chunk:
+            raise ConnectionError("the connection ended within a line" if line else "the connection ended")
+        end = chunk.find(b"\n")
+        line += chunk if end < 0 else chunk[:end]
+        if len(line) > most_bytes:
+            raise ValueError(f"a line is longer than {most_bytes} B")
+        if end >= 0:
+            return bytes(line)
 
 
 class AnsweringSocket(ABC):
@@ -44,8 +69,14 @@ class AnsweringSocket(ABC):
         with contextlib.suppress(OSError):  # gone, or too slow: asks again
             connection, _ = self._socket.accept()
             with connection:
-                connection.settimeout(_PATIENCE_S)
-                connection.sendall(self._answer(connection))
+                answer = self._answer(connection)
+                connection.settimeout(_PATIENCE_S)  # for all of it
+                connection.sendall(answer)
+
+    @staticmethod
+    def _line_from(connection: socket.socket, most_bytes: int) -> bytes:
+        """Return a request of one line. Errors as `read_line`."""
+        return read_line(connection, most_bytes, _PATIENCE_S)
 
     @abstractmethod
     def _answer(self, connection: socket.socket) -> bytes:

@@ -67,10 +67,10 @@ class StreamPositions:
 
 @dataclass(frozen=True)
 class EntropyValue:
-    """An entropy value (EV) of a queue pair.
+    """An entropy value (EV) of a queue pair, or one that an operator denies and no queue pair has now.
 
     Attributes:
-        queue_pair: its number.
+        queue_pair: its number; None if no queue pair has the EV.
         peer: address of the other host on the EV's plane.
         plane: of the host's NICs.
         value: UDP source port, and flow label in the low half.
@@ -84,7 +84,7 @@ class EntropyValue:
 
     """
 
-    queue_pair: int
+    queue_pair: int | None
     peer: str
     plane: int
     value: int

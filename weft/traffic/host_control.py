@@ -29,8 +29,10 @@ class ControlSocket(AnsweringSocket):
         super().__init__(path)
 
     def _answer(self, connection: socket.socket) -> bytes:
-        with connection.makefile("rb") as lines:
-            line = lines.readline(MOST_COMMAND_BYTES)
+        try:
+            line = self._line_from(connection, MOST_COMMAND_BYTES)
+        except ValueError as error:
+            return _line_of(Refused(f"command: {error}").as_message())
         try:
             message = json.loads(line)
             if not isinstance(message, dict):
@@ -38,8 +40,11 @@ class ControlSocket(AnsweringSocket):
             command = read_command(message)
             if not isinstance(command, _COMMANDS):
                 raise MessageError(f"{command.name} is the runner's", valid=[each.name for each in _COMMANDS])
-            answer = as_message(self._commands.carry_out(cast("Command[Any]", command)))
+            return _line_of(as_message(self._commands.carry_out(cast("Command[Any]", command))))
         except Exception as error:
             # Any error that a command raises becomes its answer; the host continues.
-            answer = Refused(str(error)).as_message()
-        return json.dumps(answer).encode() + b"\n"
+            return _line_of(Refused(str(error)).as_message())
+
+
+def _line_of(answer: object) -> bytes:
+    return json.dumps(answer).encode() + b"\n"

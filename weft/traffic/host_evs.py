@@ -20,7 +20,7 @@ class HostEvs:
     """Queue pairs and generators of flows of a host, with their EVs. They are forgotten when they end.
 
     `paths`: those that EVs name; None where switches hash EVs. What an operator denies stays denied to the peer's
-    address, for queue pairs that are made later, too.
+    address, for queue pairs that are made later, too, until it is allowed again.
     """
 
     def __init__(self, paths: EvPaths | None) -> None:
@@ -28,11 +28,13 @@ class HostEvs:
         self._queue_pairs: WeakKeyDictionary[_core.MrcQueuePair, Planes] = WeakKeyDictionary()
         self._generators: WeakKeyDictionary[_core.FlowGenerator, Mapping[int, Iterable[str]]] = WeakKeyDictionary()
         self._by_operator: dict[str, set[int]] = {}
+        self._plane_of: dict[str, int] = {}  # by the peer's address
 
     def follow(self, queue_pair: QueuePair, planes: Planes) -> None:
         """Deny a new queue pair what is denied now, and later what will be; `planes` are in the queue pair's order."""
         if isinstance(queue_pair, _core.MrcQueuePair):
             self._queue_pairs[queue_pair] = tuple(planes)
+            self._plane_of |= {peer: plane for plane, peer in planes}
             if self._paths is not None or self._by_operator:
                 self._apply(queue_pair)
 
@@ -51,12 +53,14 @@ class HostEvs:
                 self._apply_to_flows(generator, self._paths)
 
     def evs(self) -> Iterator[EntropyValue]:
-        """Yield the EVs of all connections, flows left out."""
+        """Yield the EVs of all connections, flows left out, and those that an operator denies and none has now."""
+        remembered = {EvOfPeer(peer, value) for peer, values in self._by_operator.items() for value in values}
         for queue_pair, planes in list(self._queue_pairs.items()):
             nodes = {peer: self._paths.nodes_to(peer) for _, peer in planes} if self._paths is not None else {}
             round_trips = queue_pair.probed_round_trips()
             for number, each in enumerate(queue_pair.evs()):
                 plane, peer = planes[each["plane"]]
+                remembered.discard(EvOfPeer(peer, each["value"]))
                 yield EntropyValue(
                     queue_pair=queue_pair.queue_pair,
                     peer=peer,
@@ -70,6 +74,18 @@ class HostEvs:
                     probed=number in round_trips,
                     round_trip_ps=round_trips.get(number),
                 )
+        for peer, value in sorted(remembered):
+            yield EntropyValue(
+                queue_pair=None,
+                peer=peer,
+                plane=self._plane_of[peer],
+                value=value,
+                nodes=self._paths.nodes_to(peer).get(value, ()) if self._paths is not None else (),
+                outer_destination=dict(self._paths.routes_to(peer)).get(value, "") if self._paths is not None else "",
+                state="denied",
+                active=False,
+                turns=0,
+            )
 
     def set_denied(self, evs: Collection[EvOfPeer], *, denied: bool) -> None:
         """Deny or allow EVs to peers, as an operator.
@@ -79,7 +95,7 @@ class HostEvs:
         """
         found = self._found(evs)
         for peer, value in evs:
-            if not (found.get((peer, value)) or (not denied and value in self._by_operator.get(peer, ()))):
+            if not (found.get((peer, value)) or value in self._by_operator.get(peer, ())):
                 raise InvalidValueError(f"no queue pair to {peer} has the EV 0x{value:08x}")
             if not denied and self._paths is not None and value in self._paths.denied_to(peer):
                 raise ValueError(f"EV 0x{value:08x} to {peer} passes what is drained or cordoned: restore that first")

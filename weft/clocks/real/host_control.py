@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import socket
 from collections.abc import Mapping, Sequence
@@ -9,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from weft.controller.errors import RequestRefusedError
-from weft.traffic.answering_socket import short_name
+from weft.traffic.answering_socket import read_line, short_name
 from weft.traffic.commands.base import Command, command_message, read_answer
 
+_MOST_ANSWER_BYTES = 1 << 28
 _PATIENCE_S = 10.0
 """A host that makes a large run ready answers nobody meanwhile."""
 
@@ -30,9 +32,9 @@ def _answer(path: Path, command: Command[Any]) -> Any:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection, short_name(path) as short:
             connection.settimeout(_PATIENCE_S)
             connection.connect(short)
-            connection.sendall(line)
-            with connection.makefile("rb") as answers:
-                message = json.loads(answers.readline())
+            with contextlib.suppress(ConnectionError):  # a line that is too long is answered before its end
+                connection.sendall(line)
+            message = json.loads(read_line(connection, _MOST_ANSWER_BYTES, _PATIENCE_S))
     except (OSError, ValueError) as error:
         raise RequestRefusedError(f"{path.stem} does not answer now: {error}") from None
     if "error" in message:

@@ -222,6 +222,7 @@ class MininetLab(Lab):
             stack.callback(watch.close)
         evs = EvControl(
             self.fabric,
+            self.options.transport.protocol,
             functools.partial(ask_hosts, [control_socket(self.directory, host) for host in self.fabric.hosts]),
             functools.partial(time.sleep, self._last_packets_s()),
         )

@@ -36,8 +36,6 @@ class _Value(click.ParamType[int]):
 def _choice(command: Callable[_Parameters, None]) -> Callable[_Parameters, None]:
     """Add the argument and options that choose EVs."""
     for add in (
-        click.option("--switch", metavar="SWITCH", help="Those with a path over this switch, where EVs name paths."),
-        click.option("--link", metavar="NODE-NODE", help="Those with a path over this link, where EVs name paths."),
         click.option("--plane", type=click.IntRange(min=0), help="Those of this plane."),
         click.option("--value", type=_Value(), help="The one of this value, such as 0xc0010000."),
         click.option("--peer", metavar="HOST", help="Those to this host."),
@@ -58,7 +56,7 @@ def ev() -> None:
 @click.pass_obj
 @reports_errors
 def list_evs(find: Find, /, as_json: bool, **choice: Any) -> None:
-    """Show EVs with their states, how many packets took each, and its path where EVs name paths."""
+    """Show EVs with their states and how many packets took each; denied ones without a queue pair, too."""
     rows = request(find(), _PATIENCE_S, do="evs", **choice)["evs"]
     print_rows(rows if as_json else [_shown(row) for row in rows], as_json, "Entropy values")
 
@@ -68,7 +66,7 @@ def list_evs(find: Find, /, as_json: bool, **choice: Any) -> None:
 @click.pass_obj
 @reports_errors
 def deny(find: Find, /, **choice: Any) -> None:
-    """Have queue pairs, and later ones to the same peer, not use EVs; refused if a queue pair would have none left."""
+    """Have queue pairs not use EVs; refused if a queue pair would have none left."""
     click.echo(request(find(), _PATIENCE_S, do="deny evs", **choice)["done"])
 
 
@@ -77,7 +75,7 @@ def deny(find: Find, /, **choice: Any) -> None:
 @click.pass_obj
 @reports_errors
 def allow(find: Find, /, **choice: Any) -> None:
-    """Have queue pairs use denied EVs again."""
+    """Have queue pairs use denied EVs again, also those of queue pairs that have ended."""
     click.echo(request(find(), _PATIENCE_S, do="allow evs", **choice)["done"])
 
 
@@ -102,7 +100,6 @@ def _shown(row: Row) -> Row:
         **_common(row),
         "active": row["active"],
         "packets": row["turns"],
-        "path": " ".join(row["nodes"]) or None,
     }
 
 
@@ -112,5 +109,4 @@ def _probed(row: Row) -> Row:
         **_common(row),
         "answered": round_trip_ps is not None,
         "round trip, us": None if round_trip_ps is None else round(round_trip_ps / PS_PER_US, 3),
-        "path": " ".join(row["nodes"]) or None,
     }
