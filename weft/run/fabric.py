@@ -513,7 +513,7 @@ class Fabric:
 
     @raised_as_weft_errors()
     def allow_evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> int:
-        """Undo `deny_evs`, and return how many EVs are chosen, those of queue pairs that have ended included.
+        """Undo `deny_evs`, and return how many EVs are chosen, even if no queue pair has them now.
 
         Raises:
             BadInputError: as `deny_evs`.

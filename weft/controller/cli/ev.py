@@ -75,7 +75,7 @@ def deny(find: Find, /, **choice: Any) -> None:
 @click.pass_obj
 @reports_errors
 def allow(find: Find, /, **choice: Any) -> None:
-    """Have queue pairs use denied EVs again, also those of queue pairs that have ended."""
+    """Have queue pairs use denied EVs again, even if no queue pair has them now."""
     click.echo(request(find(), _PATIENCE_S, do="allow evs", **choice)["done"])
 
 
