@@ -137,8 +137,8 @@ class QP:
             private_data: what JSON can hold, for the listener to read.
             retry_count: timeouts in a row after which requests fail (`retry_cnt`).
             rnr_retry_count: how often the peer may have no receive posted; 7 stands for ever (`rnr_retry`).
-            min_rnr_timer: how long the peer is to wait while no receive is posted here: a code of the InfiniBand
-                specification (table 45), of which 4 is 40 µs.
+            min_rnr_timer: how long the peer is to wait while no receive is posted here; over UET, how long this end
+                waits while the peer has none. A code of the InfiniBand specification (table 45), of which 4 is 40 µs.
 
         Raises VerbsError: no such host has a program, it is not in INIT, or the listener rejected it (ECONNREFUSED).
         """
