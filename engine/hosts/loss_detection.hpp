@@ -70,6 +70,12 @@ class LossDetector {
     return std::nullopt;
   }
 
+  // Nothing is sent or asked any more.
+  void stop() {
+    transmissions_ = {};
+    deadline_ps_ = kNever;
+  }
+
   // When next_lost() is to be asked again without any acknowledgement.
   TimePs deadline_ps() const { return deadline_ps_; }
 

@@ -152,6 +152,11 @@ std::optional<SentStream::Arrivals> SentStream::arrivals_at(int64_t base, int64_
   }
   const int64_t room = std::max<int64_t>(0, highest - first);
   if (room < kBits) bitmap &= (uint64_t{1} << room) - 1;
+  // A receiver that takes packets in order has none behind a gap, whatever is said in its name.
+  if (!selective_repeat_) {
+    bitmap = 0;
+    if (answered_offset && base + *answered_offset >= end) answered_offset.reset();
+  }
   std::optional<uint64_t> answered;
   if (answered_offset) {
     const int64_t named = base + *answered_offset;
@@ -281,6 +286,10 @@ void SentStream::release_overdue(uint64_t end, TimePs overdue_ps) {
   }
 }
 
-void SentStream::release() { gate_.release(std::exchange(in_flight_bytes_, 0)); }
+void SentStream::release() {
+  gate_.release(std::exchange(in_flight_bytes_, 0));
+  losses_.stop();
+  lost_ = {};
+}
 
 }  // namespace weft

@@ -276,6 +276,54 @@ def test_packets_of_slow_paths_are_sent_again_until_the_window_fits_them() -> No
     assert pair.a.queue_pair.stats()["timeouts"] == 0
 
 
+RC: dict[str, Any] = {"retransmission": "selective-repeat", "path_mtu_bytes": MTU, "reordering_window_ps": 3 * US}
+
+
+def lost_second(sender: str) -> tuple[Any, list[bytes]]:
+    """Return a wire that loses the second packet of data of one end, and all that this end has sent of it."""
+    seen: list[bytes] = []
+
+    def wire(end: str, frame: bytes) -> list[bytes]:
+        if end != sender or len(frame) < MTU:
+            return [frame]
+        seen.append(frame)
+        return [] if len(seen) == 2 else [frame]
+
+    return wire, seen
+
+
+@pytest.mark.parametrize("options", [MRC, RC], ids=["mrc", "rc"])
+def test_time_goes_on_after_a_failure_while_a_loss_is_about_to_be_found(options: dict[str, Any]) -> None:
+    pair = wired_pair(**options, version=6)
+    kept = post(pair, [8 * MTU])
+    wire, _ = lost_second("a")
+    while not pair.a.queue_pair.stats()["acknowledgements_received"]:
+        pair.step(wire)
+    pair.a.queue_pair.flush()
+    now_ps = pair.engine.now_ps
+    for _ in range(20):
+        pair.step(wire)
+    assert pair.engine.now_ps == now_ps + 20 * US
+    assert [each["status"] for each in pair.a.completions.poll()] == ["flushed"]
+    assert len(kept) == 2
+
+
+def test_a_responder_that_has_failed_sends_no_data_of_reads() -> None:
+    pair = wired_pair(**RC)
+    source = random_bytes(8 * MTU)
+    target = np.zeros_like(source)
+    region = pair.b.nic.register_memory(source, virtual_address=1 << 40, remote_read=True)
+    pair.a.queue_pair.post_read(pair.a.register(target), 0, 8 * MTU, 1 << 40, region.rkey, work_id=1)
+    wire, seen = lost_second("b")
+    while not pair.b.queue_pair.stats()["acknowledgements_received"]:
+        pair.step(wire)
+    pair.b.queue_pair.flush()
+    sent = len(seen)
+    for _ in range(20):
+        pair.step(wire)
+    assert len(seen) == sent
+
+
 def test_a_silent_peer_ends_the_connection() -> None:
     pair = wired_pair(**MRC, version=6, retry_limit=2)
     post(pair, [MTU, MTU])

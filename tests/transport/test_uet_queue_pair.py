@@ -22,7 +22,7 @@ from tests.transport.rdma_pair import (
     wired_pair,
 )
 from tests.transport.test_selective_repeat import done, post
-from weft.engine import CompletionQueue, Engine, Link, Nic, TransmitPort, UetQueuePair, parse_uet
+from weft.engine import CompletionQueue, Engine, Link, Nic, TransmitPort, UetQueuePair, _core, parse_uet
 from weft.wire.code_points import DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 
 MTU = 256
@@ -515,6 +515,47 @@ def test_a_silent_initiator_gets_no_more_credit_and_loses_its_pdc() -> None:
 def test_what_does_not_go_with_uet_is_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         wired_pair(**{**UET, **options})
+
+
+def over_ipv4(frame: bytes, headers: list[tuple[str, dict[str, Any]]]) -> bytes:
+    """Return a frame that goes where this one goes, with other headers of UET; UDP has no checksum."""
+    datagram = _core.build_uet(headers)
+    address = bytearray(frame[14:34])
+    address[2:4] = (28 + len(datagram)).to_bytes(2)
+    address[10:12] = bytes(2)
+    total = sum(int.from_bytes(address[at : at + 2]) for at in range(0, 20, 2))
+    total = (total & 0xFFFF) + (total >> 16)
+    address[10:12] = (~((total & 0xFFFF) + (total >> 16)) & 0xFFFF).to_bytes(2)
+    return frame[:14] + address + frame[34:38] + (8 + len(datagram)).to_bytes(2) + bytes(2) + datagram
+
+
+def test_acks_that_contradict_the_order_of_rod_stop_nothing() -> None:
+    pair = wired_pair(**ROD)
+    source, target = post(pair, [8 * MTU])
+    answers: list[bytes] = []
+
+    def silent(sender: str, frame: bytes) -> list[bytes]:
+        answers.extend([frame] if sender == "b" else [])
+        return [frame] if sender == "a" else []
+
+    for _ in range(6):
+        pair.step(silent)
+    real = answers[-1]
+    found: list[tuple[str, dict[str, Any]]] = [(name, dict(fields)) for name, fields in parse_uet(real[42:])[0]]
+    ack = found[0][1]
+    assert ack["cack_psn"] == 7
+    ends = {"spdcid": ack["spdcid"], "dpdcid": ack["dpdcid"]}
+    gap = ("UETNack", {"type": 10, "nack_code": 0x0D, "nack_psn": 0, **ends})
+    all_at_once = [(name, dict(fields)) for name, fields in found]
+    all_at_once[0][1].update(cack_psn=0xFFFFFFFF, ack_psn_offset=0)
+    all_at_once[1][1].update(sack_psn_offset=1, sack_bitmap=0xFF)
+    for frame in (over_ipv4(real, [gap]), over_ipv4(real, all_at_once), real):
+        pair.engine.inject(pair.a.nic, 0, frame)
+    pair.run(ideal_wire, done(pair, 1))
+    region = pair.a.register(source)
+    rkey = pair.b.register(target, virtual_address=1 << 40).rkey
+    pair.a.queue_pair.post_write(region, 0, MTU, 1 << 40, rkey, work_id=1)
+    pair.run(ideal_wire, done(pair, 1))
 
 
 def test_malformed_packets_are_dropped_and_counted() -> None:

@@ -336,6 +336,7 @@ PacketPtr Endpoint::pull_probe(TimePs now, int port) {
       continue;
     }
     EvProbe& probe = found->second;
+    if (probe.queue_pair->port_of(probe.plane) != port) continue;  // of another one that had its id
     probe.sent_ps = now;
     probe.tx_timestamp = static_cast<uint16_t>(now / kTimestampUnitPs);
     ++counters_.ev_probes_sent;

@@ -157,7 +157,7 @@ void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
       return reopen(now);
     case kNackPsnOutOfWindow:
       ++counters_.other_nacks_received;
-      return lose_refused(now, sequence, entropy);
+      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
     default:
       // The target's state contradicts ours.
       ++counters_.other_nacks_received;
@@ -172,6 +172,7 @@ void Initiator::lose_refused(TimePs now, uint64_t sequence, uint16_t entropy) {
   retries_ = 0;
   progress_ps_ = now;
   gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
+  detect_losses(now);  // it forgets what is refused again and again
 }
 
 // The target has no receive for the packet's SEND. Others that were on their way when the wait began meet the
@@ -254,7 +255,8 @@ TimePs Initiator::retransmission_timeout_ps() const {
 }
 
 TimePs Initiator::timeout_deadline() const {
-  if (!is_waiting()) return kNever;
+  // Without a PDC nothing is under way that an answer could come for.
+  if (!is_waiting() || state_ == PdcState::kClosed) return kNever;
   const TimePs from_ps = sent_.is_asked() ? progress_ps_ : std::max(progress_ps_, gate_.next_send_ps());
   return std::max(from_ps, blocked_until_ps_) + retransmission_timeout_ps();
 }

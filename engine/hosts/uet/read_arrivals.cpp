@@ -96,6 +96,7 @@ bool ReadArrivals::on_response(TimePs now, const roce::ParsedPacket& packet) {
     }
   }
   if (packet.trimmed) {
+    gaps_.tell(sequence);
     ++counters_.trim_nacks_sent;
     const bool at_last_hop = packet.dscp == kDscpTrimmedLastHop;
     answer(now, packet, sequence, target_pdc, at_last_hop ? kNackTrimmedLastHop : kNackTrimmed);

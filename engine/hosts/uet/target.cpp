@@ -190,7 +190,7 @@ void Target::on_control(TimePs now, const roce::ParsedPacket& packet, const Cont
       return;
     }
     case kClearCommand:
-      error_code_ = 0;
+      if (is_of_newest_pdc(control.dpdcid, control.spdcid)) error_code_ = 0;
       return;
     case kCloseCommand: {
       // That it was given up before the command came does not matter.
@@ -306,7 +306,6 @@ void Target::on_deadline(TimePs now) {
   }
   if (now < silence_deadline()) return;
   ++counters_.pdcs_given_up;
-  if (reads_ != nullptr) reads_->close(now);
   close_pdc();
 }
 

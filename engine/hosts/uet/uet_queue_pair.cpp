@@ -143,10 +143,16 @@ PacketPtr UetQueuePair::pull_request(TimePs now) {
 
 PacketPtr UetQueuePair::pull_response(TimePs now) {
   response_pulled_ = true;
-  return target_.pull_data(now);
+  PacketPtr packet = target_.pull_data(now);
+  if (target_.error() != CompletionStatus::kSuccess) [[unlikely]] {
+    join_ps_ = now;  // not from within a pull
+    wake();
+  }
+  return packet;
 }
 
 void UetQueuePair::on_deadline(TimePs now) {
+  join_ps_ = kNever;
   initiator_.on_deadline(now);
   target_.on_deadline(now);
   join_errors(now);

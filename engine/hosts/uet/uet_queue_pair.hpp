@@ -58,7 +58,7 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   bool may_have_control() const override { return target_.has_answer() || initiator_.has_answer(); }
   bool may_have_data() const override { return initiator_.may_have_data() || target_.may_have_data(); }
   TimePs next_deadline() const override {
-    return std::min(initiator_.next_deadline(), target_.next_deadline());
+    return std::min({initiator_.next_deadline(), target_.next_deadline(), join_ps_});
   }
   void on_deadline(TimePs now) override;
   void fetch(PrefetchStep step) const override;
@@ -83,6 +83,7 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   std::shared_ptr<PathChoice> path_choice_;
   uet::Initiator initiator_;
   uet::Target target_;
+  TimePs join_ps_ = kNever;       // when one half is to hear of the other's error
   bool response_pulled_ = false;  // what was pulled last; the other goes first then
   std::optional<roce::IntStack> no_telemetry_;
 };
