@@ -13,9 +13,9 @@ the spines. After 100 µs
 
 Under MRC a connection sprays over all planes, and the controller does nothing about a failure. Under RoCEv2 a
 connection has a queue pair in each plane, which ECMP puts on one path, with DCQCN and selective repeat; switches notice
-a failure after 1 µs and the controller changes routes, with the defaults of `control`. `avoided after` is from the
-failure to the last packet of data lost because of it; results of RoCEv2 do not count timeouts. Times are emulated, so
-the machine does not matter.
+a failure and the controller changes routes in no time, `control`'s defaults. `avoided after` is from the failure to the
+last packet of data lost because of it; results of RoCEv2 do not count timeouts. Times are emulated, so the machine does
+not matter.
 """
 
 from __future__ import annotations
