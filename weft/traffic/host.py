@@ -67,7 +67,6 @@ class Host:
         self.executor = _core.ScheduleExecutor(self.engine)
         self.reductions = HostReductions(self.nic, self.executor, len(config.nics))
         self.transport = HostTransport(config)
-        self.evs = HostEvs(config.ev_paths)
         self._notifications: _core.NotificationReceiver | None = None
         self._port_monitor: PortMonitor | None = None
         self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
@@ -121,6 +120,11 @@ class Host:
         if self._ip is None:
             raise ValueError(f"{self.config.name} has no IP stack of its own")
         return self._ip
+
+    @cached_property
+    def evs(self) -> HostEvs:
+        """The EVs of its queue pairs, for those that operate them."""
+        return HostEvs(self.config.ev_paths)
 
     @cached_property
     def tcp(self) -> _core.TcpProtocol:

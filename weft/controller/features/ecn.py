@@ -74,9 +74,14 @@ class EcnScale:
 
     def profile(self, rate_bps: int) -> EcnProfile:
         """Return the thresholds at a rate."""
-        kmin_bytes, kmax_bytes = (time_ps * rate_bps // (8 * PS_PER_S) for time_ps in (self.kmin_ps, self.kmax_ps))
-        kmin_bytes = max(kmin_bytes, self.least_bytes)
-        return EcnProfile(kmin_bytes, max(kmax_bytes, kmin_bytes + self.least_bytes), self.pmax)
+        return _profile(self, rate_bps)
+
+
+@lru_cache(maxsize=256)
+def _profile(scale: EcnScale, rate_bps: int) -> EcnProfile:
+    kmin_bytes, kmax_bytes = (time_ps * rate_bps // (8 * PS_PER_S) for time_ps in (scale.kmin_ps, scale.kmax_ps))
+    kmin_bytes = max(kmin_bytes, scale.least_bytes)
+    return EcnProfile(kmin_bytes, max(kmax_bytes, kmin_bytes + scale.least_bytes), scale.pmax)
 
 
 DCQCN_SCALE = EcnScale(kmin_ps=32 * PS_PER_US, kmax_ps=128 * PS_PER_US, pmax=0.2)
