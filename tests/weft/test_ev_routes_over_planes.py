@@ -28,6 +28,10 @@ KEPT = TransportSection(protocol="mrc", connections="kept")
 Hops = Counter[tuple[str, str]]
 
 
+_MOST_HOPS = 4
+"""Between the switches of a path over three tiers."""
+
+
 def all_reduce(fabric: Fabric, words: int = 60_000) -> None:
     given = inputs(len(fabric.topology.hosts), words)
     run = fabric.run(CollectiveRequest("allreduce", given, "ring"))
@@ -69,10 +73,13 @@ def top_of_plane_1(topology: FabricSpec) -> str:
 @KIND
 @TOPOLOGIES
 def test_packets_are_seen_on_the_paths_that_evs_name(topology: FabricSpec, kind: str) -> None:
-    """Exactly: each hop between switches has as many packets as the EVs over it have had turns."""
+    """Each hop between switches has as many packets as the EVs over it have had turns, and maybe EV probes."""
     with made(topology, kind, transport=KEPT) as fabric:
         all_reduce(fabric)
-        assert seen(fabric) == named(fabric)
+        more, probes = seen(fabric) - named(fabric), totals(fabric)["ev_probes_sent"]
+        assert not named(fabric) - seen(fabric)
+        assert more.total() <= _MOST_HOPS * 2 * probes
+        assert probes < 10
         by_plane = Counter[int]()
         for (source, _), packets in seen(fabric).items():
             by_plane[plane_of(source)] += packets
