@@ -38,6 +38,7 @@ from weft.traffic.header_sizes import overhead_bytes
 from weft.traffic.transport_settings import (
     MRC_DEFAULTS,
     PATHS,
+    UET_DEFAULTS,
     CongestionSettings,
     TransportSettings,
     preset_of,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from weft.scenario.options import FabricOptions
 
 _FOLLOWS_CNPS = ("dcqcn",)
+_ENGINE_TIMES_PS = (MRC_DEFAULTS["probe_interval_ps"], UET_DEFAULTS["pdc_idle_ps"])
 
 _ANY_PATH: dict[str, Any] = {"line_rate_bps": 10**11, "base_round_trip_ps": 10**7, "frame_bytes": 1152}
 
@@ -130,11 +132,11 @@ class TransportSection(FeatureSection, CongestionSection, TransportSettings):
     def _check_protocol_name(cls, name: str) -> str:
         return TRANSPORT_KINDS.named(name).name
 
-    @field_validator("probe_interval", mode="wrap")
+    @field_validator("probe_interval", "pdc_idle", mode="wrap")
     @classmethod
     def _take_engine_default(cls, value: Any, read: ValidatorFunctionWrapHandler) -> Any:
         # The engine's default has no unit, which a value in a file needs; an equal number there is another object.
-        return value if value is MRC_DEFAULTS["probe_interval_ps"] else read(value)
+        return value if any(value is each for each in _ENGINE_TIMES_PS) else read(value)
 
     @field_validator("path")
     @classmethod

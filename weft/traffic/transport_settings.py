@@ -101,8 +101,8 @@ class TransportSettings(CongestionSettings):
     `rudi` and `uud` are for queue pairs in Python only: collectives, flows and jobs cannot use them (docs/uet.md)."""
     max_pdcs: Annotated[int, whole(1, MAX_PDCS), Example("64", _WITH_UET)] = UET_DEFAULTS["max_pdcs"]
     """`uet`: packet delivery contexts (PDCs) that a host holds at once as initiator, and as many as target."""
-    pdc_idle: Annotated[PositiveTime | None, Example("20us", _WITH_UET)] = None
-    """`uet`: an initiator closes a PDC after so long with nothing to do; by default 100us."""
+    pdc_idle: Annotated[PositiveTime, Example("20us", _WITH_UET)] = UET_DEFAULTS["pdc_idle_ps"]
+    """`uet`: an initiator closes a PDC after so long with nothing to do."""
     receiver_credits: Annotated[bool, Example("true", _WITH_UET)] = False
     """`uet`: receiver-credit congestion control (RCCC) besides `congestion_control`: hosts send what receivers grant,
     all senders in turn, no faster than a receiver's link."""

@@ -6,10 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from weft.engine import PathChoice, _core, uet_defaults
+from weft.engine import PathChoice, _core
 from weft.errors import InvalidValueError
 from weft.traffic import header_sizes
 from weft.traffic.header_sizes import BTH, ICRC
+from weft.traffic.transport_settings import UET_DEFAULTS
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.transports.mrc import MultipathReliableConnection
 from weft.wire.headers.uet import (
@@ -27,9 +28,6 @@ from weft.wire.headers.uet import (
 if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions, UetOptions
     from weft.traffic.transport_settings import TransportSettings
-
-UET_DEFAULTS = uet_defaults()
-"""The engine's, of its options of UET (engine/hosts/uet/uet_config.hpp)."""
 
 _OF_SERVICE: Mapping[str, Mapping[str, str]] = {
     "rud": {"retransmission": "selective-repeat", "path": "reps"},
@@ -122,7 +120,7 @@ class UltraEthernetTransport(TransportKind):
         return {
             "service": settings.service,
             "max_pdcs": settings.max_pdcs,
-            "pdc_idle_ps": settings.pdc_idle or UET_DEFAULTS["pdc_idle_ps"],
+            "pdc_idle_ps": settings.pdc_idle,
             "receiver_credits": settings.receiver_credits,
             "advance_bytes": settings.credit_advance,
         }
