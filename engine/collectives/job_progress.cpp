@@ -138,6 +138,17 @@ std::vector<JobProgress::Message> JobProgress::begin_messages(uint32_t operation
   return messages;
 }
 
+void JobProgress::each_receive(const std::function<void(const ExpectedMessage&)>& visit) const {
+  for (uint32_t operation = 0; operation < operations_.size(); ++operation) {
+    if (operations_.kind(operation) != OperationKind::kReceive) continue;
+    for (const Message& message : messages_of(operation)) {
+      visit({.channel = message.path->channel,
+             .immediate = immediate_of(operation),
+             .length_bytes = message.length_bytes});
+    }
+  }
+}
+
 void JobProgress::send(StepActions& actions, uint32_t operation) {
   note(actions, operation, StepKind::kWrite);
   for (const Message& message : begin_messages(operation)) {

@@ -28,6 +28,8 @@ class JobProgress final : public ScheduleProgress {
   void received(StepActions& actions, uint32_t operation) override;
   void delay_over(StepActions& actions, uint32_t token) override;
   void completed(StepActions& actions, uint32_t operation) override { part_done(actions, operation); }
+  void each_receive(const std::function<void(const ExpectedMessage&)>& visit) const override;
+  bool has_lengths() const override { return true; }
   void resume(StepActions& actions, uint32_t operation, uint32_t share) override;
   std::vector<StepMessage> messages_of_step(uint32_t operation) const override;
   std::vector<uint32_t> channels_of_step(uint32_t operation) const override;

@@ -8,6 +8,7 @@
 #include "hosts/mrc/mrc_endpoint.hpp"
 #include "hosts/mrc/mrc_queue_pair.hpp"
 #include "hosts/rc_queue_pair.hpp"
+#include "hosts/uet/rudi_queue_pair.hpp"
 #include "hosts/uet/uet_queue_pair.hpp"
 #include "packets/psn.hpp"
 
@@ -32,6 +33,16 @@ TimePs linger_ps(const RcConfig& config) {
   return total;
 }
 
+// Whether receivers learn that a flow is there: packets of RUDI may come twice, which no immediate may.
+bool tells_receivers(const FlowPort& port) { return !port.uet || has_pdcs(port.uet->service); }
+
+// Null for a queue pair of another transport, and for none.
+const UetCounters* uet_counters_of(const WritingQueuePair* queue_pair) {
+  if (const auto* uet = dynamic_cast<const UetQueuePair*>(queue_pair)) return &uet->uet_counters();
+  if (const auto* rudi = dynamic_cast<const RudiQueuePair*>(queue_pair)) return &rudi->uet_counters();
+  return nullptr;
+}
+
 }  // namespace
 
 FlowGenerator::FlowGenerator(Nic& nic, ScheduleExecutor& executor)
@@ -43,6 +54,8 @@ FlowGenerator::FlowGenerator(Nic& nic, ScheduleExecutor& executor)
 FlowGenerator::~FlowGenerator() = default;
 
 uint32_t FlowGenerator::add_port(FlowPort port) {
+  if (port.uet && port.uet->service == UetService::kUud)
+    throw std::invalid_argument("flows over service uud may be lost (valid: rud, rod, rudi)");
   port.config.source_mac = nic_.port_config(port.port).mac;
   ports_.push_back(std::move(port));
   return static_cast<uint32_t>(ports_.size() - 1);
@@ -90,7 +103,9 @@ void FlowGenerator::start(TimePs start_ps, uint32_t run) {
   }
   std::sort(sent_by_flow_.begin(), sent_by_flow_.end());
   records_.reserve(sent_.items.size());
-  status_.node_count = static_cast<uint32_t>(sent_.items.size() + received_.items.size());
+  const auto is_awaited = [this](const Flow& flow) { return tells_receivers(ports_[flow.end.place]); };
+  status_.node_count = static_cast<uint32_t>(sent_.items.size()) +
+                       static_cast<uint32_t>(std::ranges::count_if(received_.items, is_awaited));
   timer_.arm(start_ps_);
 }
 
@@ -121,13 +136,15 @@ void FlowGenerator::on_timer() {
 
 void FlowGenerator::post(Flow& flow) {
   const FlowEnd& end = flow.end;
+  const FlowPort& port = ports_[end.place];
   const uint64_t work_id = uint64_t{run_} << 32 | end.flow;
-  if (ports_[end.place].as_lengths) {
+  const std::optional<uint32_t> immediate = tells_receivers(port) ? std::optional(end.flow) : std::nullopt;
+  if (port.as_lengths) {
     flow.queue_pair->post_write_as_length(engine_.now(), end.size_bytes, end.remote_address, end.rkey,
-                                          end.flow, work_id);
+                                          immediate, work_id);
   } else {
     flow.queue_pair->post_write(engine_.now(), nullptr, end.size_bytes, end.remote_address, end.rkey,
-                                end.flow, work_id);
+                                immediate, work_id);
   }
 }
 
@@ -146,12 +163,12 @@ void FlowGenerator::close_finished() {
 void FlowGenerator::arm() {
   TimePs next = farewells_.empty() ? kNever : farewells_.front().due_ps;
   if (!sent_farewells_.empty()) next = std::min(next, sent_farewells_.front().due_ps);
-  if (status_.state == RunState::kRunning) {
-    for (const Flows* flows : {&sent_, &received_}) {
-      if (flows->next < flows->items.size()) {
-        next = std::min(next, start_ps_ + flows->items[flows->next].end.start_ps);
-      }
-    }
+  for (const Flows* flows : {&sent_, &received_}) {
+    // A host that is told of no flow has finished before it has opened all that it receives.
+    const bool goes_on =
+        status_.state == RunState::kRunning || (status_.state == RunState::kFinished && flows == &received_);
+    if (goes_on && flows->next < flows->items.size())
+      next = std::min(next, start_ps_ + flows->items[flows->next].end.start_ps);
   }
   if (next != kNever) timer_.arm(next);
 }
@@ -210,11 +227,16 @@ std::unique_ptr<WritingQueuePair> FlowGenerator::make_queue_pair(const FlowPort&
   if (port.mrc) return make_mrc_queue_pair(port, config);
   if (port.uet) {
     const auto frame_bytes = static_cast<uint32_t>(uet::full_frame_bytes(config, *port.uet));
-    return std::make_unique<UetQueuePair>(
-        config, *port.uet, engine_.packets(), nic_.memory(), nic_.pdcs(),
-        port.uet->receiver_credits ? nic_.credit_pacer(port.port) : nullptr,
-        port.make_congestion_control(frame_bytes),
-        port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr, this);
+    auto congestion_control = port.make_congestion_control(frame_bytes);
+    auto path_choice =
+        port.make_path_choice ? port.make_path_choice(config.queue_pair, frame_bytes) : nullptr;
+    if (port.uet->service == UetService::kRudi) {
+      return std::make_unique<RudiQueuePair>(config, *port.uet, engine_.packets(), nic_.memory(), nic_.pdcs(),
+                                             std::move(congestion_control), std::move(path_choice), this);
+    }
+    return std::make_unique<UetQueuePair>(config, *port.uet, engine_.packets(), nic_.memory(), nic_.pdcs(),
+                                          port.uet->receiver_credits ? nic_.credit_pacer(port.port) : nullptr,
+                                          std::move(congestion_control), std::move(path_choice), this);
   }
   const auto frame_bytes = static_cast<uint32_t>(full_frame_bytes(config));
   return std::make_unique<RcQueuePair>(
@@ -228,8 +250,7 @@ void FlowGenerator::close(Flow& flow) {
   if (const auto* mrc = dynamic_cast<const MrcQueuePair*>(flow.queue_pair.get()))
     mrc_closed_ += mrc->mrc_counters();
   add_ev_states(flow, closed_evs_);
-  if (const auto* uet = dynamic_cast<const UetQueuePair*>(flow.queue_pair.get()))
-    uet_closed_ += uet->uet_counters();
+  if (const UetCounters* uet = uet_counters_of(flow.queue_pair.get())) uet_closed_ += *uet;
   flow.queue_pair.reset();
 }
 
@@ -290,8 +311,7 @@ UetCounters FlowGenerator::uet_counters() const {
   UetCounters sums = uet_closed_;
   for (const Flows* flows : {&sent_, &received_}) {
     for (const Flow& flow : flows->items) {
-      if (const auto* uet = dynamic_cast<const UetQueuePair*>(flow.queue_pair.get()))
-        sums += uet->uet_counters();
+      if (const UetCounters* uet = uet_counters_of(flow.queue_pair.get())) sums += *uet;
     }
   }
   return sums;
@@ -333,7 +353,7 @@ void FlowGenerator::sent(const Completion& completion) {
   const FlowPort& port = ports_[flow.end.place];
   if (port.mrc || port.uet) {
     // SACKs of packets before the last may come later, by other paths; and PDCs are closed first.
-    const TimePs closing_ps = port.uet ? port.uet->pdc_idle_ps : 0;
+    const TimePs closing_ps = port.uet && has_pdcs(port.uet->service) ? port.uet->pdc_idle_ps : 0;
     sent_farewells_.push_back(
         {engine_.now() + closing_ps + port.config.retransmission_timeout_ps, found->second});
     if (!timer_.armed()) arm();

@@ -76,7 +76,9 @@ struct FlowRecord {
 
 // The flows of one host. The run is finished when all that the host sends has been acknowledged and all that
 // it receives has come; it fails with the first queue pair that fails. A receiving queue pair stays for as
-// long as its peer may still ask for an acknowledgement again. All calls under the engine's lock.
+// long as its peer may still ask for an acknowledgement again. Over UET's service RUDI no receiver learns
+// that a flow has come: there the run is finished when all that the host sends has been acknowledged, and
+// receiving queue pairs stay until cancel() or the end of the generator. All calls under the engine's lock.
 class FlowGenerator final : public CompletionHandler {
  public:
   // Both outlive the generator. The end is reported by way of the executor, as run 0.
@@ -85,7 +87,8 @@ class FlowGenerator final : public CompletionHandler {
   FlowGenerator(const FlowGenerator&) = delete;
   FlowGenerator& operator=(const FlowGenerator&) = delete;
 
-  // Returns the place by which flows name the port. Throws std::invalid_argument for parameters out of range.
+  // Returns the place by which flows name the port. Throws std::invalid_argument for parameters out of range,
+  // and for UET's service UUD.
   uint32_t add_port(FlowPort port);
   // MRC: the addresses on the planes after the first of the peer that has this one on the first. Before the
   // start.

@@ -48,8 +48,13 @@ roce::ParseError find_destination(const uint8_t* at, size_t bytes, Destination& 
       if (next_header_of(at) != kRequestStandard) return roce::ParseError::kUnknownOpcode;
       break;
     case kRudiResponse:
-      header_bytes = wire::kHeaderBytes<Rudi> + wire::kHeaderBytes<Response>;
-      if (next_header_of(at) != kResponse) return roce::ParseError::kUnknownOpcode;
+      header_bytes = wire::kHeaderBytes<Rudi>;
+      if (next_header_of(at) == kResponse)
+        header_bytes += wire::kHeaderBytes<Response>;
+      else if (is_response(at))
+        header_bytes += wire::kHeaderBytes<ResponseData>;
+      else
+        return roce::ParseError::kUnknownOpcode;
       break;
     case kAckCc:
       header_bytes = wire::kHeaderBytes<Ack> + wire::kHeaderBytes<AckCc> + wire::kHeaderBytes<NsccState>;
@@ -161,7 +166,13 @@ WriteHeader load_datagram(const uint8_t* at) { return load_write(at + wire::kHea
 RudiResponsePacket load_rudi_response(const uint8_t* at) {
   RudiResponsePacket answer;
   wire::load_header(answer.pds, at);
-  wire::load_header(answer.response, at + wire::kHeaderBytes<Rudi>);
+  at += wire::kHeaderBytes<Rudi>;
+  if (answer.pds.next_header == kResponseData) {
+    wire::load_header(answer.data.emplace(), at);
+    answer.return_code = answer.data->return_code;
+  } else {
+    answer.return_code = static_cast<uint8_t>(wire::load_field<Response, "return_code">(at));
+  }
   return answer;
 }
 
@@ -200,9 +211,10 @@ roce::ParseError parse_frame(const weft::Packet& packet, roce::ParsedPacket& out
   const roce::ParseError error =
       find_destination(at, datagram.readable_bytes - roce::kUdpBytes, to, header_bytes);
   if (error != roce::ParseError::kNone) return error;
-  // Nothing vouches for what a trimmed packet says; only requests lose a payload.
-  if (out.trimmed && !is_request(type_of(at)) && !needs_no_pdc(type_of(at)))
-    return roce::ParseError::kTruncated;
+  // Nothing vouches for what a trimmed packet says; only requests and data of READs lose a payload.
+  const bool may_be_trimmed = is_request(type_of(at)) || needs_no_pdc(type_of(at)) ||
+                              (type_of(at) == kRudiResponse && is_response(at));
+  if (out.trimmed && !may_be_trimmed) return roce::ParseError::kTruncated;
   if (!out.trimmed && !roce::has_valid_checksum(out, datagram)) return roce::ParseError::kBadUdpChecksum;
   const size_t before_payload = roce::kUdpBytes + header_bytes;
   out.payload_bytes = out.trimmed ? 0 : datagram.bytes - before_payload;

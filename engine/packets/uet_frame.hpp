@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "packets/header_fields.hpp"
 #include "packets/mrc_formats.hpp"
@@ -112,7 +113,8 @@ struct RudiRequestPacket {
 };
 struct RudiResponsePacket {
   Rudi pds;
-  Response response;
+  uint8_t return_code = kReturnNull;
+  std::optional<ResponseData> data;  // if it carries data of a READ
 };
 
 // Data of a READ, but for its payload.
@@ -148,7 +150,7 @@ constexpr bool is_request(uint8_t type) {
 // Of packets that carry messages without one.
 constexpr bool needs_no_pdc(uint8_t type) { return type == kRudiRequest || type == kUudRequest; }
 constexpr bool has_cc_state(uint8_t type) { return type == kRudCcRequest || type == kRodCcRequest; }
-// Whether a request is the data of a READ.
+// Whether a request, or an answer of RUDI, is the data of a READ.
 inline bool is_response(const uint8_t* header) { return next_header_of(header) == kResponseData; }
 
 // `at` is the first header of a packet of the type that parse_frame() has accepted.

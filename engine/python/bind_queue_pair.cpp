@@ -788,7 +788,7 @@ range.)doc")
           "Whether the peer has a PDC open here.");
 
   bind_uet_class<RudiQueuePair>(
-      m, R"doc(A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
+      m, R"doc(A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate, READ.
 
 The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.)doc");
   bind_uet_class<UudQueuePair>(
@@ -828,16 +828,17 @@ Under a real clock a host's process may run late, so the floor must lie above it
       "The same of MRC; encapsulated: in an outer IPv6 header.");
   m.def(
       "uet_full_frame_bytes",
-      [](uint32_t path_mtu_bytes, bool is_ipv6, bool receiver_credits) {
+      [](uint32_t path_mtu_bytes, bool is_ipv6, bool receiver_credits, const std::string& service) {
         RcConfig config;
         config.path_mtu_bytes = path_mtu_bytes;
         config.source_ip.is_ipv6 = config.destination_ip.is_ipv6 = is_ipv6;
         UetConfig uet;
         uet.receiver_credits = receiver_credits;
+        uet.service = PythonOption<UetService>::of(py::str(service));
         return uet::full_frame_bytes(config, uet);
       },
       "path_mtu_bytes"_a, py::kw_only(), "is_ipv6"_a = false, "receiver_credits"_a = false,
-      "The same of UET.");
+      "service"_a = "rud", "The same of UET.");
   m.def("bandwidth_delay_product_bytes", &bandwidth_delay_product_bytes, "rate_bps"_a, "round_trip_ps"_a,
         "Bytes on the way in a round trip, rounded up.");
 }

@@ -895,6 +895,8 @@ class UetCounters(typing.TypedDict):
     """RCCC: control packets with credit."""
     credit_waits: int
     """RCCC: times that it had to wait for credit."""
+    responses_trimmed: int
+    """RUDI: data of READs whose payload was cut off."""
     datagrams_without_receive: int
     """UUD, dropped: no receive was posted."""
     datagrams_too_long: int
@@ -2286,7 +2288,7 @@ class UetQueuePair(WritingQueuePair):
         """Of its PDC as initiator: closed, syn, established or closing."""
 
 class RudiQueuePair(WritingQueuePair):
-    """A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate.
+    """A queue pair of Ultra Ethernet Transport with service "rudi": WRITE without immediate, READ.
 
     The peer may write a packet more than once, and learns nothing of messages. Otherwise as UetQueuePair.
     """
@@ -3637,7 +3639,9 @@ def tcp_congestion_control_names() -> list[str]: ...
 def uet_defaults() -> UetOptions:
     """Defaults of UET's options that are numbers."""
 
-def uet_full_frame_bytes(path_mtu_bytes: int, *, is_ipv6: bool = False, receiver_credits: bool = False) -> int:
+def uet_full_frame_bytes(
+    path_mtu_bytes: int, *, is_ipv6: bool = False, receiver_credits: bool = False, service: str = "rud"
+) -> int:
     """The same of UET."""
 
 def uet_parse_error(datagram: bytes) -> str:

@@ -32,8 +32,11 @@ class DevicePort(Protocol):
     completions: CompletionQueue
     port_count: int
     transport: str
+    """The scenario's key that chooses the transport, and its value."""
     operations: frozenset[str]
     """Operations that the transport carries, by the names of `weft.rdma.work`."""
+    largest_send_bytes: int | None
+    """The longest SEND that it carries; None: as long as any message."""
 
     def address(self, port_num: int) -> str:
         """Return the IP address of a port, counted from 1."""

@@ -11,7 +11,18 @@ from typing import TYPE_CHECKING, Any
 from weft.rdma.connecting import ConnectionSettings, Endpoint, connect
 from weft.rdma.enums import QPState, SendFlags, WCFlags, WCOpcode, WCStatus, WROpcode
 from weft.rdma.errors import VerbsError
-from weft.rdma.work import ATOMIC_BYTES, NO_FLAGS, OPERATIONS, SGE, WC, RecvWR, SendWR
+from weft.rdma.work import (
+    ATOMIC_BYTES,
+    NO_FLAGS,
+    OPERATIONS,
+    SEND,
+    SGE,
+    TAKES_RECEIVES,
+    WC,
+    RecvWR,
+    SendWR,
+    plural,
+)
 from weft.rdma.work_queues import WorkQueue
 from weft.visibility import internal
 
@@ -193,9 +204,15 @@ class QP:
     # --- posting
 
     def post_recv(self, request: RecvWR) -> None:
-        """Post a receive. Raises VerbsError: no slot is free (ENOMEM), or its memory may not be written here."""
+        """Post a receive.
+
+        Raises VerbsError: no slot is free (ENOMEM), its memory may not be written here, or nothing that the fabric's
+        transport carries takes one (EOPNOTSUPP).
+        """
         if self.state is QPState.IBV_QPS_RESET:
             raise VerbsError(f"queue pair {self.qp_num:#x} is closed")
+        if not TAKES_RECEIVES & self.device.port.operations:
+            raise self._not_carried(f"a receive: {self.device.port.transport} carries nothing that takes one")
         sge = _only(request.sg)
         if sge is not None and self.pd.local_status(sge, is_written=True) is not WCStatus.IBV_WC_SUCCESS:
             raise VerbsError(f"a receive into {sge}: no open region of that lkey may be written there")
@@ -225,7 +242,7 @@ class QP:
                 f"queue pair {self.qp_num:#x} is in {self.state.name}", valid="IBV_QPS_RTS; connect it first"
             )
         length = _checked_length(request)
-        self._require_carried(request.opcode)
+        self._require_carried(request.opcode, length)
         self._sends.require_room()
         self.device.require_countable()
         sge = _only(request.sg)
@@ -241,14 +258,22 @@ class QP:
         else:
             self._give_send(sequence, request, sge)
 
-    def _require_carried(self, opcode: WROpcode) -> None:
+    def _require_carried(self, opcode: WROpcode, length: int) -> None:
         port = self.device.port
         if OPERATIONS[opcode] not in port.operations:
+            raise self._not_carried(f"{opcode.name}: {port.transport} carries no {plural(OPERATIONS[opcode])}")
+        limit = port.largest_send_bytes
+        if limit is not None and OPERATIONS[opcode] == SEND and length > limit:
             raise VerbsError(
-                f"{opcode.name}: transport.protocol: {port.transport} carries no {OPERATIONS[opcode]}s",
-                errno.EOPNOTSUPP,
-                valid=(each.name for each, operation in OPERATIONS.items() if operation in port.operations),
+                f"{opcode.name}: a datagram of {length} bytes over {port.transport}",
+                errno.EINVAL,
+                valid=f"0 to {limit}, a packet",
             )
+
+    def _not_carried(self, problem: str) -> VerbsError:
+        operations = self.device.port.operations
+        valid = (each.name for each, operation in OPERATIONS.items() if operation in operations)
+        return VerbsError(problem, errno.EOPNOTSUPP, valid=valid)
 
     def _hold(self, sequence: int) -> None:
         """Hold back the first request with a local error until all requests before it have completed."""

@@ -8,18 +8,28 @@ from dataclasses import dataclass
 from weft.rdma.enums import SendFlags, WCFlags, WCOpcode, WCStatus, WROpcode
 from weft.rdma.errors import WorkError
 
+SEND = "SEND"
+_WRITE_WITH_IMMEDIATE = "WRITE with immediate"
 OPERATIONS = {
     WROpcode.IBV_WR_RDMA_WRITE: "WRITE",
-    WROpcode.IBV_WR_RDMA_WRITE_WITH_IMM: "WRITE",
-    WROpcode.IBV_WR_SEND: "SEND",
-    WROpcode.IBV_WR_SEND_WITH_IMM: "SEND",
+    WROpcode.IBV_WR_RDMA_WRITE_WITH_IMM: _WRITE_WITH_IMMEDIATE,
+    WROpcode.IBV_WR_SEND: SEND,
+    WROpcode.IBV_WR_SEND_WITH_IMM: SEND,
     WROpcode.IBV_WR_RDMA_READ: "READ",
     WROpcode.IBV_WR_ATOMIC_CMP_AND_SWP: "atomic operation",
     WROpcode.IBV_WR_ATOMIC_FETCH_AND_ADD: "atomic operation",
 }
 """A transport's name for the operation of each opcode."""
+TAKES_RECEIVES = frozenset({SEND, _WRITE_WITH_IMMEDIATE})
+"""Operations that take a receive of the peer's."""
 ATOMIC_BYTES = 8
 NO_FLAGS = WCFlags(0)
+
+
+def plural(operation: str) -> str:
+    """Return the plural of an operation's name."""
+    name, *rest = operation.split(" with ")
+    return " with ".join([f"{name}s", *rest])
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""How long senders of collectives waited for clearance."""
+"""How long senders of messages waited for clearance."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.traffic.clear_to_send import ClearToSend
 
 @dataclass(frozen=True)
 class ClearToSendResult:
-    """Messages that receivers cleared, and how long senders waited: of all repetitions, or all collectives of a job.
+    """Messages that receivers cleared, and how long senders waited: of all repetitions, or of a whole job.
 
     Items that run together count the messages of all of them.
     """
@@ -57,7 +57,7 @@ def clearances_of(
 
 @dataclass(frozen=True)
 class ClearedResult(ItemResult):
-    """A result of collectives with messages that receivers may clear."""
+    """A result of traffic with messages that receivers may clear."""
 
     clear_to_send: ClearToSendResult | None = field(default=None, kw_only=True)
     """Messages that receivers cleared; missing where senders did not wait for them."""
@@ -101,6 +101,6 @@ def print_clearances(console: Console, result: ClearedResult) -> None:
     """Print how messages of a job waited, if receivers cleared them."""
     if (found := result.clear_to_send) is not None:
         console.print(
-            f"{found.held_messages:,} of {counted(found.messages, 'message')} of collectives waited for clearance; "
+            f"{found.held_messages:,} of {counted(found.messages, 'message')} waited for clearance; "
             f"mean of all {format_time(found.mean_wait_ps)}"
         )

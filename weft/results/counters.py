@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Literal, cast
 
 from weft.controller.counters import Count, SwitchCounters
@@ -19,10 +19,39 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
+class Datagrams:
+    """Datagrams of UET's service UUD: sent, received, and dropped by receivers; the rest was lost on the way."""
+
+    sent: int = 0
+    received: int = 0
+    without_receive: int = 0
+    too_long: int = 0
+    trimmed: int = 0
+
+    @classmethod
+    def of(cls, totals: Iterable[Mapping[str, int]]) -> Datagrams:
+        """Sum the counters of all hosts, over queue pairs of UUD alone."""
+        sums: Counter[str] = Counter()
+        for each in totals:
+            sums.update(each)
+        return cls(
+            sums["data_packets_sent"],
+            sums["data_packets_received"],
+            sums["datagrams_without_receive"],
+            sums["datagrams_too_long"],
+            sums["datagrams_trimmed"],
+        )
+
+    def __sub__(self, before: Datagrams) -> Datagrams:
+        """Return what was counted since."""
+        return Datagrams(*(getattr(self, each.name) - getattr(before, each.name) for each in fields(self)))
+
+
+@dataclass(frozen=True)
 class HostTotals:
     """Sums over all hosts: packets sent again, congestion notifications, what switches have aggregated for them,
     packets of results with a sum that has left its type's range, messages that receivers had to clear and what of them
-    waited, and how long (docs/spec/endpoint-protocol.md).
+    waited, and how long (docs/spec/endpoint-protocol.md); and packets of data, which are datagrams of service UUD.
     """
 
     retransmissions: int
@@ -33,6 +62,7 @@ class HostTotals:
     held_messages: int = 0
     clearance_wait_ps: int = 0
     clearance_stall_ps: int = 0
+    datagrams: Datagrams = field(default_factory=Datagrams)
 
     @classmethod
     def of(cls, endpoint_stats: Sequence[HostStats], aggregated_packets: int = 0) -> HostTotals:
@@ -44,6 +74,7 @@ class HostTotals:
             aggregated_packets,
             sum(each["aggregation_overflowed_packets"] for each in totals),
             **{name: sum(each[name] for each in totals) for name in _OF_CLEAR_TO_SEND},
+            datagrams=Datagrams.of(totals),
         )
 
     def __sub__(self, before: HostTotals) -> HostTotals:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.recording import tables
+from weft.results.clearances import ClearedResult
 from weft.results.critical_paths import CriticalPathResult
-from weft.results.kinds import ItemResult
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class HistogramResult:
 
 
 @dataclass(frozen=True)
-class ParameterServerResult(ItemResult):
+class ParameterServerResult(ClearedResult):
     """Training with a parameter server, from its start to the end of its last operation.
 
     Each worker's steps are divided into parts that follow each other and add up to them
@@ -93,6 +93,11 @@ class ParameterServerResult(ItemResult):
     critical_path: CriticalPathResult
     """Parts of the duration."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def cleared_ps(self) -> int:
+        """`time_ps`."""
+        return self.time_ps
 
     @property
     def step_ps(self) -> float:

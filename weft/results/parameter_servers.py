@@ -8,6 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from weft.quantities.units import PS_PER_US
+from weft.results.clearances import clearance_columns
 from weft.results.columns import Column, ResultTable, Value
 from weft.results.critical_paths import print_critical_path
 from weft.results.kinds import ResultKind
@@ -93,7 +94,14 @@ _OF_LOSSES = (
 _RETRANSMITTED = _column("retransmitted", "retransmissions", page={"title": "retransmitted packets"})
 _TABLE = ResultTable(
     "Parameter servers",
-    (*_OF_STEPS, *_OF_RATES, *_OF_WEIGHTS, *_OF_LOSSES, _RETRANSMITTED),
+    (
+        *_OF_STEPS,
+        *_OF_RATES,
+        *_OF_WEIGHTS,
+        *_OF_LOSSES,
+        *clearance_columns(ParameterServerResult),
+        _RETRANSMITTED,
+    ),
     note="step: mean of workers and steps; at work: the sum of workers' rates, each up to the end of its last step",
 )
 
@@ -122,6 +130,7 @@ def print_parameter_servers(console: Console, results: Sequence[ParameterServerR
         ResultTable("", columns, heading).print(console, rows)
     for each in results:
         console.print(f"\n[bold]{each.mode}[/bold]: {each.time_ps / PS_PER_US:,.3f} µs in all")
+        print_clearances(console, each)
         print_critical_path(console, each.critical_path)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from rich.console import Console
 from weft.quantities.readable import counted, format_time
 from weft.quantities.units import PS_PER_US
 from weft.results.columns import Column, ResultTable, grouped
+from weft.results.counters import Datagrams
 from weft.results.figure_tables import Layout, print_figures
 from weft.results.kinds import ItemResult, ResultKind
 from weft.results.latencies import Latencies, latency_columns
@@ -56,6 +57,48 @@ class OperationResult:
 
 
 @dataclass(frozen=True)
+class DatagramsResult:
+    """Datagrams of UET's service UUD, which nobody sends again."""
+
+    sent: int
+    """By all programs."""
+    received: int
+    """How many a receive took. A link's duplicates count, too."""
+    without_receive: int
+    """Dropped by receivers that had posted no receive."""
+    too_long: int
+    """Dropped by receivers, because they were longer than the receive."""
+    trimmed: int
+    """Dropped by receivers, because a switch had cut off their payload."""
+    lost: int
+    """Lost on the way, or come when their queue pair was closed."""
+
+    @classmethod
+    def of(cls, counted: Datagrams) -> DatagramsResult:
+        """Return what became of the datagrams that hosts have counted."""
+        dropped = counted.without_receive + counted.too_long + counted.trimmed
+        return cls(**vars(counted), lost=max(0, counted.sent - counted.received - dropped))
+
+    @property
+    def missing(self) -> int:
+        """Return how many reached no program."""
+        return self.without_receive + self.too_long + self.trimmed + self.lost
+
+    def __str__(self) -> str:
+        """Say what became of them."""
+        text = f"{counted(self.sent, 'datagram')}: {self.received:,} received"
+        if not self.missing:
+            return text
+        causes = {
+            "lost on the way": self.lost,
+            "dropped for want of a receive": self.without_receive,
+            "longer than the receive": self.too_long,
+            "trimmed by a switch": self.trimmed,
+        }
+        return ", ".join([text, *(f"{packets:,} {cause}" for cause, packets in causes.items() if packets)])
+
+
+@dataclass(frozen=True)
 class RdmaResult(ItemResult):
     """Programs of hosts, which began at the same time, until the last one returned."""
 
@@ -67,6 +110,8 @@ class RdmaResult(ItemResult):
     """Figures of each opcode that occurred."""
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
+    datagrams: DatagramsResult | None = None
+    """What became of datagrams; null unless the transport's service is `uud`."""
 
 
 @dataclass(frozen=True)
@@ -126,6 +171,18 @@ _REQUESTS = ResultTable[tuple[int, OperationResult]](
     layout=Layout(is_narrow=True),
     shown=grouped,
 )
+_DATAGRAMS = ResultTable[tuple[int, DatagramsResult]](
+    "Datagrams",
+    (
+        Column("run", lambda row: row[0]),
+        Column("sent", lambda row: row[1].sent),
+        Column("received", lambda row: row[1].received),
+        Column("lost on the way", lambda row: row[1].lost),
+        Column("without a receive", lambda row: row[1].without_receive),
+        Column("longer than the receive", lambda row: row[1].too_long),
+        Column("trimmed", lambda row: row[1].trimmed),
+    ),
+)
 _REPORTED = ResultTable[_Reported](
     "What programs report",
     (
@@ -153,6 +210,9 @@ def print_rdma(console: Console, results: Sequence[RdmaResult]) -> None:
             f"[bold]rdma: {counted(len(result.programs), 'program')} in {format_time(result.time_ps)}[/bold], "
             "latencies in µs (time is emulated)",
         )
+        if result.datagrams is not None:
+            style = "yellow" if result.datagrams.missing else ""
+            console.print(str(result.datagrams), style=style, highlight=False)
         _REPORTED.print(console, _reported(number, result))
         for each in result.programs:
             for name, points in each.series.items():
@@ -179,9 +239,17 @@ def report_rdma(results: Sequence[RdmaResult], _: FabricSpec) -> Iterator[Report
                 x, y = zip(*points, strict=True)
                 curves.setdefault(name, []).append(Curve(label, x, y))
     yield _REQUESTS.part([(number, each) for number, result in numbered for each in result.operations])
+    yield _DATAGRAMS.part([(number, result.datagrams) for number, result in numbered if result.datagrams])
     yield _REPORTED.part([each for number, result in numbered for each in _reported(number, result)])
     for name, found in curves.items():
         yield CurveFigure(name, Axis(""), Axis(""), found)
+
+
+def datagram_warnings(results: Iterable[RdmaResult]) -> Iterator[str]:
+    """Yield a sentence for each run of programs with datagrams that reached no program."""
+    for each in results:
+        if each.datagrams is not None and each.datagrams.missing:
+            yield f"programs have lost data, as service uud may: of {each.datagrams}"
 
 
 def _problems(result: RdmaResult) -> Iterator[tuple[str, str]]:

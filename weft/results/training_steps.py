@@ -10,9 +10,10 @@ from rich.console import Console
 
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_US
+from weft.results.clearances import ClearedResult, clearance_columns
 from weft.results.columns import Column, Look, ResultTable
 from weft.results.figure_tables import Layout
-from weft.results.kinds import ItemResult, ResultKind
+from weft.results.kinds import ResultKind
 from weft.results.report_parts import Axis, BarFigure, ReportPart
 from weft.results.step_parts import StepParts
 from weft.results.verification import Verdict, verify
@@ -23,7 +24,7 @@ from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
 
 
 @dataclass(frozen=True)
-class TrainingStepResult(ItemResult):
+class TrainingStepResult(ClearedResult):
     """A data-parallel step: from the common start to the last rank's end.
 
     `verified`, `wrong` and `identical` are as in `collectives`.
@@ -55,6 +56,11 @@ class TrainingStepResult(ItemResult):
     """As of a collective, of the summed gradients."""
     retransmissions: int
     """Packets sent again."""
+
+    @property
+    def cleared_ps(self) -> int:
+        """`step_ps`."""
+        return self.step_ps
 
     @property
     def exposed_ps(self) -> int:
@@ -128,6 +134,7 @@ _TABLE = ResultTable[TrainingStepResult](
             "#wrong", _wrong,
             page={"title": "wrong", "value": lambda each: each.wrong if each.verified else "lengths only"},
         ),
+        *clearance_columns(TrainingStepResult),
         Column("retransmitted packets", "retransmissions", terminal=None),
     ),
     note="exposed: the part of the step in which ranks only wait for gradients",

@@ -9,7 +9,7 @@ from weft.scenario.traffic import TrafficSection
 from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.collectives import AUTO, Collective, collective_named
 from weft.traffic.costs import Cost, Links
-from weft.traffic.jobs import CollectiveCall, Job
+from weft.traffic.jobs import CollectiveCall, Job, Kind
 
 
 def objection_to_clear_to_send(collective: Collective, algorithm: str) -> str:
@@ -42,14 +42,21 @@ def require_plain_messages(item: TrafficSection) -> None:
 
 
 def cleared_job(job: Job, settings: ClearToSend | None) -> Job:
-    """Return a job whose collectives' messages receivers clear; those without data stay as they are."""
+    """Return a job whose messages receivers clear: sends, and those of collectives with data."""
     if settings is None:
         return job
 
     def cleared(call: CollectiveCall) -> CollectiveCall:
         return replace(call, clear_to_send=settings) if collective_named(call.collective).has_size else call
 
-    return replace(job, calls=tuple(map(cleared, job.calls)))
+    return replace(job, calls=tuple(map(cleared, job.calls)), clear_to_send=settings)
+
+
+def has_messages(job: Job) -> bool:
+    """Return whether a job's ranks send each other anything: messages, or data of collectives."""
+    return any(collective_named(each.collective).has_size for each in job.calls) or any(
+        len(part.operations.of_kind(Kind.SEND)) for part in job.parts
+    )
 
 
 def links_with_clearances(links: Links, settings: ClearToSend | None) -> Links:

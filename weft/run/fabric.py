@@ -52,6 +52,7 @@ from weft.scenario.circuits import DARK_TIME, require_configuration
 from weft.scenario.keywords import with_fabric_keywords
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import TrafficPattern
 from weft.traffic.flow_sizes import FlowSizes
@@ -218,6 +219,7 @@ class Fabric:
         *,
         dtype: str = "float32",
         tenant: str = "",
+        clear_to_send: ClearToSend | None = None,
         timeout_s: float = 300.0,
     ) -> TrainingStepResult:
         """Run a step of data-parallel training; all-reduces overlap with the backward pass.
@@ -229,13 +231,16 @@ class Fabric:
                 are verified against NumPy. None: packets carry lengths for elements of `dtype`.
             dtype: element type if `gradients` is None.
             tenant: as `run`.
+            clear_to_send: how much receivers clear; None: senders do not wait for them.
             timeout_s: as `run`, in addition to the compute times.
 
         Raises:
             BadInputError, CheckFailedError: as `run`.
         """
         check_timeout(timeout_s)
-        task = self.tasks.training_step(step, algorithm, gradients, dtype=dtype, tenant=tenant)
+        task = self.tasks.training_step(
+            step, algorithm, gradients, dtype=dtype, tenant=tenant, clear_to_send=clear_to_send
+        )
         return self._run(task, timeout_s + step.compute_ps / PS_PER_S * self.options.dilation)[0]
 
     @raised_as_weft_errors()

@@ -24,6 +24,6 @@ def reason_against(tasks: Sequence[Task[Any]], *, has_moved: bool) -> str:
             return f"of {task.name}: its collectives have data"
         if any(len(part.operations.of_kind(Kind.READ)) for part in task.job.parts):
             return f"of {task.name}: it reads other ranks' memory"
-        if any(call.clear_to_send for call in task.job.calls):
+        if task.job.clear_to_send or any(call.clear_to_send for call in task.job.calls):
             return f"of {task.name}: receivers clear its messages"
     return ""

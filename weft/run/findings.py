@@ -27,6 +27,7 @@ from weft.results.packet_conservation import PacketConservation, checked_conserv
 from weft.results.pfc_watchdog import pfc_storm_results, pfc_watchdog_results, watchdog_warnings
 from weft.results.planes import plane_results
 from weft.results.queue_depth_ages import queue_depth_ages
+from weft.results.rdma import RDMA, datagram_warnings
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.trimming import trimming_results
@@ -170,6 +171,7 @@ class Findings:
                 *self._warnings(),
                 *storm_warnings(events.storms),
                 *watchdog_warnings(stormed),
+                *datagram_warnings(self._results.get(RDMA.key, [])),
                 *telemetry.warnings,
             ],
             losses=losses,

@@ -105,7 +105,8 @@ def job_run(placed: PlacedRanks, ended: Ended) -> JobRun:
     """Return the outcome of a finished job."""
     start_ps = min(ended.outcome.started_ps)
     duration_ps = max(ended.outcome.finished_ps) - start_ps
-    settings = next((each.clear_to_send for each in placed.job.calls if each.clear_to_send), None)
+    of_calls = (each.clear_to_send for each in placed.job.calls)
+    settings = placed.job.clear_to_send or next(filter(None, of_calls), None)
     return JobRun(
         job=placed.job,
         ranks=placed.ranks,

@@ -70,6 +70,7 @@ def parameter_server_result(
         retransmissions=ran.retransmissions,
         critical_path=critical_path_result(made.job, ran.times, ran.ranks, ran.places, topology),
         records=operations_table(made.job, ran.times),
+        clear_to_send=ran.clear_to_send,
     )
 
 

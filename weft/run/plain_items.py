@@ -12,6 +12,7 @@ from weft.quantities.units import shown
 from weft.run.plain_hosts import REAL_CLOCK_HAS_KERNELS, Pair
 from weft.run.traffic_kinds.base import JoinableItem, check_no_spares
 from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import NOTHING
 from weft.scenario.values import Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
@@ -31,6 +32,7 @@ class PlainItem(JoinableItem):
     """A traffic item that runs programs on hosts' IP stacks."""
 
     lacking = REAL_CLOCK_HAS_KERNELS
+    operations = NOTHING
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the fabric has no spares, so that hosts keep their ranks."""

@@ -17,7 +17,7 @@ from weft.rdma.enums import WCStatus
 from weft.rdma.program import Run, as_run
 from weft.rdma.reports import Operation
 from weft.results.latencies import latencies_of
-from weft.results.rdma import OperationResult, ProgramResult, RdmaResult
+from weft.results.rdma import DatagramsResult, OperationResult, ProgramResult, RdmaResult
 from weft.run.exchanges import Exchanges
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import ClassSpec, load_program
@@ -110,7 +110,9 @@ class RdmaRuns:
             )
         )
         counted = self._exchanges.end("rdma", _span_ps(outcomes), before)
-        return rdma_result(outcomes, counted.retransmissions)
+        is_reliable = options.transport.kind.is_reliable
+        datagrams = None if is_reliable else DatagramsResult.of(counted.datagrams)
+        return rdma_result(outcomes, counted.retransmissions, datagrams)
 
     def _first_queue_pair(self) -> int:
         """Return a queue pair number that no packet in flight uses; in virtual time none is in flight."""
@@ -124,7 +126,9 @@ def _span_ps(outcomes: Sequence[ProgramOutcome]) -> tuple[int, int]:
     return min(each.started_ps for each in outcomes), max(each.finished_ps for each in outcomes)
 
 
-def rdma_result(outcomes: Sequence[ProgramOutcome], retransmissions: int) -> RdmaResult:
+def rdma_result(
+    outcomes: Sequence[ProgramOutcome], retransmissions: int, datagrams: DatagramsResult | None = None
+) -> RdmaResult:
     """Return the result of finished programs."""
     began_ps, ended_ps = _span_ps(outcomes)
     return RdmaResult(
@@ -132,6 +136,7 @@ def rdma_result(outcomes: Sequence[ProgramOutcome], retransmissions: int) -> Rdm
         [_program_result(each) for each in outcomes],
         _operation_results([each for outcome in outcomes for each in outcome.report.operations]),
         retransmissions,
+        datagrams,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 
 from weft.clocks.lab import Lab
 from weft.error_translation import raised_as_weft_errors
-from weft.errors import BadInputError, translated
+from weft.errors import BadInputError, InvalidValueError, translated
 from weft.hints import did_you_mean
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import FLOW_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
 from weft.recording.ideal_times import IdealTimes
 from weft.results.choices import AlgorithmChoice
+from weft.results.clearances import clearances_of
 from weft.results.collectives import COLLECTIVES, LENGTHS, CollectiveResult, collective_result
 from weft.results.flows import FLOWS, FlowsResult, flows_result
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult, verify_gradients
@@ -43,11 +44,14 @@ from weft.run.reducing_groups import ReducingGroup, groups_of, jobs_of_ranks
 from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA, FabricOptions
+from weft.scenario.traffic import FLOW_OPERATIONS, MESSAGES
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.jobs import CollectiveCall, Job
+from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
@@ -56,6 +60,7 @@ from weft.traffic.schedule_nodes import ALL_PLANES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.striping import joined
 from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
+from weft.traffic.transports.registry import require_carried
 from weft.traffic.workload import poisson_flows
 
 
@@ -83,6 +88,7 @@ class TaskMaker:
                 f"cannot run {type(request).__name__}",
                 valid='a CollectiveRequest, such as CollectiveRequest("allreduce", buffers)',
             )
+        self._require_carried(MESSAGES)
         ranks = None if request.ranks is None else tuple(request.ranks)
         arrays: list[NDArray[Any]] | None = None
         if (buffers := request.buffers) is None:
@@ -114,6 +120,11 @@ class TaskMaker:
 
             task = replace(task, arrays=shaped)
         return task.of(request.tenant)
+
+    def _require_carried(self, operations: Iterable[str]) -> None:
+        """Raise BadInputError unless the fabric's transport carries what is to be posted."""
+        with translated(InvalidValueError, BadInputError):
+            require_carried(self._options.transport.kind, operations)
 
     def _choice(self, question: Question, algorithm: str, elements: int) -> AlgorithmChoice | None:
         """Return the choice of `auto`; None for another algorithm."""
@@ -252,8 +263,10 @@ class TaskMaker:
         *,
         dtype: str = "float32",
         tenant: str = "",
+        clear_to_send: ClearToSend | None = None,
     ) -> Task[TrainingStepResult]:
         """Return a step of data-parallel training."""
+        self._require_carried(MESSAGES)
         TIME.check(step.compute_ps, "the step's compute times")
         inputs: list[NDArray[Any]] | None = None
         name = data_type(dtype)
@@ -263,10 +276,11 @@ class TaskMaker:
         count = step.gradient_count if inputs is None else inputs[0].size
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
+        clearing = checked_clear_to_send(clear_to_send, all_reduce, algorithm)
         question = Question(all_reduce, name, "sum", root=0, tenant=tenant)
         if (choice := self._choice(question, algorithm, largest)) is not None:
             algorithm = choice.algorithm
-        spec = self._spec(question, algorithm, count)
+        spec = replace(self._spec(question, algorithm, count), clear_to_send=clearing)
         reducing = groups_of(spec, all_reduce.algorithm(algorithm))
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
@@ -302,6 +316,7 @@ class TaskMaker:
                 wrong=verdict.wrong if verdict else 0,
                 identical=verdict.identical if verdict else True,
                 retransmissions=run.counted.retransmissions,
+                clear_to_send=clearances_of(clearing, spec.rank_count, [run.outcome.duration_ps], [run.counted]),
             )
 
         return Task(
@@ -363,6 +378,7 @@ class TaskMaker:
         """Return flows, as `Fabric.run_flows` runs them."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
+        self._require_carried(FLOW_OPERATIONS)
         in_use = self._exchanges.nics()
         for flow in flows:
             self._check_flow(flow, in_use)
@@ -411,6 +427,7 @@ class TaskMaker:
     def workload(self, flow_sizes: str | FlowSizes, load: float, duration_ps: int) -> Task[WorkloadResult]:
         """Return a workload as a task."""
         self._require_two_ranks("a workload")
+        self._require_carried(FLOW_OPERATIONS)
         POSITIVE_TIME.check(duration_ps, "a workload's duration")
         with translated(ValueError, BadInputError):
             sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
@@ -448,6 +465,7 @@ class TaskMaker:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
         placed = placed_ranks(job, ranks, self._places())
         placed.check()
+        self._require_carried(_posted_by(job))
         reducing = self._reducing(placed)
         made = JobData(placed, self._options.seed) if data == "random" else None
 
@@ -514,6 +532,15 @@ class TaskMaker:
     def _require_two_ranks(self, what: str) -> None:
         if self._topology.rank_count < 2:
             raise BadInputError(f"{what} needs 2 hosts with ranks; the fabric has {self._topology.rank_count}")
+
+
+def _posted_by(job: Job) -> Iterator[str]:
+    """Yield the operations that a job's ranks post."""
+    kinds = {kind for part in job.parts for kind in (Kind.READ, Kind.SEND) if len(part.operations.of_kind(kind))}
+    if Kind.READ in kinds:
+        yield "READ"
+    if job.calls or Kind.SEND in kinds:
+        yield from MESSAGES
 
 
 def _divided(queue_pairs: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from weft.controller.features.identity import class_by_dscp
 from weft.engine import CongestionNeeds
+from weft.errors import InvalidValueError, translated
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.scenario.link_retry import check_link_retry
 from weft.scenario.model import Scenario
@@ -15,7 +16,7 @@ from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import check_starts_by_itself
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.extensions import congestion_needs
-from weft.traffic.transports.registry import carriers_of, lacked_by
+from weft.traffic.transports.registry import require_carried
 
 
 def check_across(scenario: Scenario) -> None:
@@ -30,12 +31,8 @@ def check_across(scenario: Scenario) -> None:
             check_class(scenario, number, key)
         transport = scenario.transport.kind
         for key, operations in traffic.posted_operations(f"traffic[{index}]"):
-            if lacked := lacked_by(transport, operations):
-                raise KeyProblem(
-                    key,
-                    f"posts {lacked}, which transport.protocol: {transport.name} does not carry",
-                    valid=carriers_of(operations),
-                )
+            with translated(InvalidValueError, KeyProblem, key):
+                require_carried(transport, operations)
         for key, name, reduces in traffic.named_tenants(f"traffic[{index}]"):
             check_tenant(scenario.tenants, name, reduces, key)
 

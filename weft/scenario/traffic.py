@@ -25,6 +25,14 @@ FlowData = Literal["zeros", "lengths"]
 FLOW_DATA: tuple[str, ...] = get_args(FlowData)
 
 
+MESSAGES: tuple[str, ...] = ("WRITE", "WRITE with immediate")
+"""What collectives and jobs post: receivers learn of a message by its immediate."""
+FLOW_OPERATIONS: tuple[str, ...] = ("WRITE",)
+"""What a flow cannot do without: its sender's WRITE. Receivers learn of it where the transport can tell them."""
+NOTHING: tuple[str, ...] = ()
+"""What items post that have no queue pairs of the transport, or whose users decide."""
+
+
 class TrafficSection(Section):
     """An item of the traffic. The key named like its kind distinguishes it from others."""
 
@@ -34,8 +42,8 @@ class TrafficSection(Section):
     files: ClassVar[tuple[str, ...]] = ()
     """Keys that name files, relative to the scenario's: `key`, or `section.key`."""
 
-    operations: ClassVar[tuple[str, ...]] = ("WRITE",)
-    """Those of RDMA that it posts, as transports name them."""
+    operations: ClassVar[tuple[str, ...]] = MESSAGES
+    """Those of RDMA that its queue pairs post, as transports name them."""
 
     at: Time = 0
     """Start of an item of `together`, after the first ones."""

@@ -25,7 +25,8 @@ class HostVerbs:
         self.port_count = len(host.config.nics)
         self.completions = CompletionQueue(host.engine)
         self._kind = host.config.transport.kind
-        self.transport, self.operations = self._kind.name, self._kind.operations
+        self.transport, self.operations = self._kind.title, self._kind.operations
+        self.largest_send_bytes = None if self._kind.is_reliable else host.config.mtu_bytes
         self._host, self._ranks, self._telemetry = host, ranks, telemetry
         self._ip_version = ip_version
 

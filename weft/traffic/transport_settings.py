@@ -97,8 +97,9 @@ class TransportSettings(CongestionSettings):
     probe_interval: Annotated[PositiveTime, Example("20us", _WITH_MRC)] = MRC_DEFAULTS["probe_interval_ps"]
     """`mrc`: time between probes of an entropy value with a failed path."""
     service: Annotated[Literal["rud", "rod", "rudi", "uud"], Example("rod", _WITH_UET)] = "rud"
-    """`uet`: delivery, `rud` (reliable, unordered; `path: reps` by default) or `rod` (reliable, ordered; one path);
-    `rudi` and `uud` are for queue pairs in Python only: collectives, flows and jobs cannot use them (docs/uet.md)."""
+    """`uet`: delivery, `rud` (reliable, unordered; `path: reps` by default), `rod` (reliable, ordered; one path),
+    `rudi` (of what may be done twice: flows, reads of remote memory, programs) or `uud` (datagrams, for programs alone;
+    `path: spray` by default) (docs/uet.md)."""
     max_pdcs: Annotated[int, whole(1, MAX_PDCS), Example("64", _WITH_UET)] = UET_DEFAULTS["max_pdcs"]
     """`uet`: packet delivery contexts (PDCs) that a host holds at once as initiator, and as many as target."""
     pdc_idle: Annotated[PositiveTime, Example("20us", _WITH_UET)] = UET_DEFAULTS["pdc_idle_ps"]
@@ -157,7 +158,7 @@ class TransportSettings(CongestionSettings):
     @property
     def kind(self) -> TransportKind:
         """The transport that queue pairs are of."""
-        return TRANSPORT_KINDS[self.protocol]
+        return TRANSPORT_KINDS[self.protocol].variant(self)
 
     @property
     def path_keys(self) -> dict[str, float]:

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "hosts/uet/placing.hpp"
+
 namespace weft::uet {
 
 // Data that an initiator may have asked for and not received: half of what a target remembers, so that lost
@@ -126,14 +128,10 @@ bool ReadArrivals::place(const roce::ParsedPacket& packet, const ResponseData& r
   const auto read = std::ranges::find(reads_, response.read_request_message_id, &Read::id);
   if (read == reads_.end() || response.opcode != kResponseWithData || response.return_code != kReturnOk)
     return false;
-  const uint32_t mtu_bytes = common_.path_mtu_bytes;
-  const uint64_t offset = response.message_offset;
-  const uint64_t index = offset / mtu_bytes;
-  if (offset % mtu_bytes != 0 || index >= read->asked_packets || read->arrived[index]) return false;
-  const uint64_t bytes = std::min<uint64_t>(mtu_bytes, read->length_bytes - offset);
-  if (packet.payload_bytes != bytes || response.payload_length != bytes) return false;
-  if (read->target != nullptr && !packet.as_length && bytes > 0)
-    std::copy_n(packet.payload, bytes, read->target + offset);
+  const uint64_t index = response.message_offset / common_.path_mtu_bytes;
+  if (index >= read->asked_packets || read->arrived[index]) return false;
+  if (!place_read_data(packet, response, read->target, read->length_bytes, common_.path_mtu_bytes))
+    return false;
   read->arrived[index] = true;
   if (--read->missing_packets == 0) reads_.erase(read);
   return true;

@@ -65,7 +65,7 @@ PacketPtr ReadResponses::pull(TimePs now) {
     wait_until_ps_ = gate_.next_send_ps();
     return nullptr;
   }
-  const Part& part = parts_[*sequence - first_part_];
+  const ReadPart& part = parts_[*sequence - first_part_];
   const size_t frame_bytes = uet::frame_bytes<Request, ResponseData>(common_.source_ip.is_ipv6, part.bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
   const bool retransmission = *sequence < sent_.highest();
@@ -89,16 +89,11 @@ PacketPtr ReadResponses::pull(TimePs now) {
   return packet;
 }
 
-// The region is looked up for each packet, because it may have been deregistered meanwhile.
-PacketPtr ReadResponses::build(const Part& part, uint64_t sequence, bool retransmission, bool asks) {
-  const uint8_t* data = nullptr;
-  if (part.bytes > 0) {
-    const MemoryRegion* region = memory_.find(part.rkey, part.address, part.bytes, kRemoteRead);
-    if (region == nullptr) {
-      refused_message_ = part.message_id;
-      return nullptr;
-    }
-    if (region->data != nullptr) data = region->data + (part.address - region->virtual_address);
+PacketPtr ReadResponses::build(const ReadPart& part, uint64_t sequence, bool retransmission, bool asks) {
+  const std::optional<Body> body = body_of(part, memory_);
+  if (!body) {
+    refused_message_ = part.message_id;
+    return nullptr;
   }
   const Request pds{.type = response_type(config_),
                     .next_header = kResponseData,
@@ -108,13 +103,7 @@ PacketPtr ReadResponses::build(const Part& part, uint64_t sequence, bool retrans
                     .psn = psn_map_.psn(sequence),
                     .spdcid = pdc_,
                     .dpdcid = initiator_pdc_};
-  const ResponseData response{.opcode = kResponseWithData,
-                              .return_code = kReturnOk,
-                              .read_request_message_id = part.message_id,
-                              .payload_length = part.bytes,
-                              .message_offset = part.message_offset};
-  const Body body{part.as_length ? nullptr : data, part.bytes, part.as_length};
-  PacketPtr packet = build_frame(pool_, headers_, body, pds, response);
+  PacketPtr packet = build_frame(pool_, headers_, *body, pds, response_with(part));
   packet->set_traffic_kind(part.traffic_kind);
   return packet;
 }

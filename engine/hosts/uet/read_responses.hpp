@@ -11,6 +11,7 @@
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sent_stream.hpp"
+#include "hosts/uet/placing.hpp"
 #include "hosts/uet/uet_config.hpp"
 #include "hosts/uet/uet_counters.hpp"
 #include "packets/uet_frame.hpp"
@@ -20,17 +21,6 @@ namespace weft::uet {
 
 class ReadResponses {
  public:
-  // What one packet of a READ asks for, which has been granted.
-  struct Part {
-    uint64_t address = 0;
-    uint32_t rkey = 0;
-    uint32_t message_offset = 0;
-    uint16_t message_id = 0;
-    uint16_t bytes = 0;
-    bool as_length = false;
-    uint8_t traffic_kind = 0;
-  };
-
   // `path_choice` may be null: one path.
   ReadResponses(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
                 UetCounters& counters, PacketPool& pool, const MemoryRegistry& memory, SendGate& gate,
@@ -38,7 +28,8 @@ class ReadResponses {
 
   // Whether one more part can be remembered.
   bool has_room() const { return parts_.size() < kMaxOutstanding; }
-  void add(const Part& part) { parts_.push_back(part); }
+  // It has been granted.
+  void add(const ReadPart& part) { parts_.push_back(part); }
   // The identifiers of the PDC from now on, the own one and the initiator's.
   void open(uint16_t pdc, uint16_t initiator_pdc);
   // Whether all has been sent once. If so, an initiator that closes the PDC has all of it.
@@ -63,7 +54,7 @@ class ReadResponses {
  private:
   uint64_t end() const { return first_part_ + parts_.size(); }
   std::optional<uint64_t> sequence_to_send();
-  PacketPtr build(const Part& part, uint64_t sequence, bool retransmission, bool asks);
+  PacketPtr build(const ReadPart& part, uint64_t sequence, bool retransmission, bool asks);
   void forget_arrived();
   void note_progress(TimePs now);
   void lose(TimePs now, uint64_t sequence, uint16_t entropy);
@@ -88,7 +79,7 @@ class ReadResponses {
   WidePsnMap psn_map_;  // the initiator's: both directions begin with the same PSN
   SentStream sent_;
   size_t largest_frame_bytes_;
-  std::deque<Part> parts_;  // [first_part_, end()): what is not known to have arrived
+  std::deque<ReadPart> parts_;  // [first_part_, end()): what is not known to have arrived
   uint64_t first_part_ = 0;
   uint64_t next_ = 0;  // the next packet to be sent for the first time, or again with service rod
   uint16_t pdc_ = 0;

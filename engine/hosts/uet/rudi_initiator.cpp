@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "hosts/uet/message_packets.hpp"
+#include "hosts/uet/placing.hpp"
 #include "hosts/uet/return_status.hpp"
 
 namespace weft::uet {
@@ -28,13 +29,14 @@ RudiInitiator::RudiInitiator(const RcConfig& common, const UetConfig& config, Rc
 }
 
 void RudiInitiator::post(TimePs now, RcRequest request) {
-  if (request.kind != CompletionKind::kWrite) {
+  if (request.kind != CompletionKind::kWrite && request.kind != CompletionKind::kRead) {
     throw std::invalid_argument(std::string("a queue pair of RUDI carries no ") +
-                                completion_kind_name(request.kind) + " (valid: WRITE without immediate)");
+                                completion_kind_name(request.kind) +
+                                " (valid: WRITE without immediate, READ)");
   }
   if (request.immediate) {
     throw std::invalid_argument(
-        "a WRITE of RUDI may arrive twice, and an immediate must not (valid: WRITE without immediate)");
+        "a WRITE of RUDI may arrive twice, and an immediate must not (valid: WRITE without immediate, READ)");
   }
   if (request.length_bytes > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) +
@@ -47,7 +49,19 @@ void RudiInitiator::post(TimePs now, RcRequest request) {
 }
 
 bool RudiInitiator::may_send_next() const {
-  return next_sequence_ != messages_.end_sequence() && next_sequence_ - sent_.accepted() < kMaxOutstanding;
+  if (next_sequence_ == messages_.end_sequence() || next_sequence_ - sent_.accepted() >= kMaxOutstanding)
+    return false;
+  if (read_ends_.size() < common_.max_outstanding_reads) [[likely]]
+    return true;
+  const Message& message = messages_.at(next_sequence_);
+  return message.kind != CompletionKind::kRead || next_sequence_ != message.first_sequence;
+}
+
+// What a READ brings fills links, not what it asks by, and its target limits nothing.
+size_t RudiInitiator::gated_bytes(const Message& message, uint64_t part_bytes) const {
+  const bool is_ipv6 = common_.source_ip.is_ipv6;
+  return message.kind == CompletionKind::kRead ? frame_bytes<Rudi, ResponseData>(is_ipv6, part_bytes)
+                                               : frame_bytes<Rudi, Standard>(is_ipv6, part_bytes);
 }
 
 bool RudiInitiator::may_have_data() const {
@@ -61,7 +75,8 @@ PacketPtr RudiInitiator::build_request(const Message& message, uint64_t sequence
                  .next_header = kRequestStandard,
                  .retx = sequence < sent_.highest(),
                  .pkt_id = ids_.id(sequence)};
-  return build_message_packet(pool_, headers_, common_, message, kWrite, sequence, offset, payload_bytes,
+  const uint8_t opcode = message.kind == CompletionKind::kRead ? kRead : kWrite;
+  return build_message_packet(pool_, headers_, common_, message, opcode, sequence, offset, payload_bytes,
                               pds);
 }
 
@@ -78,8 +93,10 @@ PacketPtr RudiInitiator::pull(TimePs now) {
   }
   Message& message = messages_.at(*sequence, next_sequence_);
   const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
-  const uint64_t payload_bytes = std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
-  const size_t frame_bytes = uet::frame_bytes<Rudi, Standard>(common_.source_ip.is_ipv6, payload_bytes);
+  const uint64_t part_bytes = std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
+  const bool is_read = message.kind == CompletionKind::kRead;
+  const uint64_t payload_bytes = is_read ? 0 : part_bytes;
+  const size_t frame_bytes = gated_bytes(message, part_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
   const bool retransmission = *sequence < sent_.highest();
   const uint16_t entropy = (path_choice_ == nullptr ? common_.source_udp_port
@@ -98,7 +115,10 @@ PacketPtr RudiInitiator::pull(TimePs now) {
     ++message.retransmitted_packets;
   }
   last_pulled_ = {payload_bytes, *sequence == message.first_sequence};
-  if (*sequence == next_sequence_) ++next_sequence_;
+  if (*sequence == next_sequence_) {
+    if (is_read && next_sequence_ == message.first_sequence) read_ends_.push_back(message.end_sequence);
+    ++next_sequence_;
+  }
   return packet;
 }
 
@@ -109,27 +129,54 @@ std::optional<uint64_t> RudiInitiator::find(uint32_t packet_id) {
   return std::nullopt;
 }
 
+bool RudiInitiator::place(const roce::ParsedPacket& packet, const RudiResponsePacket& answer,
+                          uint64_t sequence) {
+  const Message& message = messages_.at(sequence);
+  if (message.kind != CompletionKind::kRead) return !answer.data;
+  const uint64_t offset = (sequence - message.first_sequence) * common_.path_mtu_bytes;
+  if (!answer.data || answer.data->opcode != kResponseWithData || answer.data->message_offset != offset ||
+      answer.data->read_request_message_id != message.id)
+    return false;
+  if (!place_read_data(packet, *answer.data, message.target, message.length_bytes, common_.path_mtu_bytes))
+    return false;
+  ++common_counters_.data_packets_received;
+  common_counters_.data_bytes_received += packet.payload_bytes;
+  return true;
+}
+
 void RudiInitiator::on_response(TimePs now, const roce::ParsedPacket& packet) {
   if (error_ != CompletionStatus::kSuccess) return;
   const RudiResponsePacket answer = load_rudi_response(first_header(packet));
-  ++common_counters_.acknowledgements_received;
+  if (answer.data && packet.ecn == roce::kCe) ++common_counters_.ce_marked_packets;
+  if (!packet.trimmed) ++common_counters_.acknowledgements_received;
   const std::optional<uint64_t> sequence = find(answer.pds.pkt_id);
   if (!sequence) return;
-  if (answer.response.return_code > kReturnOk) {
+  if (packet.trimmed) {
+    ++counters_.responses_trimmed;
+    const bool at_last_hop = packet.dscp == kDscpTrimmedLastHop;
+    return lose(now, *sequence, packet.source_udp_port & kEntropyMask, at_last_hop);
+  }
+  if (answer.return_code > kReturnOk) {
     ++common_counters_.fatal_naks_received;
-    fail(status_of_return_code(answer.response.return_code));
+    fail(status_of_return_code(answer.return_code));
     return deliver_completions(now);
   }
-  if (sent_.acknowledge(now, {.end = sent_.accepted(),
-                              .answered = sequence,
-                              .marked = answer.pds.m,
-                              .hop_limit = packet.hop_limit})) {
+  if (!place(packet, answer, *sequence)) {
+    ++counters_.wrong_responses;
+    return;
+  }
+  // Data may be marked on either way; both are this initiator's doing.
+  const bool marked = answer.pds.m || (answer.data && packet.ecn == roce::kCe);
+  if (sent_.acknowledge(
+          now,
+          {.end = sent_.accepted(), .answered = sequence, .marked = marked, .hop_limit = packet.hop_limit})) {
     retries_ = 0;
     progress_ps_ = now;
   } else {
     ++common_counters_.stale_acknowledgements;
   }
   ids_.release_before(sent_.accepted());
+  while (!read_ends_.empty() && read_ends_.front() <= sent_.accepted()) read_ends_.pop_front();
   detect_losses(now);
   if (gate_.follow_rate() && wait_until_ps_ != kNever)
     wait_until_ps_ = gate_.next_send_ps() <= now ? kNever : gate_.next_send_ps();
@@ -145,19 +192,23 @@ void RudiInitiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
   const uint16_t entropy = packet.source_udp_port & kEntropyMask;
   switch (nack.nack_code) {
     case kNackTrimmed:
-      // At its last hop a packet meets those of other senders, which no other path avoids.
-      if (path_choice_ != nullptr) path_choice_->on_delivered(now, entropy, 0, true);
-      [[fallthrough]];
     case kNackTrimmedLastHop:
       ++counters_.trim_nacks_received;
-      if (!sent_.take_refused_for_lost(*sequence, entropy)) return;
-      retries_ = 0;
-      progress_ps_ = now;
-      return gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(*sequence).frame_bytes);
+      return lose(now, *sequence, entropy, nack.nack_code == kNackTrimmedLastHop);
     default:
       // No target of ours sends it. A timeout comes if it means that the packet is lost.
       ++counters_.other_nacks_received;
   }
+}
+
+// A switch has cut off a payload, of the packet or of its answer.
+void RudiInitiator::lose(TimePs now, uint64_t sequence, uint16_t entropy, bool at_last_hop) {
+  // At its last hop a packet meets those of other senders, which no other path avoids.
+  if (!at_last_hop && path_choice_ != nullptr) path_choice_->on_delivered(now, entropy, 0, true);
+  if (!sent_.take_refused_for_lost(sequence, entropy)) return;
+  retries_ = 0;
+  progress_ps_ = now;
+  gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
 }
 
 void RudiInitiator::detect_losses(TimePs now) {
@@ -204,6 +255,7 @@ void RudiInitiator::on_timeout(TimePs now) {
 
 void RudiInitiator::fail(CompletionStatus status) {
   error_ = status;
+  read_ends_.clear();
   sent_.release();
   wait_until_ps_ = kNever;
 }

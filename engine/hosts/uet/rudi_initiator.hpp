@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -51,6 +52,11 @@ class RudiInitiator : public SendingHalf<RudiInitiator> {
   friend SendingHalf<RudiInitiator>;
 
   bool may_send_next() const;
+  // Bytes of the frame that answers a packet of a READ, or else of the packet itself.
+  size_t gated_bytes(const Message& message, uint64_t part_bytes) const;
+  // Whether a response is what the packet asks for; places data of a READ.
+  bool place(const roce::ParsedPacket& packet, const RudiResponsePacket& answer, uint64_t sequence);
+  void lose(TimePs now, uint64_t sequence, uint16_t entropy, bool at_last_hop);
   PacketPtr build_request(const Message& message, uint64_t sequence, uint64_t offset, uint64_t payload_bytes);
   // Of a packet that is out; nothing for others, which are counted.
   std::optional<uint64_t> find(uint32_t packet_id);
@@ -76,7 +82,8 @@ class RudiInitiator : public SendingHalf<RudiInitiator> {
   Messages messages_;
   SentStream sent_;
   uint64_t next_sequence_ = 0;
-  TimePs progress_ps_ = 0;  // when the timeout started to count
+  std::deque<uint64_t> read_ends_;  // of READs under way: one past the last packet
+  TimePs progress_ps_ = 0;          // when the timeout started to count
   uint32_t retries_ = 0;
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
   PulledPacket last_pulled_;

@@ -42,7 +42,8 @@ void RudiQueuePair::post(TimePs now, RcRequest request) {
 }
 
 void RudiQueuePair::post_receive(TimePs /*now*/, PostedReceive /*receive*/) {
-  throw std::invalid_argument("a queue pair of RUDI takes no receives: it carries WRITEs without immediate");
+  throw std::invalid_argument(
+      "a queue pair of RUDI takes no receives: it carries WRITEs without immediate and READs");
 }
 
 std::vector<RcRequest> RudiQueuePair::withdraw(TimePs /*now*/) {
@@ -54,6 +55,21 @@ void RudiQueuePair::flush(TimePs now) {
   initiator_.flush(now);
   target_.stop();
   wake();
+}
+
+// Requests and data of READs take turns.
+PacketPtr RudiQueuePair::pull(TimePs now) {
+  const bool response_first = !response_pulled_;
+  response_pulled_ = false;
+  if (!response_first) {
+    if (PacketPtr packet = initiator_.pull(now)) return packet;
+  }
+  if (PacketPtr packet = target_.pull_data()) {
+    response_pulled_ = true;
+    return packet;
+  }
+  if (target_.has_answer()) wake();  // memory of a READ is there no more
+  return response_first ? initiator_.pull(now) : nullptr;
 }
 
 void RudiQueuePair::observe(Probe* probe, ConnectionEnds ends, bool messages, bool /*telemetry*/) {

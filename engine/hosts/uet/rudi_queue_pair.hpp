@@ -1,6 +1,7 @@
-// A queue pair of Ultra Ethernet Transport with service RUDI: WRITEs without immediate, whose packets arrive
-// in any order and maybe more than once. It has no connection, and its target no state. Pure state: no clock,
-// no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and docs/uet.md describe it.
+// A queue pair of Ultra Ethernet Transport with service RUDI: WRITEs without immediate and READs, whose
+// packets arrive in any order and maybe more than once. It has no connection, and its target no state. Pure
+// state: no clock, no I/O. Source: Ultra Ethernet Specification 1.0.1, as docs/spec/uet.md and docs/uet.md
+// describe it.
 #pragma once
 
 #include <cstddef>
@@ -46,10 +47,12 @@ class RudiQueuePair : public WritingQueuePair {
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull_control(TimePs /*now*/) override { return target_.pull_control(); }
-  PacketPtr pull(TimePs now) override { return initiator_.pull(now); }
-  PulledPacket last_pulled() const override { return initiator_.last_pulled(); }
+  PacketPtr pull(TimePs now) override;
+  PulledPacket last_pulled() const override {
+    return response_pulled_ ? target_.last_pulled() : initiator_.last_pulled();
+  }
   bool may_have_control() const override { return target_.has_answer(); }
-  bool may_have_data() const override { return initiator_.may_have_data(); }
+  bool may_have_data() const override { return target_.has_data() || initiator_.may_have_data(); }
   TimePs next_deadline() const override { return initiator_.next_deadline(); }
   void on_deadline(TimePs now) override { initiator_.on_deadline(now); }
   void fetch(PrefetchStep step) const override;
@@ -64,6 +67,7 @@ class RudiQueuePair : public WritingQueuePair {
   std::shared_ptr<PathChoice> path_choice_;
   uet::RudiInitiator initiator_;
   uet::RudiTarget target_;
+  bool response_pulled_ = false;  // by the last pull()
   std::optional<roce::IntStack> no_telemetry_;
 };
 

@@ -233,36 +233,18 @@ void Target::finish_in_order(const Arrived& newest, const Arrival& arrival) {
                    *immediate);
 }
 
-// Each packet of a READ asks for what one packet can carry, so each is granted on its own.
 std::optional<uint8_t> Target::read(const roce::ParsedPacket& packet, const WriteHeader& request) {
-  const uint32_t mtu_bytes = common_.path_mtu_bytes;
-  if (request.request_length > kMaxMessageBytes || request.message_offset > request.request_length)
-    return kReturnUnsupportedSize;
-  const uint32_t left_bytes = request.request_length - request.message_offset;
-  const uint32_t bytes = std::min(mtu_bytes, left_bytes);
-  const bool is_placed = request.message_offset % mtu_bytes == 0 &&
-                         request.starts_message == (request.message_offset == 0) &&
-                         request.ends_message == (bytes == left_bytes) &&
-                         (request.starts_message || (bytes > 0 && request.payload_length == bytes));
-  if (!is_placed || packet.payload_bytes > 0) return kReturnUnsupportedSize;
-  const uint64_t address = request.buffer_offset + request.message_offset;
-  const bool is_key = request.memory_key <= 0xFFFFFFFF;
-  const auto rkey = static_cast<uint32_t>(request.memory_key);
-  const bool may_read = bytes == 0 || (is_key && memory_.find(rkey, address, bytes, kRemoteRead) != nullptr);
-  if (!may_read) return kReturnPermissionViolation;
+  ReadPart part;
+  if (const uint8_t code = grant_read(packet, request, common_.path_mtu_bytes, memory_, part);
+      code != kReturnOk)
+    return code;
   if (reads_ == nullptr) {
     reads_ = std::make_unique<ReadResponses>(common_, config_, common_counters_, counters_, pool_, memory_,
                                              gate_, path_choice_);
     reads_->open(pdc_, initiator_pdc_);
   }
   if (!reads_->has_room()) return std::nullopt;
-  reads_->add({.address = address,
-               .rkey = rkey,
-               .message_offset = request.message_offset,
-               .message_id = request.message_id,
-               .bytes = static_cast<uint16_t>(bytes),
-               .as_length = packet.as_length,
-               .traffic_kind = packet.traffic_kind});
+  reads_->add(part);
   return kReturnOk;
 }
 

@@ -25,6 +25,7 @@ namespace weft {
   STATISTIC(uint64_t, credits_sent, "RCCC: control packets with credit")                   \
   STATISTIC(uint64_t, credits_received, "RCCC: control packets with credit")               \
   STATISTIC(uint64_t, credit_waits, "RCCC: times that it had to wait for credit")          \
+  STATISTIC(uint64_t, responses_trimmed, "RUDI: data of READs whose payload was cut off")  \
   STATISTIC(uint64_t, datagrams_without_receive, "UUD, dropped: no receive was posted")    \
   STATISTIC(uint64_t, datagrams_too_long, "UUD, dropped: longer than the receive")         \
   STATISTIC(uint64_t, datagrams_trimmed, "UUD, dropped: a switch cut off their payload")   \

@@ -75,11 +75,13 @@ def write_trace(job: Job, path: Path, format_name: str) -> list[Path]:
 
 
 def _refuse_ways_of_messages(job: Job, title: str) -> None:
-    """Refuse calls that say how their messages travel: traces say what is communicated."""
+    """Refuse jobs that say how their messages travel: traces say what is communicated."""
     for number, call in enumerate(job.calls):
         for name in ("protocol", "clear_to_send"):
             if getattr(call, name):
                 raise TraceError(f"call {number}: {title} has no {name}", valid="a job without it")
+    if job.clear_to_send:
+        raise TraceError(f"{title} has no clear_to_send", valid="a job without it")
 
 
 def _refuse_reads(job: Job, title: str) -> None:

@@ -8,7 +8,9 @@ from weft.results.collectives import COLLECTIVES
 from weft.results.job_traces import JOB_TRACES
 from weft.results.limits.evidence import Evidence
 from weft.results.limits.kind import Limit, LimitKind, percent
+from weft.results.parameter_servers import PARAMETER_SERVERS
 from weft.results.training_jobs import TRAINING_JOBS
+from weft.results.training_steps import TRAINING_STEPS
 
 
 class Clearance(LimitKind):
@@ -16,7 +18,7 @@ class Clearance(LimitKind):
 
     name = "clearance"
     figures = (
-        "collectives and jobs with `clear_to_send`: `waiting_share`, their time; the busiest port's load, as a wait "
+        "items with `clear_to_send`: `waiting_share`, their time; the busiest port's load, as a wait "
         "for a link that is busy costs nothing"
     )
 
@@ -26,6 +28,8 @@ class Clearance(LimitKind):
             *evidence.results.of(COLLECTIVES),
             *evidence.results.of(TRAINING_JOBS),
             *evidence.results.of(JOB_TRACES),
+            *evidence.results.of(TRAINING_STEPS),
+            *evidence.results.of(PARAMETER_SERVERS),
         ]
         cleared = [(each, each.clear_to_send) for each in results if each.clear_to_send]
         if not cleared:

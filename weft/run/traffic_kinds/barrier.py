@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from weft.run.synchronisation import IN_NETWORK, barrier_task, host_barrier_task
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.options import Service
 from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import NOTHING
 from weft.topologies.kinds.base import TopologySection
 
 if TYPE_CHECKING:
@@ -38,6 +40,10 @@ class BarrierTraffic(TrafficItem):
     token goes round twice."""
     ranks: list[FabricRank] | None = Field(None, min_length=1)
     """The fabric's ranks that wait for each other; by default all."""
+
+    def posted_operations(self, key: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+        """Yield what its algorithms post: nothing where switches alone count ranks."""
+        yield key, NOTHING if set(self.algorithms) == {IN_NETWORK} else self.operations
 
     @property
     def services(self) -> tuple[Service, ...]:

@@ -19,7 +19,7 @@ from weft.results.kinds import ResultKind
 from weft.scenario.model import Scenario
 from weft.scenario.options import Service
 from weft.scenario.places import KeyProblem
-from weft.scenario.traffic import TrafficSection
+from weft.scenario.traffic import FLOW_OPERATIONS, TrafficSection
 from weft.scenario.values import DataClass, Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
@@ -186,6 +186,7 @@ class FlowItem(TrafficItem):
     """An item of flows between ranks; a name of a host is the rank that the host has at first."""
 
     results: ClassVar[ResultKind[Any] | None] = FLOWS
+    operations = FLOW_OPERATIONS
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that the fabric has at least two ranks."""

@@ -10,6 +10,7 @@ from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.kinds import ResultKind
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.circuits import require_configuration
+from weft.scenario.traffic import NOTHING
 from weft.topologies import FabricSpec
 from weft.topologies.circuits import ConfigurationName
 
@@ -22,6 +23,7 @@ class CircuitChangeItem(TrafficItem):
 
     kind = "circuits"
     results: ClassVar[ResultKind[Any]] = CIRCUIT_CHANGES
+    operations = NOTHING
     lacking = CIRCUITS_STAY
 
     circuits: ConfigurationName

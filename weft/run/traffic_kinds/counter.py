@@ -17,6 +17,7 @@ from weft.run.synchronisation import counter_task
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.options import Service
 from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import NOTHING
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.commands.services import ServiceRequests
 
@@ -31,6 +32,7 @@ class CounterTraffic(TrafficItem):
 
     kind = "counter"
     results: ClassVar = COUNTERS
+    operations = NOTHING
 
     counter: Annotated[int, whole(1, 100_000)]
     """Additions of each rank."""

@@ -29,7 +29,7 @@ from weft.results.critical_paths import critical_path_result
 from weft.results.training_jobs import TRAINING_JOBS, TrainingJobResult, training_job_result
 from weft.run.algorithms import group_objection, is_in_network
 from weft.run.clear_to_send import require_plain_messages
-from weft.run.collectives_job_item import CollectivesJobItem
+from weft.run.cleared_job_item import ClearedJobItem
 from weft.run.jobs import JobRun, first_ranks, intact_places
 from weft.run.task import Task
 from weft.run.traffic_kinds.base import DEFAULT_TIME_LIMIT_S, check_named_kinds, check_ranks
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from weft.run.fabric import Fabric
 
 
-class TrainingJobTraffic(CollectivesJobItem):
+class TrainingJobTraffic(ClearedJobItem):
     """A training step of a transformer, divided among ranks. Packets carry lengths in place of data."""
 
     kind = "model"

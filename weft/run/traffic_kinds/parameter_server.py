@@ -20,10 +20,12 @@ from weft.quantities.definitions import MessageSize, PositiveTime, number, whole
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
 from weft.results.parameter_servers import PARAMETER_SERVERS
+from weft.run.clear_to_send import require_plain_messages
+from weft.run.cleared_job_item import ClearedJobItem
 from weft.run.digits_section import DigitsSection
 from weft.run.jobs import placed_ranks, rank_places
 from weft.run.parameter_server_result import parameter_server_result
-from weft.run.traffic_kinds.base import JobItem, Run, check_ranks
+from weft.run.traffic_kinds.base import Run, check_ranks
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName
 from weft.topologies import FabricSpec
@@ -36,7 +38,7 @@ if TYPE_CHECKING:
     from weft.run.task import Task
 
 
-class ParameterServerTraffic(JobItem):
+class ParameterServerTraffic(ClearedJobItem):
     """Steps of training with a parameter server. Packets carry lengths in place of data."""
 
     kind = "parameter_server"
@@ -131,6 +133,7 @@ class ParameterServerTraffic(JobItem):
         if self.mode != "all-reduce":
             return
         rates_bps = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
+        self.check_clearances([self.algorithm], key)
         job = all_reduce_job(replace(self.plan(seed=1), steps=1)).job
         with translated(JobError, KeyProblem, f"{key}.algorithm"):
             placed = placed_ranks(job, self.ranks, rank_places(topology, rates_bps))
@@ -147,7 +150,8 @@ class ParameterServerTraffic(JobItem):
         return 0 if self.mlp is None else 3 * self._parameter_bytes
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return the job of all steps."""
+        """Return the job of all steps. Raises BadInputError with clear_to_send, for which traces have no place."""
+        require_plain_messages(self)
         return self._made(seed).job
 
     def prepare(self, ranks: int, seed: int) -> Run:
@@ -186,4 +190,4 @@ class ParameterServerTraffic(JobItem):
     def _made(self, seed: int) -> ParameterServerJob | AllReduceJob:
         plan = self.plan(seed)
         made = parameter_server_job(plan) if plan.has_servers else all_reduce_job(plan)
-        return replace(made, job=self.with_classes(made.job))
+        return replace(made, job=self.with_clearances(self.with_classes(made.job)))

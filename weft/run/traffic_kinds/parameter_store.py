@@ -17,6 +17,7 @@ from weft.run.service_ranks import FabricRank, check_service_ranks, clients_of
 from weft.run.traffic_kinds.base import TrafficItem
 from weft.scenario.options import Service
 from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import NOTHING
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.commands.parameters import ParameterRequests
 
@@ -31,6 +32,7 @@ class ParameterStoreTraffic(TrafficItem):
 
     kind = "parameter_store"
     results: ClassVar = PARAMETER_STORES
+    operations = NOTHING
 
     parameter_store: FabricRank
     """The fabric's rank with the store."""

@@ -15,6 +15,7 @@ from weft.results.rdma import RDMA
 from weft.run.rdma import OTHERS, of_each_host
 from weft.run.traffic_kinds.base import TrafficItem, check_no_spares
 from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import NOTHING
 from weft.scenario.values import ClassReference, Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
@@ -31,6 +32,7 @@ class RdmaTraffic(TrafficItem):
 
     kind = "rdma"
     results: ClassVar = RDMA
+    operations = NOTHING
 
     rdma: dict[HostName, ClassReference] = Field(min_length=1)
     """Program of each host, a `weft.rdma.Program` or an `async def` function; `others` stands for all hosts not named.

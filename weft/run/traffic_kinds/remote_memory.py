@@ -44,7 +44,7 @@ class RemoteMemoryTraffic(JobItem):
 
     kind = "remote_memory"
     results = REMOTE_MEMORY
-    operations = ("WRITE", "READ")
+    operations = ("READ",)
 
     remote_memory: list[FabricRank] = Field(min_length=1)
     """The fabric's ranks with the memory; reads are spread over them."""

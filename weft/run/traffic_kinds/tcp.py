@@ -21,6 +21,7 @@ from weft.results.tcp import TCP, TcpResult
 from weft.run.tcp import TcpFlow, tcp_task
 from weft.run.traffic_kinds.base import FlowsBesideOthers, check_no_spares
 from weft.scenario.places import KeyProblem
+from weft.scenario.traffic import NOTHING
 from weft.scenario.values import Name, Section, Text
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
@@ -69,6 +70,7 @@ class TcpTraffic(FlowsBesideOthers):
 
     kind = "tcp"
     results: ClassVar[ResultKind[Any] | None] = TCP
+    operations = NOTHING
     lacking = (
         "this TCP is that of hosts of the virtual clock, under the real one hosts have their kernel's: use "
         "--clock virtual, or run programs of your own in a lab"

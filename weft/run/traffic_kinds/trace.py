@@ -23,8 +23,8 @@ from weft.recording.operations import operations_table
 from weft.results.critical_paths import critical_path_result
 from weft.results.job_traces import JOB_TRACES, JobTraceResult, job_trace_result
 from weft.results.kinds import ResultKind
-from weft.run.clear_to_send import require_plain_messages
-from weft.run.collectives_job_item import CollectivesJobItem
+from weft.run.clear_to_send import has_messages, require_plain_messages
+from weft.run.cleared_job_item import ClearedJobItem
 from weft.run.jobs import JobRun
 from weft.run.traffic_kinds.base import check_ranks
 from weft.scenario.places import KeyProblem
@@ -46,7 +46,7 @@ def _formats() -> tuple[str, ...]:
     return tuple(name for name, each in TRACE_FORMATS.items() if not each.holds_flows)
 
 
-class TraceTraffic(CollectivesJobItem):
+class TraceTraffic(ClearedJobItem):
     """A job from a trace: Chakra, GOAL, records of NCCL's calls, htsim's matrices. Packets carry lengths in place of
     data."""
 
@@ -98,8 +98,8 @@ class TraceTraffic(CollectivesJobItem):
         with translated(BadInputError, KeyProblem, f"{key}.trace"):
             count = len(self._job.parts)
         self.check_clearances((each.algorithm for each in self._job.calls), key)
-        if self.clear_to_send is not None and not any(each.clear_to_send for each in self._job.calls):
-            raise KeyProblem(f"{key}.clear_to_send", "the trace has no collectives with data", valid="leave it out")
+        if self.clear_to_send is not None and not has_messages(self._job):
+            raise KeyProblem(f"{key}.clear_to_send", "the trace has no messages to clear", valid="leave it out")
         names = JobClasses(self._job).names
         for name in self.classes:
             if name not in names:

@@ -17,13 +17,16 @@ from weft.quantities.units import PS_PER_S, shortest_time
 from weft.results.collectives import LENGTHS
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
 from weft.run.algorithms import any_in_network, check_algorithms, check_paths, may_reduce, suitable
+from weft.run.clear_to_send import objection_to_clear_to_send, require_plain_messages
 from weft.run.collectives import random_elements
 from weft.run.traffic_kinds.base import JoinableItem, require_one
+from weft.scenario.clear_to_send import ClearToSendSection
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmOrAuto
 from weft.scenario.values import Section
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.data_types import DataType, DataTypeName
 from weft.traffic.jobs import Job
@@ -71,6 +74,9 @@ class TrainingStepTraffic(JoinableItem):
         str, Example("blue", (".algorithms=[in-network]", ".dtype=int32", ".data=random", "tenants.blue={slots: 512}"))
     ] = ""
     """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
+    clear_to_send: Annotated[ClearToSendSection | None, Example("{window: 4}", (".algorithms=[ring]",))] = None
+    """Receiver-driven admission of messages between hosts: ranks send only what the receiver has cleared; needs
+    `algorithms`. By default they do not wait."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check sizes, the total compute time, and algorithms."""
@@ -88,6 +94,20 @@ class TrainingStepTraffic(JoinableItem):
                 valid=TIME.range_text,
             )
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
+        self._check_clearances(key)
+
+    def _check_clearances(self, key: str) -> None:
+        if self.clear_to_send is None:
+            return
+        if self.algorithms is None:
+            raise KeyProblem(f"{key}.clear_to_send", "needs algorithms", valid="with algorithms: [ring]")
+        for algorithm in self.algorithms:
+            if objection := objection_to_clear_to_send(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], algorithm):
+                raise KeyProblem(f"{key}.clear_to_send", objection, valid="leave it out")
+
+    @property
+    def _clearing(self) -> ClearToSend | None:
+        return None if self.clear_to_send is None else self.clear_to_send.settings()
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
         """Yield the key of its tenant, the tenant, and whether switches may reduce."""
@@ -122,7 +142,7 @@ class TrainingStepTraffic(JoinableItem):
         step, [algorithm] = self._step(), list(self.algorithms or [])
         gradients = self._gradients(step, ranks, seed)
         return lambda fabric: fabric.tasks.training_step(
-            step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant
+            step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant, clear_to_send=self._clearing
         )
 
     def run(self, fabric: Fabric, progress: Progress) -> None:
@@ -132,10 +152,16 @@ class TrainingStepTraffic(JoinableItem):
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
             progress(f"training step of {step.gradient_count * self._element_bytes} B of gradients, {algorithm}")
-            fabric.training_step(step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant)
+            fabric.training_step(
+                step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant, clear_to_send=self._clearing
+            )
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
-        """Return the step as a job, with the first algorithm."""
+        """Return the step as a job, with the first algorithm.
+
+        Raises BadInputError with clear_to_send, for which traces have no place.
+        """
+        require_plain_messages(self)
         algorithm = self.algorithms[0] if self.algorithms else ""
         return training_step_job(self._step(), algorithm, DataType(self.dtype), topology.rank_count)
 

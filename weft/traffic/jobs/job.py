@@ -85,6 +85,7 @@ class Job:
         groups: groups of ranks that run collectives.
         calls: collectives that operations name.
         traffic_classes: the fabric's class for each category that has one.
+        clear_to_send: how much receivers clear of sends between hosts; None: senders do not wait. Calls have their own.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Job:
     groups: tuple[Group, ...] = ()
     calls: tuple[CollectiveCall, ...] = ()
     traffic_classes: dict[str, int] = field(default_factory=dict)
+    clear_to_send: ClearToSend | None = None
 
     def __post_init__(self) -> None:
         """Raise JobError for slots, peers, groups and calls that there are not."""

@@ -56,7 +56,8 @@ class SharedParts:
 def channels_of(part: RankJob, shared: SharedParts) -> Iterator[Channel]:
     """Yield all channels of a rank's part, those to its peers first; some more than once."""
     for peer in part.peers:
-        yield from peer.channels
+        for channel in peer.channels:
+            yield from channel.with_clearances()
     for call in part.calls:
         yield from call_channels(call, shared)
 

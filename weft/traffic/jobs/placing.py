@@ -228,7 +228,9 @@ class PlacedRanks:
             inside = Channel(0, other, scale_up_label(label), traffic_class)
             return PeerPaths((inside,), (SHARE_UNIT,))
         planes, shares = shares_of_planes(self.places.plane_rates_bps)
-        return PeerPaths(tuple(Channel(plane, other, label, traffic_class) for plane in planes), shares)
+        clearing = self.job.clear_to_send
+        channels = (Channel(plane, other, label, traffic_class, clear_to_send=clearing) for plane in planes)
+        return PeerPaths(tuple(channels), shares)
 
     def _calls_of_lengths(self, rank: int, label: str) -> Iterator[RankCall]:
         """Yield a call for each of a rank's slots for calls."""

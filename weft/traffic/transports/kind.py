@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions
     from weft.traffic.transport_settings import TransportSettings
 
-QueuePair = _core.RcQueuePair | _core.MrcQueuePair | _core.UetQueuePair
+QueuePair = _core.RcQueuePair | _core.MrcQueuePair | _core.UetQueuePair | _core.RudiQueuePair | _core.UudQueuePair
 """A queue pair of a connection or a program, of any transport."""
 
 
@@ -106,6 +106,10 @@ class TransportKind(ABC):
     """Receivers tell of marks by CNPs."""
     operations: ClassVar[frozenset[str]]
     """Those that it carries, by the names of `weft.rdma.work.OPERATIONS`."""
+    why_no_more: ClassVar[str] = ""
+    """Why it carries no other operations, where its name alone does not say so."""
+    is_reliable: ClassVar[bool] = True
+    """What is posted arrives, or its queue pair fails; otherwise it may be lost, and is a packet at most."""
     takes_notifications: ClassVar[bool] = False
     """Switches may notify its senders of queues."""
     carries_int: ClassVar[bool] = False
@@ -125,6 +129,19 @@ class TransportKind(ABC):
     def defaults_for(self, given: Mapping[str, Any]) -> Mapping[str, str]:
         """Return `defaults`, and those that follow from other keys, which are not checked yet."""
         return self.defaults
+
+    def variant(self, settings: TransportSettings) -> TransportKind:
+        """Return the kind that queue pairs with these settings are of: itself, or one of its services."""
+        return self
+
+    @property
+    def title(self) -> str:
+        """The key that chooses it, and its value."""
+        return f"transport.protocol: {self.name}"
+
+    def alternatives(self, operations: Iterable[str]) -> list[str]:
+        """Return what else its own keys may say for it to carry these operations; none if they choose nothing."""
+        return []
 
     def check(self, settings: TransportSettings) -> None:
         """Check its own keys against others. Raises ValueError."""

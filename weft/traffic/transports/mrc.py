@@ -31,7 +31,7 @@ class MultipathReliableConnection(TransportKind):
     spans_planes = True
     extension_bytes = METH.size_bytes + RETH
     answer_bytes = SETH.size_bytes + CC_STATE.size_bytes
-    operations = frozenset({"WRITE"})
+    operations = frozenset({"WRITE", "WRITE with immediate"})
     code_points = (
         (DSCP_TRIMMABLE, DATA_CLASS),
         (DSCP_TRIMMABLE_RETX, DATA_CLASS),

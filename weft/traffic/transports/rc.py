@@ -18,7 +18,7 @@ class ReliableConnection(TransportKind):
 
     name = "rc"
     own_keys = ("cnp_interval",)
-    operations = frozenset({"WRITE", "READ", "SEND", "atomic operation"})
+    operations = frozenset({"WRITE", "WRITE with immediate", "READ", "SEND", "atomic operation"})
     retransmissions = ("go-back-n", "selective-repeat")
     sprays = False
     has_cnps = True

@@ -1,4 +1,4 @@
-"""Base class of items that are jobs with collectives: how messages of these travel."""
+"""Base class of items that are jobs with messages that receivers may clear."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from weft.scenario.places import KeyProblem
 from weft.traffic.jobs import Job
 
 
-class CollectivesJobItem(JobItem):
-    """An item that is a job with collectives."""
+class ClearedJobItem(JobItem):
+    """An item that is a job with messages that receivers may clear."""
 
     clear_to_send: Annotated[ClearToSendSection | None, Example("{window: 4}")] = None
-    """Receiver-driven admission of messages of collectives between hosts: ranks send only what the receiver has
-    cleared. By default they do not wait."""
+    """Receiver-driven admission of messages between hosts, those of collectives included: ranks send only what the
+    receiver has cleared. By default they do not wait."""
 
     def check_clearances(self, algorithms: Iterable[str], key: str) -> None:
         """Check that receivers can clear the messages of these algorithms. Raises KeyProblem."""
@@ -34,5 +34,5 @@ class CollectivesJobItem(JobItem):
                 )
 
     def with_clearances(self, job: Job) -> Job:
-        """Return a job whose collectives' messages receivers clear, if the item says so."""
+        """Return a job whose messages receivers clear, if the item says so."""
         return cleared_job(job, None if self.clear_to_send is None else self.clear_to_send.settings())
