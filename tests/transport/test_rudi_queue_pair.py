@@ -24,6 +24,7 @@ from tests.transport.rdma_pair import (
 )
 from tests.transport.test_selective_repeat import done
 from tests.transport.test_uet_queue_pair import MTU, UDP_AT, Wire, headers_of, trimmed, type_of, with_dscp
+from tests.transport.test_uet_reads import post_reads
 from weft.engine import (
     CompletionQueue,
     Engine,
@@ -125,6 +126,108 @@ def test_each_packet_is_answered_by_its_identifier_and_nothing_is_set_up() -> No
     assert [headers[0]["pkt_id"] for headers in seen["b"]] == [headers[0]["pkt_id"] for headers in seen["a"]]
     assert len({headers[0]["pkt_id"] for headers in seen["a"]}) == 6
     assert pair.b.queue_pair.uet_stats()["pdcs_accepted"] == 0
+
+
+def reads_arrive(pair: WiredPair, wire: Wire, sizes: list[int]) -> None:
+    source, target = post_reads(pair, sizes)
+    pair.run(wire, done(pair, len(sizes)))
+    assert np.array_equal(source, target)
+    assert pair.b.completions.poll() == []
+    stats = pair.a.queue_pair.stats() | pair.a.queue_pair.uet_stats()
+    assert stats["in_flight_bytes"] == stats["outstanding_requests"] == stats["wrong_responses"] == 0
+    assert stats["data_bytes_received"] >= sum(sizes)
+
+
+@pytest.mark.parametrize("length", [4, pytest.param(6, marks=pytest.mark.slow)])
+def test_every_fate_of_the_first_frames_of_reads_ends_well(length: int) -> None:
+    for actions in product(("deliver", "drop", "duplicate", "hold", "trim"), repeat=length):
+        reads_arrive(wired_pair(**RUDI, version=6, **PATIENT), Wire(actions), [2 * MTU, 1])
+
+
+@given(
+    actions=st.lists(
+        st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold", "trim", "mark"]), max_size=80
+    ),
+    sizes=st.lists(st.integers(0, 5 * MTU), min_size=1, max_size=8),
+    limit=st.integers(1, 4),
+)
+@settings(max_examples=100, deadline=None)
+def test_whatever_the_wire_does_all_that_is_read_arrives(actions: list[str], sizes: list[int], limit: int) -> None:
+    pair = wired_pair(**RUDI, version=6, max_outstanding_reads=limit, **PATIENT)
+    reads_arrive(pair, Wire(actions), sizes)
+
+
+def test_reads_and_writes_both_ways_share_a_faulty_link() -> None:
+    faults = {"loss": 0.01, "duplicate": 0.01, "delay_probability": 0.02, "extra_delay_ps": 5 * US}
+    pair = cabled_pair(**RUDI, **PATIENT, faults=faults, window_bytes=64 * 1024)
+    written = [post(pair, [100_000] * 2)]
+    read = post_reads(pair, [100_000] * 2)
+    source, target = random_bytes(200_000, 3), np.zeros(200_000, np.uint8)
+    pair.b.queue_pair.post_write(pair.b.register(source), 0, 200_000, 0, pair.a.register(target).rkey, work_id=9)
+    pair.engine.run_for(50 * MS)
+    for from_, to in [*written, read, (source, target)]:
+        assert np.array_equal(from_, to)
+    for host in (pair.a, pair.b):
+        stats = host.queue_pair.stats()
+        assert stats["outstanding_requests"] == 0
+        assert stats["error"] == "success"
+
+
+def test_each_packet_of_a_read_is_answered_with_data_by_its_identifier() -> None:
+    pair = wired_pair(**RUDI, version=6)
+    seen: dict[str, list[list[dict[str, Any]]]] = {"a": [], "b": []}
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        seen[sender].append(headers_of(frame))
+        return [frame]
+
+    source, target = post_reads(pair, [2 * MTU + 3])
+    pair.run(wire, done(pair, 1))
+    assert np.array_equal(source, target)
+    assert [[each["name"] for each in headers] for headers in seen["b"]] == [["UETRudi", "UETResponseData"]] * 3
+    assert [headers[0]["pkt_id"] for headers in seen["b"]] == [headers[0]["pkt_id"] for headers in seen["a"]]
+    assert [headers[1]["message_offset"] for headers in seen["b"]] == [0, MTU, 2 * MTU]
+    assert [headers[1]["payload_length"] for headers in seen["b"]] == [MTU, MTU, 3]
+
+
+@pytest.mark.parametrize("dscp", [DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP])
+def test_data_of_a_read_that_is_trimmed_is_asked_for_again_at_once(dscp: int) -> None:
+    pair = wired_pair(**RUDI, version=6, path_choice=path_choice("spray", 1))
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        first = sender == "b" and not headers_of(frame)[0]["retx"]
+        return [trimmed(frame, dscp)] if first else [frame]
+
+    source, target = post_reads(pair, [MTU])
+    pair.run(wire, done(pair, 1))
+    assert np.array_equal(source, target)
+    stats = pair.a.queue_pair.stats() | pair.a.queue_pair.uet_stats()
+    assert stats["responses_trimmed"] == stats["retransmitted_packets"] == 1
+    assert stats["timeouts"] == 0
+
+
+def test_memory_that_may_not_be_read_is_refused() -> None:
+    pair = wired_pair(**RUDI, version=6)
+    rkey = pair.b.register(np.zeros(MTU, np.uint8)).rkey
+    pair.a.queue_pair.post_read(None, 0, MTU, 0, rkey, work_id=1)
+    pair.run(ideal_wire, lambda: pair.a.queue_pair.stats()["outstanding_requests"] == 0)
+    assert [each["status"] for each in pair.a.completions.poll()] == ["remote_access_error"]
+    assert pair.b.queue_pair.stats()["responder_error"] == "success"
+
+
+def test_as_many_reads_are_under_way_as_are_allowed() -> None:
+    pair = wired_pair(**RUDI, version=6, max_outstanding_reads=2)
+    asked: list[int] = []
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        if sender == "a":
+            asked.append(headers_of(frame)[1]["message_id"])
+        return [] if sender == "b" and len(asked) < 3 else [frame]
+
+    post_reads(pair, [MTU] * 5)
+    pair.step(wire)
+    pair.step(wire)
+    assert len(set(asked)) == 2
 
 
 @pytest.mark.parametrize(("dscp", "code"), [(DSCP_TRIMMED, 1), (DSCP_TRIMMED_LASTHOP, 2)])

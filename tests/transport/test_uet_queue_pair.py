@@ -57,9 +57,15 @@ def with_dscp(frame: bytes, dscp: int) -> bytes:
 
 
 def trimmed(frame: bytes, dscp: int = DSCP_TRIMMED) -> bytes:
-    """Return what a switch leaves of a request over IPv6 that it trims."""
-    delivery = {4: 8, 6: 4, 13: 16}.get(type_of(frame), 12)
-    return with_dscp(frame, dscp)[: UDP_AT + 8 + delivery + 44]
+    """Return what a switch leaves of a request, or of RUDI's data of a READ, over IPv6 that it trims."""
+    headers = {4: 8 + 44, 5: 8 + 20, 6: 4 + 44, 13: 16 + 44}.get(type_of(frame), 12 + 44)
+    return with_dscp(frame, dscp)[: UDP_AT + 8 + headers]
+
+
+def is_rudi_data(frame: bytes) -> bool:
+    """Return whether it is RUDI's answer with data of a READ, over IPv6."""
+    at = UDP_AT + 8
+    return type_of(frame) == 5 and int.from_bytes(frame[at : at + 2], "big") >> 7 & 15 == 5
 
 
 def marked(frame: bytes) -> bytes:
@@ -78,7 +84,7 @@ class Wire:
         action = self._left.pop(0) if self._left else "deliver"
         if action == "drop":
             return []
-        if action == "trim" and type_of(frame) in REQUEST_TYPES:
+        if action == "trim" and (type_of(frame) in REQUEST_TYPES or is_rudi_data(frame)):
             return [trimmed(frame)]
         if action == "mark":
             return [marked(frame)]
