@@ -88,7 +88,7 @@ class TaskMaker:
                 f"cannot run {type(request).__name__}",
                 valid='a CollectiveRequest, such as CollectiveRequest("allreduce", buffers)',
             )
-        self._require_carried(MESSAGES)
+        self._require_carried(str(request.collective), MESSAGES)
         ranks = None if request.ranks is None else tuple(request.ranks)
         arrays: list[NDArray[Any]] | None = None
         if (buffers := request.buffers) is None:
@@ -121,9 +121,9 @@ class TaskMaker:
             task = replace(task, arrays=shaped)
         return task.of(request.tenant)
 
-    def _require_carried(self, operations: Iterable[str]) -> None:
-        """Raise BadInputError unless the fabric's transport carries what is to be posted."""
-        with translated(InvalidValueError, BadInputError):
+    def _require_carried(self, what: str, operations: Iterable[str]) -> None:
+        """Raise BadInputError unless the fabric's transport carries what a task posts."""
+        with translated(InvalidValueError, BadInputError, place=what):
             require_carried(self._options.transport.kind, operations)
 
     def _choice(self, question: Question, algorithm: str, elements: int) -> AlgorithmChoice | None:
@@ -266,7 +266,7 @@ class TaskMaker:
         clear_to_send: ClearToSend | None = None,
     ) -> Task[TrainingStepResult]:
         """Return a step of data-parallel training."""
-        self._require_carried(MESSAGES)
+        self._require_carried("training step", MESSAGES)
         TIME.check(step.compute_ps, "the step's compute times")
         inputs: list[NDArray[Any]] | None = None
         name = data_type(dtype)
@@ -378,7 +378,7 @@ class TaskMaker:
         """Return flows, as `Fabric.run_flows` runs them."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
-        self._require_carried(FLOW_OPERATIONS)
+        self._require_carried(name, FLOW_OPERATIONS)
         in_use = self._exchanges.nics()
         for flow in flows:
             self._check_flow(flow, in_use)
@@ -427,7 +427,7 @@ class TaskMaker:
     def workload(self, flow_sizes: str | FlowSizes, load: float, duration_ps: int) -> Task[WorkloadResult]:
         """Return a workload as a task."""
         self._require_two_ranks("a workload")
-        self._require_carried(FLOW_OPERATIONS)
+        self._require_carried("workload", FLOW_OPERATIONS)
         POSITIVE_TIME.check(duration_ps, "a workload's duration")
         with translated(ValueError, BadInputError):
             sizes = named_flow_sizes(flow_sizes) if isinstance(flow_sizes, str) else flow_sizes
@@ -465,7 +465,7 @@ class TaskMaker:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
         placed = placed_ranks(job, ranks, self._places())
         placed.check()
-        self._require_carried(_posted_by(job))
+        self._require_carried(job.name, _posted_by(job))
         reducing = self._reducing(placed)
         made = JobData(placed, self._options.seed) if data == "random" else None
 

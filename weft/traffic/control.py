@@ -290,7 +290,10 @@ class EndpointGroup:
         The flows are of zeros, which travel as `payload` says.
         """
         by_rank = flows_by_rank(flows)
-        schedules = [flow_schedule(own, rank) for rank, own in sorted(by_rank.items())]
+        tells_receivers = self._hosts[0].transport.kind.tells_receivers
+        schedules = [
+            flow_schedule(own, rank, tells_receivers=tells_receivers) for rank, own in sorted(by_rank.items())
+        ]
         number = self._connect_for_run(schedules, telemetry)
         return self._prepare(
             number,

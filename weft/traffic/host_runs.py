@@ -108,7 +108,9 @@ class HostRuns:
     def prepare_traffic(self, command: PrepareTraffic) -> Prepared:
         """Prepare to send and receive flows."""
         rank = self._rank(command.rank)
-        schedule = flow_schedule(command.flows, rank, command.run % (MAX_RUN_TAG + 1))
+        tells_receivers = self._host.config.transport.kind.tells_receivers
+        run_tag = command.run % (MAX_RUN_TAG + 1)
+        schedule = flow_schedule(command.flows, rank, run_tag, tells_receivers=tells_receivers)
         prepared = self._prepare(command.run, command.payload, schedule, {})
         nodes = [number for number, node in enumerate(schedule.nodes) if isinstance(node, Write)]
         sent = [

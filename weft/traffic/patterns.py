@@ -82,10 +82,13 @@ def flows_by_rank(flows: Sequence[Flow]) -> dict[int, dict[int, Flow]]:
     return by_rank
 
 
-def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> RankSchedule:
+def flow_schedule(
+    flows: Mapping[int, Flow], rank: int, run_tag: int = 0, *, tells_receivers: bool = True
+) -> RankSchedule:
     """Return the schedule of `rank` for its flows; it is done when all that it sends and receives has completed.
 
-    A flow's number distinguishes it from all others of the run.
+    A flow's number distinguishes it from all others of the run. If the transport does not tell receivers of messages
+    (`TransportKind.tells_receivers`), it is done when all that the rank sends has completed.
 
     Raises ValueError for a flow from a rank to itself, of a size outside 1 byte to 2 GiB, before the start, or over
     more queue pairs than it has bytes.
@@ -106,12 +109,13 @@ def flow_schedule(flows: Mapping[int, Flow], rank: int, run_tag: int = 0) -> Ran
                 valid=f"1 to {most_queue_pairs}",
             )
         immediate = run_immediate(run_tag, number)
+        told = immediate if tells_receivers else None
         if flow.source == rank:
             delay = schedule.add(Delay(flow.start_ps)) if flow.start_ps else None
             for source, label in flow.parts():
                 channel = Channel(flow.plane, flow.destination, label)
-                schedule.add(Write(channel, source, replace(source, buffer=SINK), immediate), [delay])
-        if flow.destination == rank:
+                schedule.add(Write(channel, source, replace(source, buffer=SINK), told), [delay])
+        if flow.destination == rank and tells_receivers:
             for _, label in flow.parts():
                 schedule.add(WaitReceive(Channel(flow.plane, flow.source, label), immediate))
     return schedule

@@ -139,6 +139,11 @@ class TransportKind(ABC):
         """The key that chooses it, and its value."""
         return f"transport.protocol: {self.name}"
 
+    @property
+    def tells_receivers(self) -> bool:
+        """Whether a message can tell its receiver that it has come."""
+        return "WRITE with immediate" in self.operations
+
     def alternatives(self, operations: Iterable[str]) -> list[str]:
         """Return what else its own keys may say for it to carry these operations; none if they choose nothing."""
         return []
