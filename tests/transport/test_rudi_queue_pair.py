@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scapy.layers.inet import UDP
+from scapy.layers.l2 import Ether
 
 from tests.transport.rdma_pair import (
     MS,
@@ -24,7 +26,7 @@ from tests.transport.rdma_pair import (
 )
 from tests.transport.test_selective_repeat import done
 from tests.transport.test_uet_queue_pair import MTU, UDP_AT, Wire, headers_of, trimmed, type_of, with_dscp
-from tests.transport.test_uet_reads import post_reads
+from tests.transport.test_uet_reads import BASE, post_reads, readable
 from weft.engine import (
     CompletionQueue,
     Engine,
@@ -128,6 +130,13 @@ def test_each_packet_is_answered_by_its_identifier_and_nothing_is_set_up() -> No
     assert pair.b.queue_pair.uet_stats()["pdcs_accepted"] == 0
 
 
+def with_checksum(frame: bytes) -> bytes:
+    """Return the frame with UDP's checksum corrected."""
+    packet = Ether(frame)
+    del packet[UDP].chksum
+    return bytes(packet)
+
+
 def reads_arrive(pair: WiredPair, wire: Wire, sizes: list[int]) -> None:
     source, target = post_reads(pair, sizes)
     pair.run(wire, done(pair, len(sizes)))
@@ -213,6 +222,53 @@ def test_memory_that_may_not_be_read_is_refused() -> None:
     pair.run(ideal_wire, lambda: pair.a.queue_pair.stats()["outstanding_requests"] == 0)
     assert [each["status"] for each in pair.a.completions.poll()] == ["remote_access_error"]
     assert pair.b.queue_pair.stats()["responder_error"] == "success"
+
+
+def test_memory_that_is_deregistered_while_it_is_read_is_refused() -> None:
+    """Requests have been granted whose data have not left."""
+    pair = wired_pair(**RUDI, version=6, window_bytes=1 << 20)
+    source = random_bytes(2000 * MTU)
+    region = readable(pair.b, source)
+    pair.a.queue_pair.post_read(None, 0, len(source), BASE, region.rkey, work_id=1)
+    while not pair.b.queue_pair.stats()["data_packets_sent"]:
+        pair.step(ideal_wire)
+    region.deregister()
+    pair.run(ideal_wire, lambda: pair.a.queue_pair.stats()["outstanding_requests"] == 0)
+    assert [each["status"] for each in pair.a.completions.poll()] == ["remote_access_error"]
+    stats = pair.b.queue_pair.stats()
+    assert stats["data_packets_sent"] < 2000
+    assert stats["responder_error"] == "success"
+
+
+def test_answers_that_are_none_are_dropped_and_counted() -> None:
+    """Data for a WRITE, and a bare response to a READ: the packets are sent again."""
+    pair = wired_pair(**RUDI, version=6)
+    source, target = post(pair, [MTU])
+    read_source, read_target = post_reads(pair, [MTU])
+    answers: dict[str, bytes] = {}
+    wrong: list[str] = []
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        if sender == "a" or len(wrong) == 2:
+            return [frame]
+        name = headers_of(frame)[1]["name"]
+        answers[name] = frame
+        if len(answers) < 2:
+            return []
+        # Each answer has the other's identifier.
+        at = UDP_AT + 8 + 4
+        for name, other in (("UETResponse", "UETResponseData"), ("UETResponseData", "UETResponse")):
+            mixed = answers[name][:at] + answers[other][at : at + 4] + answers[name][at + 4 :]
+            wrong.append(name)
+            pair.engine.inject(pair.a.nic, 0, with_checksum(mixed))
+        return []
+
+    pair.run(wire, done(pair, 2))
+    assert np.array_equal(source, target)
+    assert np.array_equal(read_source, read_target)
+    stats = pair.a.queue_pair.stats() | pair.a.queue_pair.uet_stats()
+    assert stats["wrong_responses"] == 2
+    assert stats["retransmitted_packets"] == 2
 
 
 def test_as_many_reads_are_under_way_as_are_allowed() -> None:
