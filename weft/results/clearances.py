@@ -75,6 +75,23 @@ class ClearedResult(ItemResult):
         return data
 
 
+def clearances_of_parts(parts: Sequence[ClearedResult]) -> ClearToSendResult | None:
+    """Return what receivers cleared in results one after the other; None if senders did not wait."""
+    found = [(each.clear_to_send, each.cleared_ps) for each in parts if each.clear_to_send is not None]
+    if not found:
+        return None
+    (first, _), *_ = found
+    messages, time_ps = sum(each.messages for each, _ in found), sum(ps for _, ps in found)
+    return ClearToSendResult(
+        window=first.window,
+        chunk_bytes=first.chunk_bytes,
+        messages=messages,
+        held_messages=sum(each.held_messages for each, _ in found),
+        mean_wait_ps=round(sum(each.mean_wait_ps * each.messages for each, _ in found) / messages) if messages else 0,
+        waiting_share=sum(each.waiting_share * ps for each, ps in found) / time_ps if time_ps else 0.0,
+    )
+
+
 C = TypeVar("C", bound=ClearedResult)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 
 from weft.quantities.units import PS_PER_US
-from weft.results.clearances import clearance_columns
+from weft.results.clearances import clearance_columns, print_clearances
 from weft.results.columns import Column, ResultTable, Value
 from weft.results.critical_paths import print_critical_path
 from weft.results.kinds import ResultKind

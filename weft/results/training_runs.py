@@ -11,15 +11,16 @@ from rich.console import Console
 
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_US
+from weft.results.clearances import ClearedResult, clearance_columns, print_clearances
 from weft.results.columns import Column, Look, ResultTable
-from weft.results.kinds import ItemResult, ResultKind
+from weft.results.kinds import ResultKind
 from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure, ReportPart
 from weft.results.step_parts import StepParts
 from weft.topologies import FabricSpec
 
 
 @dataclass(frozen=True)
-class TrainingRunResult(ItemResult):
+class TrainingRunResult(ClearedResult):
     """Data-parallel training of a model with gradients that the fabric added up.
 
     `single_losses` and `single_accuracy` belong to one process that computes the gradient of all batches at once, in
@@ -68,6 +69,11 @@ class TrainingRunResult(ItemResult):
     """As of a collective, of the summed gradients of all steps."""
     retransmissions: int
     """Packets sent again."""
+
+    @property
+    def cleared_ps(self) -> int:
+        """Sum of `steps_ps`."""
+        return sum(self.steps_ps)
 
     @property
     def mean_step_ps(self) -> float:
@@ -130,6 +136,8 @@ def print_training_runs(console: Console, results: Sequence[TrainingRunResult]) 
     )
     for table in _PRINTED:
         table.print(console, results)
+    for each in results:
+        print_clearances(console, each)
 
 
 def _within(difference: float, bound: float) -> str:
@@ -208,6 +216,7 @@ _TABLE = ResultTable[TrainingRunResult](
         *_OF_LOSSES,
         *_OF_ACCURACY,
         _WRONG,
+        *clearance_columns(TrainingRunResult),
         Column("retransmitted packets", "retransmissions"),
     ),
     note="repeated: attempts at a step that links failed in",

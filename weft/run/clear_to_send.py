@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
+from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import TrafficSection
 from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.collectives import AUTO, Collective, collective_named
@@ -21,6 +23,26 @@ def objection_to_clear_to_send(collective: Collective, algorithm: str) -> str:
     if collective.algorithm(algorithm).in_network:
         return f"{algorithm} sends aggregation packets, which switches answer, not receivers"
     return ""
+
+
+def check_way_of_messages(
+    own: str,
+    objection_to: Callable[[Collective, str], str],
+    collective: Collective,
+    algorithms: Sequence[str] | None,
+    key: str,
+) -> None:
+    """Check that an item can have a key, `own`, on how the messages of its algorithms travel.
+
+    `objection_to` says why an algorithm of the collective cannot. Raises KeyProblem for a key below `key`, the item's.
+    """
+    if not algorithms:
+        raise KeyProblem(f"{key}.algorithms", f"with {own} there must be one or more")
+    for name in algorithms:
+        with translated(ValueError, KeyProblem, f"{key}.algorithms"):
+            objection = objection_to(collective, name)
+        if objection:
+            raise KeyProblem(f"{key}.{own}", objection, valid="leave it out")
 
 
 def checked_clear_to_send(settings: ClearToSend | None, collective: Collective, algorithm: str) -> ClearToSend | None:

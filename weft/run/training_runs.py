@@ -14,8 +14,10 @@ from weft.clocks.lab import Progress
 from weft.errors import CheckFailedError
 from weft.jobs.digits_mlp import DigitsMlp, Weights
 from weft.quantities.units import PS_PER_US
+from weft.results.clearances import clearances_of_parts
 from weft.results.training_runs import TrainingRunResult
 from weft.results.training_steps import TrainingStepResult
+from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.data_types import DataType
 from weft.traffic.training import Layer, TrainingStep
 
@@ -42,6 +44,7 @@ class TrainingRunPlan:
     compute_ps: int
     optimizer_ps: int
     bucket_bytes: int
+    clear_to_send: ClearToSend | None
     loss_bound: float
     accuracy_bound: float
 
@@ -85,7 +88,7 @@ def train(fabric: Fabric, plan: TrainingRunPlan, algorithm: str, progress: Progr
         if number % max(1, plan.steps // _LINES) == 0:
             progress(_line(plan, algorithm, losses, ran))
         own = [model.gradient(weights, rank, number) for rank in range(fabric.topology.rank_count)]
-        found, attempts, lost_ps = _summed(fabric, step, algorithm, [_last_first(step, each) for each in own])
+        found, attempts, lost_ps = _summed(fabric, step, plan, algorithm, [_last_first(step, each) for each in own])
         repeated += attempts
         result, sums = found
         ran.append((result, lost_ps))
@@ -111,6 +114,7 @@ def train(fabric: Fabric, plan: TrainingRunPlan, algorithm: str, progress: Progr
         wrong=sum(result.wrong for result, _ in ran),
         identical=all(result.identical for result, _ in ran),
         retransmissions=sum(result.retransmissions for result, _ in ran),
+        clear_to_send=clearances_of_parts([result for result, _ in ran]),
     )
 
 
@@ -135,12 +139,12 @@ def _last_first(step: TrainingStep, gradients: Weights) -> Weights:
 
 
 def _summed(
-    fabric: Fabric, step: TrainingStep, algorithm: str, gradients: list[Weights]
+    fabric: Fabric, step: TrainingStep, plan: TrainingRunPlan, algorithm: str, gradients: list[Weights]
 ) -> tuple[tuple[TrainingStepResult, list[NDArray[Any]]], int, int]:
     """Run a step; return its result and every rank's sums, the number of failed attempts, and their time in ps."""
     began_ps, lost_ps = fabric.hosts.now_ps(), 0
     for failed in range(_ATTEMPTS):
-        task = fabric.tasks.training_step(step, algorithm, gradients).with_run()
+        task = fabric.tasks.training_step(step, algorithm, gradients, clear_to_send=plan.clear_to_send).with_run()
         try:
             [(result, ended)] = fabric.run_together([task])
             return (result, ended.outputs), failed, lost_ps

@@ -291,9 +291,7 @@ class EndpointGroup:
         """
         by_rank = flows_by_rank(flows)
         tells_receivers = self._hosts[0].transport.kind.tells_receivers
-        schedules = [
-            flow_schedule(own, rank, tells_receivers=tells_receivers) for rank, own in sorted(by_rank.items())
-        ]
+        schedules = [flow_schedule(own, rank, tells_receivers=tells_receivers) for rank, own in sorted(by_rank.items())]
         number = self._connect_for_run(schedules, telemetry)
         return self._prepare(
             number,

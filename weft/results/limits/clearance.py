@@ -10,6 +10,7 @@ from weft.results.limits.evidence import Evidence
 from weft.results.limits.kind import Limit, LimitKind, percent
 from weft.results.parameter_servers import PARAMETER_SERVERS
 from weft.results.training_jobs import TRAINING_JOBS
+from weft.results.training_runs import TRAINING_RUNS
 from weft.results.training_steps import TRAINING_STEPS
 
 
@@ -29,6 +30,7 @@ class Clearance(LimitKind):
             *evidence.results.of(TRAINING_JOBS),
             *evidence.results.of(JOB_TRACES),
             *evidence.results.of(TRAINING_STEPS),
+            *evidence.results.of(TRAINING_RUNS),
             *evidence.results.of(PARAMETER_SERVERS),
         ]
         cleared = [(each, each.clear_to_send) for each in results if each.clear_to_send]

@@ -26,7 +26,7 @@ from weft.run.algorithms import (
     may_reduce,
     suitable,
 )
-from weft.run.clear_to_send import objection_to_clear_to_send, require_plain_messages
+from weft.run.clear_to_send import check_way_of_messages, objection_to_clear_to_send, require_plain_messages
 from weft.run.collectives import CollectiveRequest, random_elements
 from weft.run.protocols import objection_to_protocol
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
@@ -146,15 +146,8 @@ class CollectiveTraffic(JoinableItem):
         """Check the keys on how messages travel, which the algorithms must have."""
         objections = {"protocol": objection_to_protocol, "clear_to_send": objection_to_clear_to_send}
         for own, objection_to in objections.items():
-            if getattr(self, own) is None:
-                continue
-            if not self.algorithms:
-                raise KeyProblem(f"{key}.algorithms", f"with {own} there must be one or more")
-            for name in self.algorithms:
-                with translated(ValueError, KeyProblem, f"{key}.algorithms"):
-                    objection = objection_to(collective, name)
-                if objection:
-                    raise KeyProblem(f"{key}.{own}", objection, valid="leave it out")
+            if getattr(self, own) is not None:
+                check_way_of_messages(own, objection_to, collective, self.algorithms, key)
 
     def _count(self, ranks_of_fabric: int) -> int:
         """Return how many ranks take part."""

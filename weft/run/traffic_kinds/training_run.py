@@ -10,11 +10,14 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.jobs.digits_mlp import IMAGES, DigitsMlp, parameter_count
 from weft.quantities.definitions import Size, Time, number, whole
+from weft.quantities.example import Example
 from weft.results.training_runs import TRAINING_RUNS
 from weft.run.algorithms import any_in_network, check_algorithms, check_paths, suitable
+from weft.run.clear_to_send import check_way_of_messages, objection_to_clear_to_send
 from weft.run.digits_section import DigitsSection
 from weft.run.traffic_kinds.base import Run, TrafficItem
 from weft.run.training_runs import TrainingRunPlan, train
+from weft.scenario.clear_to_send import ClearToSendSection
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import AlgorithmName
 from weft.topologies import FabricSpec
@@ -51,12 +54,18 @@ class TrainingRunTraffic(TrafficItem):
     """Largest difference of a loss from the loss in one process; beyond it the run's result is wrong."""
     accuracy_bound: Annotated[float, number(0, 1)] = 0.005
     """Largest difference of the accuracy from the accuracy in one process."""
+    clear_to_send: Annotated[ClearToSendSection | None, Example("{window: 4}", (".algorithms=[ring]",))] = None
+    """Receiver-driven admission of messages between hosts: ranks send only what the receiver has cleared; needs
+    `algorithms`. By default they do not wait."""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that each rank has images, and the algorithms."""
         if fabric.rank_count > IMAGES:
             raise KeyProblem(key, f"{fabric.rank_count} ranks share {IMAGES} images", valid=f"up to {IMAGES} ranks")
-        check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
+        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        check_algorithms(all_reduce, self.algorithms or (), fabric, key)
+        if self.clear_to_send is not None:
+            check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the links and NICs that algorithms need."""
@@ -81,6 +90,7 @@ class TrainingRunTraffic(TrafficItem):
             compute_ps=self.compute,
             optimizer_ps=self.optimizer,
             bucket_bytes=self.bucket,
+            clear_to_send=None if self.clear_to_send is None else self.clear_to_send.settings(),
             loss_bound=self.loss_bound,
             accuracy_bound=self.accuracy_bound,
         )

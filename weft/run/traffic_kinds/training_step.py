@@ -17,7 +17,7 @@ from weft.quantities.units import PS_PER_S, shortest_time
 from weft.results.collectives import LENGTHS
 from weft.results.training_steps import TRAINING_STEPS, TrainingStepResult
 from weft.run.algorithms import any_in_network, check_algorithms, check_paths, may_reduce, suitable
-from weft.run.clear_to_send import objection_to_clear_to_send, require_plain_messages
+from weft.run.clear_to_send import check_way_of_messages, objection_to_clear_to_send, require_plain_messages
 from weft.run.collectives import random_elements
 from weft.run.traffic_kinds.base import JoinableItem, require_one
 from weft.scenario.clear_to_send import ClearToSendSection
@@ -94,16 +94,9 @@ class TrainingStepTraffic(JoinableItem):
                 valid=TIME.range_text,
             )
         check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
-        self._check_clearances(key)
-
-    def _check_clearances(self, key: str) -> None:
-        if self.clear_to_send is None:
-            return
-        if self.algorithms is None:
-            raise KeyProblem(f"{key}.clear_to_send", "needs algorithms", valid="with algorithms: [ring]")
-        for algorithm in self.algorithms:
-            if objection := objection_to_clear_to_send(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], algorithm):
-                raise KeyProblem(f"{key}.clear_to_send", objection, valid="leave it out")
+        if self.clear_to_send is not None:
+            all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+            check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, key)
 
     @property
     def _clearing(self) -> ClearToSend | None:
