@@ -45,7 +45,7 @@ EXPERTS = "{count: 4, top_k: 2, feed_forward: 1408}"
 CONTEXTS: list[tuple[str, dict[str, str | None]]] = [
     (r"transport\.classes", {"scheduling.classes": "[2]"}),
     (r"pfc\.watchdog\..*", {"pfc.classes": "[3]"}),
-    (r".*\(collective\)\.clear_to_send\..*", {"traffic.0.algorithms": "[ring]"}),
+    (r".*\((collective|training_step|training_run)\)\.clear_to_send\..*", {"traffic.0.algorithms": "[ring]"}),
     (r".*inference\.requests\.(arrivals|file)", {"traffic.0.inference.requests.rate": None}),
     (r".*inference\.requests\.file", {"traffic.0.inference.requests.prompt": None}),
     (r".*inference\.requests\.file", {"traffic.0.inference.requests.output": None}),
