@@ -111,7 +111,7 @@ class RdmaResult(ItemResult):
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
     datagrams: DatagramsResult | None = None
-    """What became of datagrams; null unless the transport's service is `uud`."""
+    """The fate of datagrams; null unless the transport's service is `uud`."""
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def require_plain_messages(item: TrafficSection) -> None:
 
 
 def cleared_job(job: Job, settings: ClearToSend | None) -> Job:
-    """Return a job whose messages receivers clear: sends, and those of collectives with data."""
+    """Return a job whose messages receivers clear, in collectives with data and outside of collectives."""
     if settings is None:
         return job
 

@@ -18,7 +18,7 @@ class ClearedJobItem(JobItem):
     """An item that is a job with messages that receivers may clear."""
 
     clear_to_send: Annotated[ClearToSendSection | None, Example("{window: 4}")] = None
-    """Receiver-driven admission of messages between hosts, those of collectives included: ranks send only what the
+    """Receiver-driven admission of messages between hosts, in collectives and outside: ranks send only what the
     receiver has cleared. By default they do not wait."""
 
     def check_clearances(self, algorithms: Iterable[str], key: str) -> None:

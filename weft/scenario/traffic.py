@@ -26,11 +26,11 @@ FLOW_DATA: tuple[str, ...] = get_args(FlowData)
 
 
 MESSAGES: tuple[str, ...] = ("WRITE", "WRITE with immediate")
-"""What collectives and jobs post: receivers learn of a message by its immediate."""
+"""Collectives and jobs post these: receivers learn of a message by its immediate."""
 FLOW_OPERATIONS: tuple[str, ...] = ("WRITE",)
-"""What a flow cannot do without: its sender's WRITE. Receivers learn of it where the transport can tell them."""
+"""A flow cannot do without its sender's WRITE. Receivers learn of it where the transport can tell them."""
 NOTHING: tuple[str, ...] = ()
-"""What items post that have no queue pairs of the transport, or whose users decide."""
+"""Items post nothing that have no queue pairs of the transport, or leave to users what to post."""
 
 
 class TrafficSection(Section):

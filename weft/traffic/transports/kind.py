@@ -109,7 +109,7 @@ class TransportKind(ABC):
     why_no_more: ClassVar[str] = ""
     """Why it carries no other operations, where its name alone does not say so."""
     is_reliable: ClassVar[bool] = True
-    """What is posted arrives, or its queue pair fails; otherwise it may be lost, and is a packet at most."""
+    """Messages arrive, or their queue pair fails; otherwise they may be lost, and are a packet at most."""
     takes_notifications: ClassVar[bool] = False
     """Switches may notify its senders of queues."""
     carries_int: ClassVar[bool] = False
