@@ -94,8 +94,11 @@ class Initiator final : public SendingHalf<Initiator>, public Sender {
     return state_ != PdcState::kSyn || sequence - pdc_start_ <= kMaxPsnOffset;
   }
   void on_restart() override { messages_.restart(); }
-  // A probe answers by the state of a PDC that both sides have: what opens or closes one is repeated.
-  bool may_probe() const { return state_ == PdcState::kEstablished || !is_waiting(); }
+  // A probe asks for the state of a PDC that both sides have: what opens or closes one is repeated instead,
+  // and so is what has been found lost and waits for credit that nobody has asked for.
+  bool may_probe() const {
+    return !is_waiting() || (state_ == PdcState::kEstablished && sent_.in_flight_bytes() > 0);
+  }
   void on_timeout(TimePs now);
   void ask_after_reads(TimePs now);
   TimePs answer_deadline() const;

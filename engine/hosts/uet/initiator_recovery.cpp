@@ -216,7 +216,7 @@ TimePs Initiator::answer_deadline() const {
 TimePs Initiator::question_deadline() const {
   if (state_ == PdcState::kClosed) return kNever;
   return may_probe() ? silence_deadline(patience_ps(), doublings(), blocked_until_ps_)
-                     : repetition_deadline(blocked_until_ps_);
+                     : repetition_deadline(std::max(blocked_until_ps_, gate_.next_send_ps()));
 }
 
 TimePs Initiator::idle_deadline() const {
