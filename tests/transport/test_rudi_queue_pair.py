@@ -307,6 +307,43 @@ def test_a_trimmed_packet_is_sent_again_at_once(dscp: int, code: int) -> None:
     assert stats["timeouts"] == 0
 
 
+@pytest.mark.parametrize("is_first", [True, False])
+@pytest.mark.parametrize("lost", ["a", "b"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_lost_last_packet_is_repeated_before_the_timeout(is_first: bool, lost: str, times: int) -> None:
+    """It, or its answer: nothing but the packet itself can ask. Before the first answer no round trip is known."""
+    pair = wired_pair(**RUDI | {"retransmission_timeout_ps": MS}, version=6)
+    if not is_first:
+        all_arrives(pair, ideal_wire, [MTU])
+    frames = 0
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        nonlocal frames
+        frames += sender == lost
+        return [] if sender == lost and frames <= times else [frame]
+
+    source, target = post(pair, [MTU])
+    pair.run(wire, done(pair, 1), limit_steps=900 if is_first else 60)
+    assert np.array_equal(source, target)
+    assert frames == times + 1
+    stats = pair.a.queue_pair.stats()
+    assert stats["timeouts"] == 0
+    assert stats["retransmitted_packets"] == times
+
+
+def test_repetitions_do_not_keep_a_silent_peer_alive() -> None:
+    pair = wired_pair(**RUDI | {"retransmission_timeout_ps": 200 * US, "retry_limit": 2}, version=6)
+    all_arrives(pair, ideal_wire, [MTU])
+    pair.a.queue_pair.post_write(None, 0, MTU, 0, 1, work_id=7)
+    pair.run(
+        lambda _sender, _frame: [], lambda: pair.a.queue_pair.stats()["error"] != "success", limit_steps=7 * 200 + 40
+    )
+    stats = pair.a.queue_pair.stats()
+    assert stats["error"] == "retry_exceeded"
+    assert stats["timeouts"] == 3
+    assert stats["retransmitted_packets"] > 3
+
+
 def test_a_silent_peer_ends_the_queue_pair() -> None:
     pair = wired_pair(**RUDI, version=6, retry_limit=2)
     pair.a.queue_pair.post_write(None, 0, MTU, 0, 1, work_id=7)

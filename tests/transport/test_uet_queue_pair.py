@@ -151,12 +151,12 @@ GIVES_UP_EARLY: dict[str, Any] = {"retry_limit": 0, "timeout_backoff_limit": 0}
 def given_up_pair(options: dict[str, Any], lost_acks: int) -> tuple[WiredPair, Any, Any]:
     """Return a pair whose target has given up a PDC in the middle of messages, and source and destination of these.
 
-    The ACKs for the target's first packets, so many, were lost, and so was each third packet."""
+    Of its answers only the first ones, so many, arrived, and each third request was lost."""
     pair = wired_pair(**options, **GIVES_UP_EARLY, version=6, sender=PATIENT, window_bytes=4 * MTU)
     seen = {"a": 0, "b": 0}
 
     def wire(sender: str, frame: bytes) -> list[bytes]:
-        seen[sender] += 1
+        seen[sender] += sender == "b" or type_of(frame) in REQUEST_TYPES
         if pair.b.queue_pair.stats()["data_packets_received"] >= 6:
             return []
         lost = seen["b"] > lost_acks if sender == "b" else seen["a"] % 3 == 0
@@ -314,23 +314,171 @@ def test_a_trimmed_packet_is_sent_again_at_once(dscp: int, code: int) -> None:
     assert stats["timeouts"] == stats["probes_sent"] == 0
 
 
-def test_a_lost_last_packet_is_asked_for_before_the_timeout() -> None:
-    pair = wired_pair(**{**UET, "retransmission_timeout_ps": 10 * MS}, version=6)
+CLOSE, PROBE = 4, 6
+"""`ctl_type` of control packets."""
+
+
+def kind_of(sender: str, frame: bytes) -> str:
+    """Name what a frame does: one of a request, a command or a probe, or its answer."""
+    header = headers_of(frame)[0]
+    if header["name"] == "UETControl":
+        return {CLOSE: "close", PROBE: "probe"}.get(header["ctl_type"], "control")
+    if header["name"] == "UETAck" and header["probe"]:
+        return "answer"
+    return "request" if type_of(frame) in REQUEST_TYPES else f"ack of {sender}"
+
+
+class Losing:
+    """Loses the first frames of each of these kinds, so many, and counts all frames by kind."""
+
+    def __init__(self, **losses: int) -> None:
+        self._left = losses
+        self.seen: dict[str, int] = {}
+
+    def __call__(self, sender: str, frame: bytes) -> list[bytes]:
+        kind = kind_of(sender, frame)
+        self.seen[kind] = self.seen.get(kind, 0) + 1
+        left = self._left.get(kind.split()[0], 0)
+        self._left[kind.split()[0]] = left - 1
+        return [] if left > 0 else [frame]
+
+
+SLOW_TO_TIME_OUT: dict[str, Any] = {"retransmission_timeout_ps": MS}
+"""400 times the round trip of `WiredPair`: whatever ends much sooner has not waited for it."""
+
+
+@SERVICES
+@pytest.mark.parametrize("losses", [{}, {"probe": 1}, {"probe": 3}, {"answer": 2}], ids=str)
+def test_a_lost_last_packet_is_asked_for_until_an_answer_comes(losses: dict[str, int], options: dict[str, Any]) -> None:
+    """The PDC is open; each two round trips without news there is another probe."""
+    pair = wired_pair(**options | SLOW_TO_TIME_OUT, version=6)
     arrives_once_and_in_order(pair, Wire([]), [MTU])
-    lost = []
-
-    def wire(sender: str, frame: bytes) -> list[bytes]:
-        if sender == "a" and type_of(frame) in REQUEST_TYPES and not lost:
-            lost.append(frame)
-            return []
-        return [frame]
-
+    wire = Losing(request=1, **losses)
     source, target = post(pair, [MTU])
     pair.run(wire, done(pair, 1), limit_steps=100)
     assert np.array_equal(source, target)
-    stats = pair.a.queue_pair.stats() | pair.a.queue_pair.uet_stats()
-    assert stats["timeouts"] == 0
-    assert stats["probes_sent"] == 1
+    assert wire.seen["request"] == 2
+    assert wire.seen["probe"] >= sum(losses.values()) + 1
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
+    assert pair.a.queue_pair.uet_stats()["pdcs_opened"] == 1
+
+
+@SERVICES
+@pytest.mark.parametrize("losses", [{"request": 1}, {"request": 2}, {"ack": 1}, {"request": 1, "ack": 1}], ids=str)
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_opens_a_pdc_is_repeated_before_the_timeout(
+    is_first: bool, losses: dict[str, int], options: dict[str, Any]
+) -> None:
+    """Its target cannot be asked, for want of an identifier. With the first PDC no round trip is known."""
+    pair = wired_pair(**options | SLOW_TO_TIME_OUT, version=6)
+    if not is_first:
+        arrives_once_and_in_order(pair, Wire([]), [MTU])
+        pair.run(Wire([]), lambda: is_closed(pair))
+    wire = Losing(**losses)
+    source, target = post(pair, [MTU])
+    pair.run(wire, done(pair, 1), limit_steps=900 if is_first else 60)
+    assert np.array_equal(source, target)
+    assert wire.seen["request"] == sum(losses.values()) + 1
+    assert "probe" not in wire.seen
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
+    assert pair.a.queue_pair.uet_stats()["pdcs_opened"] == 1 + (not is_first)
+    assert pair.b.queue_pair.stats()["data_bytes_received"] == MTU * (1 + (not is_first))
+
+
+@SERVICES
+def test_of_many_packets_that_open_a_pdc_and_are_lost_the_oldest_is_repeated(options: dict[str, Any]) -> None:
+    """The others are found by its answer, and by a probe."""
+    pair = wired_pair(**options | SLOW_TO_TIME_OUT, version=6)
+    arrives_once_and_in_order(pair, Wire([]), [MTU])
+    pair.run(Wire([]), lambda: is_closed(pair))
+    count = 1 if "receiver_credits" in options["uet_options"] else 4
+    wire = Losing(request=count)
+    source, target = post(pair, [6 * MTU])
+    pair.run(wire, done(pair, 1), limit_steps=200)
+    assert np.array_equal(source, target)
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
+
+
+@SERVICES
+@pytest.mark.parametrize("losses", [{"close": 1}, {"close": 2}, {"ack": 1}, {"close": 1, "ack": 1}], ids=str)
+def test_what_closes_a_pdc_is_repeated_before_the_timeout(losses: dict[str, int], options: dict[str, Any]) -> None:
+    """A target that has closed it answers no probe, but the command. What is posted meanwhile does not wait."""
+    pair = wired_pair(**options | SLOW_TO_TIME_OUT, version=6)
+    arrives_once_and_in_order(pair, Wire([]), [MTU])
+    wire = Losing(**losses)
+    pair.run(wire, lambda: pair.a.queue_pair.pdc_state == "closing", limit_steps=60)
+    source, target = post(pair, [MTU])
+    pair.run(wire, done(pair, 1), limit_steps=60)
+    assert np.array_equal(source, target)
+    assert wire.seen["close"] == sum(losses.values()) + 1
+    assert "probe" not in wire.seen
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
+    assert pair.a.queue_pair.uet_stats()["pdcs_closed"] == 1
+
+
+@SERVICES
+@pytest.mark.parametrize("state", ["syn", "established", "closing"])
+def test_questions_do_not_keep_a_silent_peer_alive(state: str, options: dict[str, Any]) -> None:
+    """The connection fails after the timeouts of `retry_limit`, however often the initiator has asked."""
+    timeout_us = 200
+    pair = wired_pair(**options | {"retransmission_timeout_ps": timeout_us * US, "retry_limit": 2}, version=6)
+    arrives_once_and_in_order(pair, Wire([]), [MTU])
+    if state == "syn":
+        pair.run(Wire([]), lambda: is_closed(pair))
+    elif state == "closing":
+        pair.run(Wire([]), lambda: pair.a.queue_pair.pdc_state == state)
+    pair.a.queue_pair.post_write(None, 0, MTU, 0, 1, work_id=7)
+    wire = Losing(request=1 << 20, close=1 << 20, probe=1 << 20)
+    pair.run(wire, lambda: pair.a.queue_pair.stats()["error"] != "success", limit_steps=(1 + 2 + 4) * timeout_us + 40)
+    assert pair.a.queue_pair.stats()["error"] == "retry_exceeded"
+    assert pair.a.queue_pair.stats()["timeouts"] == 3
+    repeated = {"syn": "request", "established": "probe", "closing": "close"}[state]
+    assert wire.seen[repeated] > 3 * 2
+
+
+class Slow:
+    """Delivers what `sender` sends so much later."""
+
+    def __init__(self, pair: WiredPair, sender: str, delay_us: int) -> None:
+        self._pair, self._sender, self._delay_ps = pair, sender, delay_us * US
+        self._held: list[tuple[int, bytes]] = []
+
+    def __call__(self, sender: str, frame: bytes) -> list[bytes]:
+        if sender != self._sender:
+            return [frame]
+        self._held.append((self._pair.engine.now_ps + self._delay_ps, frame))
+        return []
+
+    def deliver_due(self) -> None:
+        """To be called after every step."""
+        now = self._pair.engine.now_ps
+        for due_ps, frame in self._held:
+            if due_ps <= now:
+                self._pair.engine.inject(self._pair.a.nic if self._sender == "b" else self._pair.b.nic, 0, frame)
+        self._held = [each for each in self._held if each[0] > now]
+
+
+@SERVICES
+def test_a_round_trip_that_has_grown_is_seen_although_packets_are_repeated(options: dict[str, Any]) -> None:
+    """The answer to a packet that was sent twice tells no round trip, so repetitions become rarer until one does."""
+    pair = wired_pair(**options | SLOW_TO_TIME_OUT, version=6)
+    arrives_once_and_in_order(pair, Wire([]), [MTU])
+    pair.run(Wire([]), lambda: is_closed(pair))
+    slow = Slow(pair, "b", 40)
+    repeated: list[int] = []
+    for number in range(8):
+        before = pair.a.queue_pair.stats()["retransmitted_packets"]
+        source, target = post(pair, [MTU])
+        for _ in range(400):
+            pair.step(slow)
+            slow.deliver_due()
+            if is_closed(pair) and pair.a.queue_pair.stats()["outstanding_requests"] == 0:
+                break
+        assert np.array_equal(source, target), number
+        repeated.append(pair.a.queue_pair.stats()["retransmitted_packets"] - before)
+    assert repeated[0] > 0
+    assert repeated[-2:] == [0, 0]
+    assert pair.a.queue_pair.stats()["timeouts"] == 0
 
 
 def test_a_silent_peer_ends_the_connection() -> None:

@@ -22,7 +22,18 @@ from tests.transport.rdma_pair import (
 )
 from tests.transport.test_selective_repeat import done
 from tests.transport.test_uet_operations import FATES, Sends, rebuilt
-from tests.transport.test_uet_queue_pair import ACTIONS, MTU, ROD, SERVICES, UDP_AT, UET, Wire, headers_of, is_closed
+from tests.transport.test_uet_queue_pair import (
+    ACTIONS,
+    MTU,
+    ROD,
+    SERVICES,
+    SLOW_TO_TIME_OUT,
+    UDP_AT,
+    UET,
+    Wire,
+    headers_of,
+    is_closed,
+)
 from weft.engine import MemoryRegion
 
 BASE = 1 << 40
@@ -158,6 +169,36 @@ def test_faults_of_a_link_cost_reads_time_and_nothing_else(version: int, options
     assert stats["outstanding_requests"] == stats["in_flight_bytes"] == 0
     assert stats["retransmitted_packets"] > 0
     assert pair.a.queue_pair.pdc_state == "closed"
+
+
+@SERVICES
+@pytest.mark.parametrize("times", [1, 2])
+@pytest.mark.parametrize("lost", ["data", "ack"])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_lost_data_of_a_read_are_repeated_before_the_timeout(
+    is_first: bool, lost: str, times: int, options: dict[str, Any]
+) -> None:
+    """Their last packet, or its acknowledgement. With the first data the target knows no round trip."""
+    pair = wired_pair(**options | SLOW_TO_TIME_OUT, version=6)
+    if not is_first:
+        reads_arrive(pair, Wire([]), [MTU])
+    left = times
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        nonlocal left
+        names = [header["name"] for header in headers_of(frame)]
+        is_lost = "UETResponseData" in names if lost == "data" else sender == "a" and names[0] == "UETAck"
+        if not (is_lost and left):
+            return [frame]
+        left -= 1
+        return []
+
+    source, target = post_reads(pair, [MTU], seed=1)
+    limit = 900 if is_first else 60
+    pair.run(wire, done(pair, 1), limit_steps=limit)
+    assert np.array_equal(source, target)
+    pair.run(wire, lambda: pair.b.queue_pair.stats()["in_flight_bytes"] == 0, limit_steps=limit)
+    assert pair.a.queue_pair.stats()["timeouts"] == pair.b.queue_pair.stats()["timeouts"] == 0
 
 
 def test_data_come_back_over_the_pdc_of_the_request() -> None:

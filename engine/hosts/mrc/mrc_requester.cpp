@@ -22,19 +22,16 @@ uint8_t opcode_of_write(bool first, bool last, bool immediate) {
 Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters& common_counters,
                      MrcCounters& counters, PacketPool& pool, SendGate& gate, EvTable& evs,
                      CompletionHandler* handler)
-    : common_(common),
+    : RepeatingSender(common, common_counters, gate, nullptr, &path_losses_),
       config_(config),
-      common_counters_(common_counters),
       counters_(counters),
       pool_(pool),
-      gate_(gate),
       evs_(evs),
       completions_(common.queue_pair, handler),
       path_losses_(*this),
       headers_(headers_by_plane(common, config)),
       data_ecn_(data_headers(common).ecn),
       psn_map_(common.initial_psn),
-      sent_(common, gate, nullptr, &path_losses_),
       flags_(evs.size()) {
   roce::RoceHeaders headers = headers_.front();
   headers.bth.opcode = kWriteOnlyImmediate;
@@ -83,7 +80,7 @@ bool Requester::should_request_sack(const Outstanding& request, uint64_t sequenc
 
 bool Requester::may_have_data() const {
   if (error_ != CompletionStatus::kSuccess) return false;
-  return !probes_.empty() || silence_probe_wanted_ || wait_until_ps_ != kNever || sent_.has_lost() ||
+  return !probes_.empty() || silence_.is_wanted() || wait_until_ps_ != kNever || sent_.has_lost() ||
          next_sequence_ != end_sequence_;
 }
 
@@ -106,10 +103,7 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   if (!evs_.may_use(plane)) return nullptr;
   const std::optional<uint64_t> sequence = sequence_to_send();
   if (!sequence) return nullptr;
-  if (now < gate_.next_send_ps()) {
-    wait_until_ps_ = gate_.next_send_ps();
-    return nullptr;
-  }
+  if (!may_leave(now)) return nullptr;
   Outstanding& request = request_of(*sequence);
   const uint64_t offset = (*sequence - request.first_sequence) * common_.path_mtu_bytes;
   const uint64_t payload_bytes = std::min<uint64_t>(common_.path_mtu_bytes, request.length_bytes - offset);
@@ -126,10 +120,6 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   headers.ecn = data_ecn_;
   headers.dscp = mrc.retransmission ? config_.retransmission_dscp : config_.data_dscp;
   headers.bth.acknowledge_request = should_request_sack(request, *sequence, frame_bytes);
-  if (headers.bth.acknowledge_request) {
-    if (!sent_.is_asked()) progress_ps_ = now;  // nobody was asked before
-    sent_.ask(*sequence);
-  }
   PacketPtr packet =
       request.as_length
           ? build_as_length(pool_, headers, mrc, payload_bytes)
@@ -139,21 +129,20 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   common_counters_.data_bytes_sent += payload_bytes;
   ++common_counters_.data_packets_sent;
   if (sent_.in_flight_bytes() == 0) progress_ps_ = now;
-  newest_sent_ps_ = now;
-  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), static_cast<uint16_t>(*ev))) {
+  if (record(now, *sequence, frame_bytes, static_cast<uint16_t>(*ev), headers.bth.acknowledge_request)) {
     ++common_counters_.retransmitted_packets;
     ++request.retransmitted_packets;
   }
   last_pulled_ = {payload_bytes, *sequence == request.first_sequence};
-  if (*sequence == next_sequence_) ++next_sequence_;
   return packet;
 }
 
-// A probe takes no room in the window: its path carries nothing else.
+// A probe takes no room in the window: its path carries nothing else. One after a silence goes over another
+// path than the packet, or probe, before it, and so does its answer.
 PacketPtr Requester::pull_probe(TimePs now, uint32_t plane) {
   std::optional<size_t> ev;
-  if (silence_probe_wanted_ && evs_.may_use(plane) && (ev = evs_.next(plane))) {
-    silence_probe_wanted_ = false;
+  if (silence_.is_wanted() && evs_.may_use(plane) && (ev = evs_.next(plane))) {
+    silence_.take();
     silence_probe_ = SentProbe{now, static_cast<uint32_t>(*ev)};
   } else {
     for (size_t left = probes_.size(); left > 0 && !ev; --left) {
@@ -214,8 +203,7 @@ void Requester::on_sack(TimePs now, const roce::ParsedPacket& packet, const Head
     retries_ = 0;
   }
   detect_losses(now);
-  if (gate_.follow_rate() && wait_until_ps_ != kNever)
-    wait_until_ps_ = gate_.next_send_ps() <= now ? kNever : gate_.next_send_ps();
+  follow_rate(now);
   deliver_completions(now);
 }
 
@@ -242,13 +230,6 @@ void Requester::note_transmission(TimePs now, uint64_t answered, size_t ev) {
   if (evs_.state(ev) == EvState::kAssumedBad) evs_.on_probe_answer(ev, false);
 }
 
-void Requester::note_progress(TimePs now) {
-  next_sequence_ = std::max(next_sequence_, sent_.accepted());
-  retries_ = 0;
-  progress_ps_ = now;
-  silence_probe_wanted_ = false;
-}
-
 void Requester::on_nack(TimePs now, const Headers& mrc) {
   if (error_ != CompletionStatus::kSuccess) return;
   const Neth& neth = mrc.neth;
@@ -259,25 +240,12 @@ void Requester::on_nack(TimePs now, const Headers& mrc) {
     deliver_completions(now);
     return;
   }
-  const int64_t sequence = psn_map_.sequence(neth.nack_psn, sent_.accepted());
-  if (sequence < static_cast<int64_t>(sent_.accepted()) ||
-      sequence >= static_cast<int64_t>(sent_.highest())) {
-    ++common_counters_.stale_acknowledgements;
-    return;
-  }
+  const std::optional<uint64_t> sequence = sequence_out(psn_map_.sequence(neth.nack_psn, sent_.accepted()));
+  if (!sequence) return;
   const std::optional<size_t> ev = evs_.find(neth.entropy);
   // At its last hop a packet meets those of other senders, which no other path avoids.
   if (ev && neth.nack_reason == kNackTrimmed) evs_.on_congestion(*ev);
-  lose_without_blame(now, static_cast<uint64_t>(sequence), ev);
-}
-
-// The packet was lost, but its path works.
-void Requester::lose_without_blame(TimePs now, uint64_t sequence, std::optional<size_t> ev) {
-  if (!sent_.take_refused_for_lost(sequence, ev ? std::optional(static_cast<uint16_t>(*ev)) : std::nullopt))
-    return;
-  retries_ = 0;
-  progress_ps_ = now;
-  gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
+  lose_refused(now, *sequence, ev ? std::optional(static_cast<uint16_t>(*ev)) : std::nullopt);
 }
 
 void Requester::on_refusal(TimePs now, const roce::ParsedPacket& packet) {
@@ -341,77 +309,44 @@ void Requester::stop_probing() {
   while (!probes_.empty()) flags_[probes_.pop()].to_be_probed = false;
 }
 
-void Requester::detect_losses(TimePs now) {
-  if (error_ != CompletionStatus::kSuccess) return;
-  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
-    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
-}
-
-uint32_t Requester::doublings() const { return std::min(retries_, common_.timeout_backoff_limit); }
-
-TimePs Requester::retransmission_timeout_ps() const {
-  return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings();
-}
-
-TimePs Requester::timeout_deadline() const {
-  if (!is_waiting() || error_ != CompletionStatus::kSuccess) return kNever;
-  return (sent_.is_asked() ? progress_ps_ : std::max(progress_ps_, gate_.next_send_ps())) +
-         retransmission_timeout_ps();
-}
-
-// Nothing has been heard for two round trips since the newest packet, or probe: its SACK is lost, or it is.
-// The next probe goes over another path, and so does its answer. After timeouts probes are as rare as these.
-TimePs Requester::silence_deadline() const {
-  const TimePs round_trip_ps = sent_.round_trips().smoothed_ps();
-  if (!is_waiting() || error_ != CompletionStatus::kSuccess || round_trip_ps == 0) return kNever;
-  return std::max({progress_ps_, newest_sent_ps_, silence_asked_ps_}) + (2 * round_trip_ps << doublings());
+TimePs Requester::probe_deadline() const {
+  const TimePs patience_ps = silent_round_trips_ps();
+  return patience_ps == 0 ? kNever : silence_deadline(patience_ps, doublings());
 }
 
 TimePs Requester::next_deadline() const {
-  const TimePs probe_ps = is_waiting() && !watched_.empty() && error_ == CompletionStatus::kSuccess
-                              ? watched_.front().due_ps
-                              : kNever;
-  return std::min({timeout_deadline(), silence_deadline(), probe_ps, wait_until_ps_, sent_.loss_deadline_ps(),
-                   gate_.congestion_control().next_deadline()});
+  const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
+  if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
+  const TimePs watched_ps = is_waiting() && !watched_.empty() ? watched_.front().due_ps : kNever;
+  return std::min({timeout_deadline(), probe_deadline(), watched_ps, sending_deadline(), of_congestion_ps});
 }
 
 void Requester::on_deadline(TimePs now) {
-  if (now >= wait_until_ps_) wait_until_ps_ = kNever;  // the NIC pulls next
+  end_wait(now);
   CongestionControl& congestion_control = gate_.congestion_control();
   if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
+  if (error_ != CompletionStatus::kSuccess) return;
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
   if (is_waiting()) make_due_probes(now);
-  if (now >= silence_deadline()) {
-    silence_asked_ps_ = now;
-    silence_probe_wanted_ = true;
-  }
+  if (now >= probe_deadline()) silence_.ask(now);
   if (now >= timeout_deadline()) on_timeout(now);
   gate_.follow_rate();
   deliver_completions(now);
 }
 
 void Requester::on_timeout(TimePs now) {
-  ++common_counters_.timeouts;
-  // The peer has not answered once since: an answer resets the count.
-  if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
-  const TimePs overdue_ps = now - retransmission_timeout_ps();
-  ++retries_;
-  progress_ps_ = now;
+  if (!may_retry()) return fail(CompletionStatus::kRetryExceeded);
   silent_ = true;
-  const uint64_t lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
+  retry_overdue(now);
   silent_ = false;
-  gate_.congestion_control().on_lost_bytes(now, true, lost_bytes);
 }
 
 void Requester::fail(CompletionStatus status) {
   error_ = status;
-  next_sequence_ = sent_.accepted();
-  sent_.release();
-  wait_until_ps_ = kNever;
+  stop();
   probes_ = {};
   watched_ = {};
   flags_.assign(flags_.size(), EvFlags());
-  silence_probe_wanted_ = false;
 }
 
 void Requester::deliver_completions(TimePs now) {

@@ -12,6 +12,7 @@
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
 #include "hosts/rc_request.hpp"
+#include "hosts/repeating_sender.hpp"
 #include "hosts/request_completions.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sending_half.hpp"
@@ -22,7 +23,7 @@
 
 namespace weft::mrc {
 
-class Requester : public SendingHalf<Requester> {
+class Requester : public SendingHalf<Requester>, public RepeatingSender {
  public:
   Requester(const RcConfig& common, const MrcConfig& config, RcCounters& common_counters,
             MrcCounters& counters, PacketPool& pool, SendGate& gate, EvTable& evs,
@@ -33,7 +34,6 @@ class Requester : public SendingHalf<Requester> {
   // it now.
   PacketPtr pull(TimePs now, uint32_t plane);
   bool may_have_data() const;
-  PulledPacket last_pulled() const { return last_pulled_; }
   void on_sack(TimePs now, const roce::ParsedPacket& packet, const Headers& mrc);
   void on_nack(TimePs now, const Headers& mrc);
   // The peer has refused a request.
@@ -44,15 +44,13 @@ class Requester : public SendingHalf<Requester> {
   void stop_probing();
   // Whether SACKs of its data tell of the paths: data is outstanding, or was sent since then.
   bool has_sent_since(TimePs since_ps) const {
-    return is_waiting() || (end_sequence_ > 0 && newest_sent_ps_ >= since_ps);
+    return has_outstanding() || (end_sequence_ > 0 && newest_sent_ps_ >= since_ps);
   }
   TimePs next_deadline() const;
   void on_deadline(TimePs now);
   uint64_t completed_requests() const { return requests_.completed(); }
   size_t outstanding_requests() const { return requests_.size(); }
-  void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
   void observe(Probe* probe, ConnectionEnds ends) { completions_.observe(probe, ends); }
-  void fetch() const { sent_.fetch(next_sequence_); }
 
  private:
   friend SendingHalf<Requester>;
@@ -94,25 +92,16 @@ class Requester : public SendingHalf<Requester> {
   void take_marks(TimePs now, const Seth& seth, std::optional<size_t> ev, std::optional<uint64_t> answered);
   void probe(size_t ev);
   void make_due_probes(TimePs now);
-  void detect_losses(TimePs now);
-  void lose_without_blame(TimePs now, uint64_t sequence, std::optional<size_t> ev);
-  uint32_t doublings() const;
-  TimePs retransmission_timeout_ps() const;
-  TimePs timeout_deadline() const;
-  TimePs silence_deadline() const;
-  bool is_waiting() const { return next_sequence_ != sent_.accepted(); }
+  TimePs probe_deadline() const;
+  bool has_outstanding() const { return error_ == CompletionStatus::kSuccess && is_waiting(); }
   void on_timeout(TimePs now);
-  void note_progress(TimePs now);
   void fail(CompletionStatus status);
   std::vector<RcRequest> take_back() { return requests_.withdraw(); }
   void deliver_completions(TimePs now);
 
-  const RcConfig& common_;
   const MrcConfig& config_;
-  RcCounters& common_counters_;
   MrcCounters& counters_;
   PacketPool& pool_;
-  SendGate& gate_;
   EvTable& evs_;
   RequestCompletions completions_;
   Losses path_losses_;
@@ -120,9 +109,7 @@ class Requester : public SendingHalf<Requester> {
   uint8_t data_ecn_;
   PsnMap psn_map_;
   PostedRequests<Outstanding> requests_;
-  uint64_t end_sequence_ = 0;   // one past the last packet of the last request
-  uint64_t next_sequence_ = 0;  // next packet to send for the first time
-  SentStream sent_;
+  uint64_t end_sequence_ = 0;               // one past the last packet of the last request
   uint64_t refused_sequence_ = UINT64_MAX;  // of the request that the peer has refused
   uint16_t posted_messages_ = 0;
   uint16_t posted_immediates_ = 0;
@@ -137,15 +124,7 @@ class Requester : public SendingHalf<Requester> {
   RingBuffer<DueProbe> watched_;            // EVs assumed bad, in order of time
   RingBuffer<uint32_t> probes_;             // EVs to be probed now
   std::optional<SentProbe> silence_probe_;  // on its way, to ask what has arrived
-  TimePs silence_asked_ps_ = 0;             // when the newest of these probes was due
-  bool silence_probe_wanted_ = false;
-
-  TimePs progress_ps_ = 0;  // when the timeout started to count
-  TimePs newest_sent_ps_ = 0;
-  uint32_t retries_ = 0;
-  TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
-  PulledPacket last_pulled_;
-  bool silent_ = false;  // while on_timeout() is at work
+  bool silent_ = false;                     // while on_timeout() is at work
 };
 
 }  // namespace weft::mrc

@@ -41,23 +41,16 @@ const char* pdc_state_name(PdcState state) {
 Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
                      UetCounters& counters, PacketPool& pool, SendGate& gate, PdcTable& pdcs,
                      PathChoice* path_choice, CompletionHandler* handler)
-    : common_(common),
-      config_(config),
-      common_counters_(common_counters),
-      counters_(counters),
-      pool_(pool),
-      gate_(gate),
+    : Sender(common, config, common_counters, counters, pool, gate, path_choice),
       pdcs_(pdcs),
-      path_choice_(path_choice),
-      is_ordered_(config.service == UetService::kRod),
       largest_frame_bytes_(uet::full_frame_bytes(common, config)),
-      headers_(headers_to_peer(common)),
       data_ecn_(data_headers(common).ecn),
       psn_map_(common.initial_psn),
       messages_(common.queue_pair, handler),
-      sent_(common, gate, path_choice),
       // With less than a frame nothing could ask for credit.
-      ledger_(std::max<uint64_t>(config.advance_bytes, largest_frame_bytes_)) {}
+      ledger_(std::max<uint64_t>(config.advance_bytes, largest_frame_bytes_)) {
+  probes_sent_ps_.fill(kNever);
+}
 
 void Initiator::post(TimePs now, RcRequest request) {
   if (is_atomic(request.kind)) {
@@ -110,7 +103,7 @@ std::optional<uint64_t> Initiator::sequence_to_send() {
 bool Initiator::may_have_data() const {
   if (clear_wanted_) return true;
   if (error_ != CompletionStatus::kSuccess) return false;
-  return probe_wanted_ || wait_until_ps_ != kNever || sent_.has_lost() || may_send_next();
+  return silence_.is_wanted() || wait_until_ps_ != kNever || sent_.has_lost() || may_send_next();
 }
 
 bool Initiator::should_ask(const Message& message, uint64_t sequence, uint64_t frame_bytes) const {
@@ -118,11 +111,6 @@ bool Initiator::should_ask(const Message& message, uint64_t sequence, uint64_t f
   const bool first = state_ == PdcState::kSyn && sequence == pdc_start_;
   if (first || sequence < sent_.highest() || sequence + 1 == message.end_sequence) return true;
   return sent_.should_ask(sequence, gate_.in_flight_bytes() + frame_bytes, largest_frame_bytes_);
-}
-
-uint16_t Initiator::take_entropy(TimePs now, uint64_t sequence, bool retransmission) {
-  if (path_choice_ == nullptr) return common_.source_udp_port & kEntropyMask;
-  return path_choice_->entropy(now, sequence, retransmission) & kEntropyMask;
 }
 
 bool Initiator::open_pdc(TimePs now, uint64_t first_sequence) {
@@ -223,13 +211,11 @@ PacketPtr Initiator::pull(TimePs now) {
     return build_control(kClearCommand, sent_.accepted(), 0, false, false);
   }
   if (error_ != CompletionStatus::kSuccess) return nullptr;
-  if (std::exchange(probe_wanted_, false)) return pull_probe(now);
-  const std::optional<uint64_t> sequence = sequence_to_send();
-  if (!sequence) return nullptr;
-  if (const TimePs earliest_ps = std::max(gate_.next_send_ps(), blocked_until_ps_); now < earliest_ps) {
-    wait_until_ps_ = earliest_ps;
-    return nullptr;
-  }
+  bool repeats = silence_.take();
+  if (repeats && may_probe()) return pull_probe(now);
+  repeats = repeats && is_waiting() && state_ != PdcState::kClosed && now >= blocked_until_ps_;
+  const std::optional<uint64_t> sequence = repeats ? repeat_oldest(now) : sequence_to_send();
+  if (!sequence || (!repeats && !may_leave(now, blocked_until_ps_))) return nullptr;
   Message& message = messages_.at(*sequence, next_sequence_);
   const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
   // A READ's packets each ask for the data that one packet holds.
@@ -240,16 +226,13 @@ PacketPtr Initiator::pull(TimePs now) {
           : std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
   const size_t frame_bytes = message.is_command ? uet::frame_bytes<Control>(common_.source_ip.is_ipv6, 0)
                                                 : data_frame_bytes(common_, config_, payload_bytes);
-  if (!gate_.has_room(frame_bytes)) return nullptr;
+  if (!repeats && !gate_.has_room(frame_bytes)) return nullptr;
+  if (repeats) ledger_.forgive(largest_frame_bytes_);
   if (state_ == PdcState::kClosed && !open_pdc(now, *sequence)) return nullptr;
   if (config_.receiver_credits && !message.is_command && !has_credit(now, frame_bytes)) return nullptr;
   const bool retransmission = *sequence < sent_.highest();
   const bool asks = should_ask(message, *sequence, frame_bytes);
-  if (asks) {
-    if (!sent_.is_asked()) progress_ps_ = now;  // nobody was asked before
-    sent_.ask(*sequence);
-  }
-  const uint16_t entropy = take_entropy(now, *sequence, retransmission);
+  const uint16_t entropy = take_entropy(common_, path_choice_, now, *sequence, retransmission);
   set_entropy(headers_, entropy);
   if (retransmission) headers_.dscp = config_.retransmission_dscp;
   PacketPtr packet;
@@ -262,25 +245,22 @@ PacketPtr Initiator::pull(TimePs now) {
     common_counters_.data_bytes_sent += payload_bytes;
     ++common_counters_.data_packets_sent;
   }
-  if (!is_waiting()) progress_ps_ = now;
-  newest_sent_ps_ = now;
-  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), entropy) && !message.is_command) {
+  if (record(now, *sequence, frame_bytes, entropy, asks) && !message.is_command) {
     ++common_counters_.retransmitted_packets;
     ++message.retransmitted_packets;
   }
   if (is_read && !retransmission) reads_->note_asked(message, *sequence == message.first_sequence);
   last_pulled_ = {payload_bytes, *sequence == message.first_sequence};
-  if (*sequence == next_sequence_) ++next_sequence_;
   return packet;
 }
 
 // A probe takes no room in the window: nothing is heard of what does.
 PacketPtr Initiator::pull_probe(TimePs now) {
-  set_entropy(headers_, take_entropy(now, sent_.accepted(), false));
-  probe_sent_ps_ = now;
+  set_entropy(headers_, take_entropy(common_, path_choice_, now, sent_.accepted(), false));
+  probes_sent_ps_[++probe_opaque_ % kProbes] = now;
   ++counters_.probes_sent;
   last_pulled_ = {0, true};
-  return build_control(kProbe, sent_.accepted(), ++probe_opaque_, false, true);
+  return build_control(kProbe, sent_.accepted(), probe_opaque_, false, true);
 }
 
 }  // namespace weft::uet

@@ -2,6 +2,7 @@
 // NACKs in. docs/uet.md has its states.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,11 +13,11 @@
 #include "hosts/rc_config.hpp"
 #include "hosts/send_gate.hpp"
 #include "hosts/sending_half.hpp"
-#include "hosts/sent_stream.hpp"
 #include "hosts/uet/credit_ledger.hpp"
 #include "hosts/uet/messages.hpp"
 #include "hosts/uet/pdc_table.hpp"
 #include "hosts/uet/read_arrivals.hpp"
+#include "hosts/uet/sender.hpp"
 #include "hosts/uet/uet_config.hpp"
 #include "hosts/uet/uet_counters.hpp"
 #include "packets/uet_frame.hpp"
@@ -32,21 +33,18 @@ enum class PdcState : uint8_t {
 };
 const char* pdc_state_name(PdcState state);
 
-class Initiator : public SendingHalf<Initiator> {
+class Initiator final : public SendingHalf<Initiator>, public Sender {
  public:
   // `path_choice` may be null: one path.
   Initiator(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
             UetCounters& counters, PacketPool& pool, SendGate& gate, PdcTable& pdcs, PathChoice* path_choice,
             CompletionHandler* handler);
   ~Initiator() { pdcs_.forget(common_.queue_pair, pdc_); }
-  Initiator(const Initiator&) = delete;
-  Initiator& operator=(const Initiator&) = delete;
 
   void post(TimePs now, RcRequest request);
   // The next packet, null if there is none or window, pacing or want of a PDC forbid it now.
   PacketPtr pull(TimePs now);
   bool may_have_data() const;
-  PulledPacket last_pulled() const { return last_pulled_; }
   void on_ack(TimePs now, const roce::ParsedPacket& packet);
   void on_nack(TimePs now, const roce::ParsedPacket& packet);
   // A control packet with credit.
@@ -61,12 +59,13 @@ class Initiator : public SendingHalf<Initiator> {
 
   const Messages& messages() const { return messages_; }
   PdcState pdc_state() const { return state_; }
-  void set_recovery_times(RecoveryTimes* times) { sent_.set_recovery_times(times); }
   void observe(Probe* probe, ConnectionEnds ends) { messages_.observe(probe, ends); }
-  void fetch() const { sent_.fetch(next_sequence_); }
 
  private:
   friend SendingHalf<Initiator>;
+
+  // The answers of so many probes are waited for at once: round trips may be longer than they were.
+  static constexpr size_t kProbes = 8;
 
   std::optional<uint64_t> sequence_to_send();
   bool may_send_next() const;
@@ -84,30 +83,29 @@ class Initiator : public SendingHalf<Initiator> {
   bool has_credit(TimePs now, uint64_t frame_bytes);
   PacketPtr build_control(uint8_t type, uint64_t sequence, uint16_t opaque, bool retransmission, bool asks);
   PacketPtr pull_probe(TimePs now);
-  uint16_t take_entropy(TimePs now, uint64_t sequence, bool retransmission);
   bool should_ask(const Message& message, uint64_t sequence, uint64_t frame_bytes) const;
-  void note_progress(TimePs now);
-  void lose_refused(TimePs now, uint64_t sequence, uint16_t entropy);
+  bool acknowledge(TimePs now, const SentStream::Arrivals& arrivals);
+  void on_probe_answer(TimePs now, uint16_t opaque);
   void on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy);
   void on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit);
-  void go_back(TimePs now);
   void reopen(TimePs now);
   // Before an answer, packets say how far from its first they are.
   bool reaches(uint64_t sequence) const {
     return state_ != PdcState::kSyn || sequence - pdc_start_ <= kMaxPsnOffset;
   }
-  void restart(TimePs now);
-  void detect_losses(TimePs now);
-  uint64_t oldest_frame_bytes();
+  void on_restart() override { messages_.restart(); }
+  // A probe asks for the state of a PDC that both sides have: what opens or closes one is repeated instead,
+  // and so is what has been found lost and waits for credit that nobody has asked for.
+  bool may_probe() const {
+    return !is_waiting() || (state_ == PdcState::kEstablished && sent_.in_flight_bytes() > 0);
+  }
   void on_timeout(TimePs now);
   void ask_after_reads(TimePs now);
-  TimePs retransmission_timeout_ps() const;
-  TimePs timeout_deadline() const;
-  TimePs silence_deadline() const;
+  TimePs answer_deadline() const;
+  TimePs question_deadline() const;
   TimePs idle_deadline() const;
   TimePs credit_deadline() const;
   TimePs read_deadline() const;
-  bool is_waiting() const { return sent_.highest() != sent_.accepted(); }
   void fail(CompletionStatus status);
   std::vector<RcRequest> take_back() { return messages_.withdraw(); }
   uint64_t done_end() const {
@@ -118,24 +116,13 @@ class Initiator : public SendingHalf<Initiator> {
     messages_.deliver(now, [this] { return done_end(); }, error_);
   }
 
-  const RcConfig& common_;
-  const UetConfig& config_;
-  RcCounters& common_counters_;
-  UetCounters& counters_;
-  PacketPool& pool_;
-  SendGate& gate_;
   PdcTable& pdcs_;
-  PathChoice* path_choice_;
-  const bool is_ordered_;
   const size_t largest_frame_bytes_;
-  roce::RoceHeaders headers_;
   uint8_t data_ecn_;
   WidePsnMap psn_map_;
   Messages messages_;
-  SentStream sent_;
   std::unique_ptr<ReadArrivals> reads_;     // null before the first READ
   uint64_t refused_sequence_ = UINT64_MAX;  // of the request that the target has refused
-  uint64_t next_sequence_ = 0;              // ROD goes back with it, RUD repeats single packets apart from it
 
   PdcState state_ = PdcState::kClosed;
   uint16_t pdc_ = 0;         // own identifier, of the newest PDC
@@ -146,18 +133,11 @@ class Initiator : public SendingHalf<Initiator> {
   TimePs starved_ps_ = kNever;  // since when credit has been missing
   bool clear_wanted_ = false;   // a response that was not the default one has come
 
-  bool silence_probed_ = false;  // since the newest progress
-  bool probe_wanted_ = false;
-  std::optional<TimePs> probe_sent_ps_;  // of the probe on its way
-  uint16_t probe_opaque_ = 0;
-  TimePs progress_ps_ = 0;  // when the timeout started to count
-  TimePs newest_sent_ps_ = 0;
-  TimePs blocked_until_ps_ = 0;  // the target had no PDC left, or no receive posted
+  uint16_t probe_opaque_ = 0;                   // of the newest probe
+  std::array<TimePs, kProbes> probes_sent_ps_;  // of the newest ones, by opaque; kNever: not waited for
+  TimePs blocked_until_ps_ = 0;                 // the target had no PDC left, or no receive posted
   uint32_t rnr_retries_ = 0;
   uint64_t unreceived_sequence_ = 0;  // of the packet that it had no receive for last
-  uint32_t retries_ = 0;
-  TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for time alone
-  PulledPacket last_pulled_;
 };
 
 }  // namespace weft::uet

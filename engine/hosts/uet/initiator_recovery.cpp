@@ -54,20 +54,10 @@ void Initiator::on_ack(TimePs now, const roce::ParsedPacket& packet) {
     fail(status_of_return_code(ack.response.return_code));
     return deliver_completions(now);
   }
-  if (sent_.acknowledge(now, *arrivals))
-    note_progress(now);
-  else if (!ack.pds.probe)
-    ++common_counters_.stale_acknowledgements;
-  if (ack.pds.probe && probe_sent_ps_ && static_cast<uint16_t>(ack.pds.ack_psn_offset) == probe_opaque_) {
-    sent_.on_probe_answer(now, *probe_sent_ps_);
-    // On one path, what was sent before the probe and has not arrived does not come any more.
-    if (is_ordered_ && is_waiting() && newest_sent_ps_ < *probe_sent_ps_) go_back(now);
-    probe_sent_ps_.reset();
-    retries_ = 0;
-  }
+  if (!acknowledge(now, *arrivals) && !ack.pds.probe) ++common_counters_.stale_acknowledgements;
+  if (ack.pds.probe) on_probe_answer(now, static_cast<uint16_t>(ack.pds.ack_psn_offset));
   detect_losses(now);
-  if (gate_.follow_rate() && wait_until_ps_ != kNever)
-    wait_until_ps_ = gate_.next_send_ps() <= now ? kNever : gate_.next_send_ps();
+  follow_rate(now);
   if (state_ == PdcState::kClosing && sent_.accepted() > pdc_close_) {
     close_pdc();
     ++counters_.pdcs_closed;
@@ -106,13 +96,24 @@ void Initiator::on_credit(TimePs now, const Control& control) {
   if (ledger_.grant(control.ctl_payload & kCreditMask) && starved_ps_ != kNever) starved_ps_ = now;
 }
 
-void Initiator::note_progress(TimePs now) {
-  next_sequence_ = std::max(next_sequence_, sent_.accepted());
+bool Initiator::acknowledge(TimePs now, const SentStream::Arrivals& arrivals) {
+  if (!Sender::acknowledge(now, arrivals)) return false;
   if (sent_.accepted() > unreceived_sequence_) rnr_retries_ = 0;
+  return true;
+}
+
+void Initiator::on_probe_answer(TimePs now, uint16_t opaque) {
+  const auto newer_probes = static_cast<uint16_t>(probe_opaque_ - opaque);
+  TimePs& probe_sent_ps = probes_sent_ps_[opaque % kProbes];
+  if (newer_probes >= kProbes || probe_sent_ps == kNever) return;
+  const TimePs sent_ps = std::exchange(probe_sent_ps, kNever);
+  sent_.on_probe_answer(now, sent_ps);
+  // On one path, what was sent before the probe and has not arrived does not come any more.
+  if (is_ordered_ && is_waiting() && newest_sent_ps_ < sent_ps) {
+    go_back(now);
+    probes_sent_ps_.fill(kNever);
+  }
   retries_ = 0;
-  progress_ps_ = now;
-  silence_probed_ = false;
-  probe_wanted_ = false;
 }
 
 void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
@@ -123,55 +124,41 @@ void Initiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
     ++counters_.late_packets;
     return;
   }
-  const int64_t signed_sequence = psn_map_.sequence(nack.nack_psn, sent_.accepted());
-  if (signed_sequence < static_cast<int64_t>(sent_.accepted()) ||
-      signed_sequence >= static_cast<int64_t>(sent_.highest())) {
-    ++common_counters_.stale_acknowledgements;
-    return;
-  }
-  const auto sequence = static_cast<uint64_t>(signed_sequence);
+  const std::optional<uint64_t> sequence = sequence_out(psn_map_.sequence(nack.nack_psn, sent_.accepted()));
+  if (!sequence) return;
+  silence_.end();
   const uint16_t entropy = packet.source_udp_port & kEntropyMask;
   switch (nack.nack_code) {
     case kNackTrimmed:
-      // At its last hop a packet meets those of other senders, which no other path avoids.
-      if (path_choice_ != nullptr) path_choice_->on_delivered(now, entropy, 0, true);
-      [[fallthrough]];
     case kNackTrimmedLastHop:
-      ++counters_.trim_nacks_received;
-      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+      note_trimming(now, nack.nack_code, entropy);
+      break;
     case kNackNoPdc:
       ++counters_.pdc_nacks_received;
       blocked_until_ps_ = now + common_.retransmission_timeout_ps;
-      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+      break;
     case kNackNoMessage:
-      return on_not_ready(now, sequence, entropy);
+      return on_not_ready(now, *sequence, entropy);
     case kNackNoResource:
       ++counters_.other_nacks_received;
       blocked_until_ps_ = now + common_.retransmission_timeout_ps;
-      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+      break;
     case kNackRodOutOfOrder:
       ++counters_.order_nacks_received;
-      return on_gap(now, sequence, packet.hop_limit);
+      return on_gap(now, *sequence, packet.hop_limit);
     case kNackInvalidDpdcid:
       ++counters_.other_nacks_received;
       return reopen(now);
     case kNackPsnOutOfWindow:
       ++counters_.other_nacks_received;
-      return is_ordered_ ? go_back(now) : lose_refused(now, sequence, entropy);
+      break;
     default:
       // The target's state contradicts ours.
       ++counters_.other_nacks_received;
       fail(CompletionStatus::kRemoteOperationError);
-      deliver_completions(now);
+      return deliver_completions(now);
   }
-}
-
-// The packet was lost, but its path works.
-void Initiator::lose_refused(TimePs now, uint64_t sequence, uint16_t entropy) {
-  if (!sent_.take_refused_for_lost(sequence, entropy)) return;
-  retries_ = 0;
-  progress_ps_ = now;
-  gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
+  lose(now, *sequence, entropy);
   detect_losses(now);  // it forgets what is refused again and again
 }
 
@@ -183,8 +170,7 @@ void Initiator::on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy) {
     restart(now);
   else if (!sent_.take_refused_for_lost(sequence, entropy))
     return;
-  retries_ = 0;
-  progress_ps_ = now;
+  note_news(now);
   unreceived_sequence_ = sequence;
   if (now < blocked_until_ps_) return;
   if (common_.rnr_retry_limit != kRetriesForEver && rnr_retries_ == common_.rnr_retry_limit) {
@@ -198,31 +184,10 @@ void Initiator::on_not_ready(TimePs now, uint64_t sequence, uint16_t entropy) {
 // ROD: the target has all before this packet.
 void Initiator::on_gap(TimePs now, uint64_t sequence, uint8_t hop_limit) {
   if (!is_ordered_) return;
-  if (sequence > sent_.accepted() &&
-      sent_.acknowledge(now, {.end = sequence, .first = sequence, .hop_limit = hop_limit}))
-    note_progress(now);
+  if (sequence > sent_.accepted())
+    acknowledge(now, {.end = sequence, .first = sequence, .hop_limit = hop_limit});
   go_back(now);
   deliver_completions(now);
-}
-
-// What going back takes off a window: the other packets may have arrived.
-uint64_t Initiator::oldest_frame_bytes() {
-  return is_waiting() ? sent_.packet(sent_.accepted()).frame_bytes : 0;
-}
-
-// ROD: what follows a gap is not accepted, so all of it is sent again.
-void Initiator::go_back(TimePs now) {
-  retries_ = 0;
-  progress_ps_ = now;
-  const uint64_t lost_bytes = oldest_frame_bytes();
-  restart(now);
-  gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
-}
-
-void Initiator::restart(TimePs now) {
-  sent_.go_back(now, sent_.accepted(), next_sequence_);
-  next_sequence_ = sent_.accepted();
-  messages_.restart();
 }
 
 // The target has heard nothing for long, and has given up the PDC: what has not arrived goes over another.
@@ -232,11 +197,9 @@ void Initiator::reopen(TimePs now) {
     fail(CompletionStatus::kRemoteOperationError);
     return deliver_completions(now);
   }
-  ++retries_;
+  note_retry(now);
   ++counters_.pdcs_reopened;
-  progress_ps_ = now;
-  probe_wanted_ = false;
-  probe_sent_ps_.reset();
+  probes_sent_ps_.fill(kNever);
   close_pdc();
   if (is_ordered_)
     restart(now);
@@ -244,29 +207,16 @@ void Initiator::reopen(TimePs now) {
     sent_.lose_all();
 }
 
-void Initiator::detect_losses(TimePs now) {
-  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
-    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
-}
-
-TimePs Initiator::retransmission_timeout_ps() const {
-  const uint32_t doublings = std::min(retries_, common_.timeout_backoff_limit);
-  return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings;
-}
-
-TimePs Initiator::timeout_deadline() const {
+TimePs Initiator::answer_deadline() const {
   // Without a PDC nothing is under way that an answer could come for.
-  if (!is_waiting() || state_ == PdcState::kClosed) return kNever;
-  const TimePs from_ps = sent_.is_asked() ? progress_ps_ : std::max(progress_ps_, gate_.next_send_ps());
-  return std::max(from_ps, blocked_until_ps_) + retransmission_timeout_ps();
+  if (state_ == PdcState::kClosed) return kNever;
+  return std::max(timeout_deadline(), blocked_until_ps_ + retransmission_timeout_ps());
 }
 
-// Nothing has been heard for two round trips since the newest packet: its ACK is lost, or it is.
-TimePs Initiator::silence_deadline() const {
-  const TimePs round_trip_ps = sent_.round_trips().smoothed_ps();
-  const bool has_target = state_ == PdcState::kEstablished || state_ == PdcState::kClosing;
-  if (!is_waiting() || silence_probed_ || !has_target || round_trip_ps == 0) return kNever;
-  return std::max(progress_ps_, newest_sent_ps_) + 2 * round_trip_ps;
+TimePs Initiator::question_deadline() const {
+  if (state_ == PdcState::kClosed) return kNever;
+  return may_probe() ? silence_deadline(patience_ps(), doublings(), blocked_until_ps_)
+                     : repetition_deadline(std::max(blocked_until_ps_, gate_.next_send_ps()));
 }
 
 TimePs Initiator::idle_deadline() const {
@@ -289,18 +239,18 @@ TimePs Initiator::read_deadline() const {
 TimePs Initiator::next_deadline() const {
   const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
   if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
-  return std::min({timeout_deadline(), silence_deadline(), idle_deadline(), credit_deadline(),
-                   read_deadline(), wait_until_ps_, sent_.loss_deadline_ps(), of_congestion_ps});
+  return std::min({answer_deadline(), question_deadline(), idle_deadline(), credit_deadline(),
+                   read_deadline(), sending_deadline(), of_congestion_ps});
 }
 
 void Initiator::on_deadline(TimePs now) {
-  if (now >= wait_until_ps_) wait_until_ps_ = kNever;  // the NIC pulls next
+  end_wait(now);
   CongestionControl& congestion_control = gate_.congestion_control();
   if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
   if (error_ != CompletionStatus::kSuccess) return;
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
-  if (now >= silence_deadline()) silence_probed_ = probe_wanted_ = true;
-  if (now >= timeout_deadline()) on_timeout(now);
+  if (now >= question_deadline()) silence_.ask(now);
+  if (now >= answer_deadline()) on_timeout(now);
   if (now >= read_deadline()) ask_after_reads(now);
   if (now >= credit_deadline()) {
     ledger_.forgive(largest_frame_bytes_);
@@ -318,37 +268,21 @@ void Initiator::on_deadline(TimePs now) {
 void Initiator::ask_after_reads(TimePs now) {
   if (retries_ > 0) ++common_counters_.timeouts;
   if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
-  ++retries_;
-  progress_ps_ = now;
-  probe_wanted_ = true;
+  note_retry(now);
+  silence_.ask(now);
 }
 
 void Initiator::on_timeout(TimePs now) {
-  ++common_counters_.timeouts;
-  // The peer has not answered once since: an answer resets the count.
-  if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
-  const TimePs overdue_ps = now - retransmission_timeout_ps();
-  ++retries_;
-  if (path_choice_ != nullptr) path_choice_->on_timeout(now);
+  if (!take_timeout(now)) return fail(CompletionStatus::kRetryExceeded);
   ledger_.forgive(largest_frame_bytes_);
-  progress_ps_ = now;
-  uint64_t lost_bytes = oldest_frame_bytes();
-  if (is_ordered_) {
-    restart(now);
-  } else {
-    lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
-  }
-  gate_.congestion_control().on_lost_bytes(now, true, lost_bytes);
 }
 
 void Initiator::fail(CompletionStatus status) {
   error_ = status;
-  sent_.release();
+  stop();
   if (reads_ != nullptr) reads_->stop();
   close_pdc();
-  wait_until_ps_ = kNever;
   starved_ps_ = kNever;
-  probe_wanted_ = false;
 }
 
 }  // namespace weft::uet

@@ -8,8 +8,17 @@
 #include "hosts/uet/messages.hpp"
 #include "packets/packet.hpp"
 #include "packets/uet_frame.hpp"
+#include "paths/path_choice.hpp"
 
 namespace weft::uet {
+
+// Of the path that a packet takes.
+inline uint16_t take_entropy(const RcConfig& common, PathChoice* path_choice, TimePs now, uint64_t sequence,
+                             bool retransmission) {
+  const uint16_t entropy =
+      path_choice == nullptr ? common.source_udp_port : path_choice->entropy(now, sequence, retransmission);
+  return entropy & kEntropyMask;
+}
 
 // The packet `sequence` of a message: `pds`, the headers of the packet delivery sublayer, a semantic header
 // with the opcode, and `payload_bytes` from `offset` of the message on. One of a READ has none, and asks for

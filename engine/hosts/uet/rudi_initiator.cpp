@@ -14,17 +14,9 @@ namespace weft::uet {
 RudiInitiator::RudiInitiator(const RcConfig& common, const UetConfig& config, RcCounters& common_counters,
                              UetCounters& counters, PacketPool& pool, SendGate& gate, PacketIdBlocks& ids,
                              PathChoice* path_choice, CompletionHandler* handler)
-    : common_(common),
-      config_(config),
-      common_counters_(common_counters),
-      counters_(counters),
-      pool_(pool),
-      gate_(gate),
-      path_choice_(path_choice),
-      headers_(headers_to_peer(common)),
+    : Sender(common, config, common_counters, counters, pool, gate, path_choice),
       ids_(ids, common.queue_pair),
-      messages_(common.queue_pair, handler),
-      sent_(common, gate, path_choice) {
+      messages_(common.queue_pair, handler) {
   headers_.ecn = roce::kEct0;
 }
 
@@ -66,7 +58,15 @@ size_t RudiInitiator::gated_bytes(const Message& message, uint64_t part_bytes) c
 
 bool RudiInitiator::may_have_data() const {
   return error_ == CompletionStatus::kSuccess &&
-         (wait_until_ps_ != kNever || sent_.has_lost() || may_send_next());
+         (silence_.is_wanted() || wait_until_ps_ != kNever || sent_.has_lost() || may_send_next());
+}
+
+// What was lost goes first.
+std::optional<uint64_t> RudiInitiator::sequence_to_send() {
+  if (sent_.has_lost()) {
+    if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
+  }
+  return may_send_next() ? std::optional(next_sequence_) : std::nullopt;
 }
 
 PacketPtr RudiInitiator::build_request(const Message& message, uint64_t sequence, uint64_t offset,
@@ -83,50 +83,37 @@ PacketPtr RudiInitiator::build_request(const Message& message, uint64_t sequence
 PacketPtr RudiInitiator::pull(TimePs now) {
   wait_until_ps_ = kNever;
   if (error_ != CompletionStatus::kSuccess) return nullptr;
-  // What was lost goes first.
-  std::optional<uint64_t> sequence = sent_.has_lost() ? sent_.next_lost() : std::nullopt;
-  if (!sequence && may_send_next()) sequence = next_sequence_;
-  if (!sequence) return nullptr;
-  if (now < gate_.next_send_ps()) {
-    wait_until_ps_ = gate_.next_send_ps();
-    return nullptr;
-  }
+  const bool repeats = silence_.take() && is_waiting();
+  const std::optional<uint64_t> sequence = repeats ? repeat_oldest(now) : sequence_to_send();
+  if (!sequence || (!repeats && !may_leave(now))) return nullptr;
   Message& message = messages_.at(*sequence, next_sequence_);
   const uint64_t offset = (*sequence - message.first_sequence) * common_.path_mtu_bytes;
   const uint64_t part_bytes = std::min<uint64_t>(common_.path_mtu_bytes, message.length_bytes - offset);
   const bool is_read = message.kind == CompletionKind::kRead;
   const uint64_t payload_bytes = is_read ? 0 : part_bytes;
   const size_t frame_bytes = gated_bytes(message, part_bytes);
-  if (!gate_.has_room(frame_bytes)) return nullptr;
+  if (!repeats && !gate_.has_room(frame_bytes)) return nullptr;
   const bool retransmission = *sequence < sent_.highest();
-  const uint16_t entropy = (path_choice_ == nullptr ? common_.source_udp_port
-                                                    : path_choice_->entropy(now, *sequence, retransmission)) &
-                           kEntropyMask;
+  const uint16_t entropy = take_entropy(common_, path_choice_, now, *sequence, retransmission);
   set_entropy(headers_, entropy);
   headers_.dscp = retransmission ? config_.retransmission_dscp : config_.data_dscp;
   PacketPtr packet = build_request(message, *sequence, offset, payload_bytes);
   packet->set_traffic_kind(message.traffic_kind);
   common_counters_.data_bytes_sent += payload_bytes;
   ++common_counters_.data_packets_sent;
-  if (sent_.highest() == sent_.accepted()) progress_ps_ = now;
-  sent_.ask(*sequence);
-  if (sent_.record(now, *sequence, static_cast<uint16_t>(frame_bytes), entropy)) {
+  if (is_read && *sequence == next_sequence_ && next_sequence_ == message.first_sequence)
+    read_ends_.push_back(message.end_sequence);
+  if (record(now, *sequence, frame_bytes, entropy, true)) {
     ++common_counters_.retransmitted_packets;
     ++message.retransmitted_packets;
   }
   last_pulled_ = {payload_bytes, *sequence == message.first_sequence};
-  if (*sequence == next_sequence_) {
-    if (is_read && next_sequence_ == message.first_sequence) read_ends_.push_back(message.end_sequence);
-    ++next_sequence_;
-  }
   return packet;
 }
 
 std::optional<uint64_t> RudiInitiator::find(uint32_t packet_id) {
   const std::optional<uint64_t> sequence = ids_.sequence(packet_id);
-  if (sequence && *sequence >= sent_.accepted() && *sequence < sent_.highest()) return sequence;
-  ++common_counters_.stale_acknowledgements;
-  return std::nullopt;
+  return sequence_out(sequence ? static_cast<int64_t>(*sequence) : -1);
 }
 
 bool RudiInitiator::place(const roce::ParsedPacket& packet, const RudiResponsePacket& answer,
@@ -153,8 +140,11 @@ void RudiInitiator::on_response(TimePs now, const roce::ParsedPacket& packet) {
   if (!sequence) return;
   if (packet.trimmed) {
     ++counters_.responses_trimmed;
-    const bool at_last_hop = packet.dscp == kDscpTrimmedLastHop;
-    return lose(now, *sequence, packet.source_udp_port & kEntropyMask, at_last_hop);
+    const uint16_t entropy = packet.source_udp_port & kEntropyMask;
+    // At its last hop a packet meets those of other senders, which no other path avoids.
+    if (packet.dscp != kDscpTrimmedLastHop && path_choice_ != nullptr)
+      path_choice_->on_delivered(now, entropy, 0, true);
+    return lose(now, *sequence, entropy);
   }
   if (answer.return_code > kReturnOk) {
     ++common_counters_.fatal_naks_received;
@@ -167,19 +157,13 @@ void RudiInitiator::on_response(TimePs now, const roce::ParsedPacket& packet) {
   }
   // Data may be marked on either way; both are this initiator's doing.
   const bool marked = answer.pds.m || (answer.data && packet.ecn == roce::kCe);
-  if (sent_.acknowledge(
-          now,
-          {.end = sent_.accepted(), .answered = sequence, .marked = marked, .hop_limit = packet.hop_limit})) {
-    retries_ = 0;
-    progress_ps_ = now;
-  } else {
-    ++common_counters_.stale_acknowledgements;
-  }
+  const SentStream::Arrivals arrivals{
+      .end = sent_.accepted(), .answered = sequence, .marked = marked, .hop_limit = packet.hop_limit};
+  if (!acknowledge(now, arrivals)) ++common_counters_.stale_acknowledgements;
   ids_.release_before(sent_.accepted());
   while (!read_ends_.empty() && read_ends_.front() <= sent_.accepted()) read_ends_.pop_front();
   detect_losses(now);
-  if (gate_.follow_rate() && wait_until_ps_ != kNever)
-    wait_until_ps_ = gate_.next_send_ps() <= now ? kNever : gate_.next_send_ps();
+  follow_rate(now);
   deliver_completions(now);
 }
 
@@ -193,71 +177,36 @@ void RudiInitiator::on_nack(TimePs now, const roce::ParsedPacket& packet) {
   switch (nack.nack_code) {
     case kNackTrimmed:
     case kNackTrimmedLastHop:
-      ++counters_.trim_nacks_received;
-      return lose(now, *sequence, entropy, nack.nack_code == kNackTrimmedLastHop);
+      note_trimming(now, nack.nack_code, entropy);
+      return lose(now, *sequence, entropy);
     default:
       // No target of ours sends it. A timeout comes if it means that the packet is lost.
       ++counters_.other_nacks_received;
   }
 }
 
-// A switch has cut off a payload, of the packet or of its answer.
-void RudiInitiator::lose(TimePs now, uint64_t sequence, uint16_t entropy, bool at_last_hop) {
-  // At its last hop a packet meets those of other senders, which no other path avoids.
-  if (!at_last_hop && path_choice_ != nullptr) path_choice_->on_delivered(now, entropy, 0, true);
-  if (!sent_.take_refused_for_lost(sequence, entropy)) return;
-  retries_ = 0;
-  progress_ps_ = now;
-  gate_.congestion_control().on_lost_bytes(now, false, sent_.packet(sequence).frame_bytes);
-}
-
-void RudiInitiator::detect_losses(TimePs now) {
-  if (const uint64_t lost_bytes = sent_.detect_losses(now); lost_bytes > 0)
-    gate_.congestion_control().on_lost_bytes(now, false, lost_bytes);
-}
-
-TimePs RudiInitiator::timeout_ps() const {
-  const uint32_t doublings = std::min(retries_, common_.timeout_backoff_limit);
-  return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings;
-}
-
-TimePs RudiInitiator::timeout_deadline() const {
-  return sent_.highest() == sent_.accepted() ? kNever : progress_ps_ + timeout_ps();
-}
-
 TimePs RudiInitiator::next_deadline() const {
   const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
   if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
-  return std::min({timeout_deadline(), wait_until_ps_, sent_.loss_deadline_ps(), of_congestion_ps});
+  return std::min({timeout_deadline(), repetition_deadline(), sending_deadline(), of_congestion_ps});
 }
 
 void RudiInitiator::on_deadline(TimePs now) {
-  if (now >= wait_until_ps_) wait_until_ps_ = kNever;  // the NIC pulls next
+  end_wait(now);
   CongestionControl& congestion_control = gate_.congestion_control();
   if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
   if (error_ != CompletionStatus::kSuccess) return;
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
-  if (now >= timeout_deadline()) on_timeout(now);
+  if (now >= repetition_deadline()) silence_.ask(now);
+  if (now >= timeout_deadline() && !take_timeout(now)) fail(CompletionStatus::kRetryExceeded);
   gate_.follow_rate();
   deliver_completions(now);
-}
-
-void RudiInitiator::on_timeout(TimePs now) {
-  ++common_counters_.timeouts;
-  if (retries_ == common_.retry_limit) return fail(CompletionStatus::kRetryExceeded);
-  const TimePs overdue_ps = now - timeout_ps();
-  ++retries_;
-  progress_ps_ = now;
-  if (path_choice_ != nullptr) path_choice_->on_timeout(now);
-  const uint64_t lost_bytes = sent_.take_overdue_for_lost(now, sent_.accepted(), sent_.highest(), overdue_ps);
-  gate_.congestion_control().on_lost_bytes(now, true, lost_bytes);
 }
 
 void RudiInitiator::fail(CompletionStatus status) {
   error_ = status;
   read_ends_.clear();
-  sent_.release();
-  wait_until_ps_ = kNever;
+  stop();
 }
 
 }  // namespace weft::uet

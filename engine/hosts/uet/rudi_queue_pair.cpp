@@ -4,30 +4,16 @@
 #include <utility>
 
 namespace weft {
-namespace {
-
-const RcConfig& checked_with_rudi(const RcConfig& common, const UetConfig& config) {
-  if (config.service != UetService::kRudi)
-    throw std::invalid_argument("service is not rudi (valid for a queue pair of RUDI: rudi)");
-  check(config, common);
-  return common;
-}
-
-}  // namespace
-
 RudiQueuePair::RudiQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
                              const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
                              std::shared_ptr<CongestionControl> congestion_control,
                              std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
-    : WritingQueuePair(checked_with_rudi(common, config), std::move(congestion_control)),
-      uet_config_(config),
-      pdcs_(std::move(pdcs)),
-      path_choice_(std::move(path_choice)),
+    : ServiceQueuePair(common, config, config.service == UetService::kRudi,
+                       "service is not rudi (valid for a queue pair of RUDI: rudi)", std::move(pdcs),
+                       std::move(congestion_control), std::move(path_choice)),
       initiator_(config_, uet_config_, counters_, uet_counters_, pool, gate_, pdcs_->packet_ids(),
                  path_choice_.get(), handler),
-      target_(config_, uet_config_, counters_, uet_counters_, pool, memory) {
-  pdcs_->add(config_.queue_pair, this);
-}
+      target_(config_, uet_config_, counters_, uet_counters_, pool, memory) {}
 
 void RudiQueuePair::fetch(PrefetchStep step) const {
   if (step == PrefetchStep::kObject)
@@ -77,29 +63,8 @@ void RudiQueuePair::observe(Probe* probe, ConnectionEnds ends, bool messages, bo
   initiator_.observe(messages ? probe : nullptr, ends);
 }
 
-void RudiQueuePair::reset_counters() {
-  WritingQueuePair::reset_counters();
-  uet_counters_ = UetCounters();
-}
-
-std::vector<uint8_t> RudiQueuePair::data_frame() const {
-  roce::RoceHeaders headers = headers_to_peer(config_);
-  headers.dscp = uet_config_.data_dscp;
-  std::vector<uint8_t> frame(uet::frame_bytes<uet::Rudi, uet::Standard>(headers.source_ip.is_ipv6, 0));
-  uet::write_frame(headers, uet::Body(), frame.data(), uet::Rudi{.next_header = uet::kRequestStandard},
-                   uet::Standard{.opcode = uet::kWrite});
-  return frame;
-}
-
 void RudiQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
-  if (packet.bth.opcode != uet::kNoOpcode) {  // a packet of RoCEv2 with our number
-    ++counters_.unexpected_opcode;
-    return;
-  }
-  if (packet.source_ip != config_.destination_ip) {
-    ++counters_.wrong_source;
-    return;
-  }
+  if (!is_from_peer(packet)) return;
   switch (uet::type_of(uet::first_header(packet))) {
     case uet::kRudiRequest:
       return target_.on_request(packet);

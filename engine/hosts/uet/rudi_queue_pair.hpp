@@ -7,26 +7,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
-#include "hosts/uet/pdc_table.hpp"
 #include "hosts/uet/rudi_initiator.hpp"
 #include "hosts/uet/rudi_target.hpp"
-#include "hosts/uet/uet_config.hpp"
-#include "hosts/uet/uet_counters.hpp"
-#include "hosts/writing_queue_pair.hpp"
+#include "hosts/uet/service_queue_pair.hpp"
 
 namespace weft {
 
-class RudiQueuePair : public WritingQueuePair {
+class RudiQueuePair : public uet::ServiceQueuePair {
  public:
   // As UetQueuePair's.
   RudiQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
                 const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
                 std::shared_ptr<CongestionControl> congestion_control,
                 std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
-  ~RudiQueuePair() override { pdcs_->remove(config_.queue_pair, this); }
 
   void post(TimePs now, RcRequest request) override;
   // Throws std::invalid_argument: nothing that it carries takes a receive.
@@ -36,14 +31,10 @@ class RudiQueuePair : public WritingQueuePair {
   size_t outstanding_requests() const override { return initiator_.messages().outstanding(); }
   void flush(TimePs now) override;
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) override;
-  // Its data carry no INT.
-  void count_hops(std::shared_ptr<HopLatencies>, int32_t, int32_t) override {}
-  const std::optional<roce::IntStack>& last_telemetry() const override { return no_telemetry_; }
-  std::vector<uint8_t> data_frame() const override;
+  std::vector<uint8_t> data_frame() const override { return frame_without_payload(uet::Rudi(), uet::kWrite); }
   CompletionStatus error() const override { return initiator_.error(); }
   // A target remembers no error.
   CompletionStatus responder_error() const override { return CompletionStatus::kSuccess; }
-  void reset_counters() override;
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull_control(TimePs /*now*/) override { return target_.pull_control(); }
@@ -58,17 +49,10 @@ class RudiQueuePair : public WritingQueuePair {
   void fetch(PrefetchStep step) const override;
   void set_recovery_times(RecoveryTimes* times) override { initiator_.set_recovery_times(times); }
 
-  const UetCounters& uet_counters() const { return uet_counters_; }
-
  private:
-  UetConfig uet_config_;
-  UetCounters uet_counters_;
-  std::shared_ptr<uet::PdcTable> pdcs_;
-  std::shared_ptr<PathChoice> path_choice_;
   uet::RudiInitiator initiator_;
   uet::RudiTarget target_;
   bool response_pulled_ = false;  // by the last pull()
-  std::optional<roce::IntStack> no_telemetry_;
 };
 
 }  // namespace weft

@@ -4,36 +4,20 @@
 #include <stdexcept>
 #include <utility>
 
-#include "hosts/code_points.hpp"
-
 namespace weft {
-namespace {
-
-const RcConfig& checked_with_uet(const RcConfig& common, const UetConfig& config) {
-  check(config, common);
-  if (!has_pdcs(config.service))
-    throw std::invalid_argument("service is not rud or rod (valid for a queue pair with PDCs: rud, rod)");
-  return common;
-}
-
-}  // namespace
-
 UetQueuePair::UetQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
                            const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
                            std::shared_ptr<uet::CreditPacer> pacer,
                            std::shared_ptr<CongestionControl> congestion_control,
                            std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
-    : WritingQueuePair(checked_with_uet(common, config), std::move(congestion_control)),
-      uet_config_(in_class_of(common, config)),
-      pdcs_(std::move(pdcs)),
+    : ServiceQueuePair(common, config, has_pdcs(config.service),
+                       "service is not rud or rod (valid for a queue pair with PDCs: rud, rod)",
+                       std::move(pdcs), std::move(congestion_control), std::move(path_choice)),
       pacer_(std::move(pacer)),
-      path_choice_(std::move(path_choice)),
       initiator_(config_, uet_config_, counters_, uet_counters_, pool, gate_, *pdcs_, path_choice_.get(),
                  handler),
       target_(config_, uet_config_, counters_, uet_counters_, pool, memory, *pdcs_, pacer_.get(), *this,
-              gate_, path_choice_.get(), handler) {
-  pdcs_->add(config_.queue_pair, this);
-}
+              gate_, path_choice_.get(), handler) {}
 
 void UetQueuePair::fetch(PrefetchStep step) const {
   if (step == PrefetchStep::kObject)
@@ -64,20 +48,6 @@ void UetQueuePair::observe(Probe* probe, ConnectionEnds ends, bool messages, boo
   initiator_.observe(messages ? probe : nullptr, ends);
 }
 
-void UetQueuePair::reset_counters() {
-  WritingQueuePair::reset_counters();
-  uet_counters_ = UetCounters();
-}
-
-std::vector<uint8_t> UetQueuePair::data_frame() const {
-  roce::RoceHeaders headers = headers_to_peer(config_);
-  headers.dscp = uet_config_.data_dscp;
-  std::vector<uint8_t> frame(uet::frame_bytes<uet::Request, uet::Standard>(headers.source_ip.is_ipv6, 0));
-  uet::write_frame(headers, uet::Body(), frame.data(), uet::Request{.next_header = uet::kRequestStandard},
-                   uet::Standard{.opcode = uet::kWrite});
-  return frame;
-}
-
 void UetQueuePair::on_control(TimePs now, const roce::ParsedPacket& packet) {
   uet::Control control;
   wire::load_header(control, uet::first_header(packet));
@@ -88,14 +58,7 @@ void UetQueuePair::on_control(TimePs now, const roce::ParsedPacket& packet) {
 }
 
 void UetQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
-  if (packet.bth.opcode != uet::kNoOpcode) {  // a packet of RoCEv2 with our number
-    ++counters_.unexpected_opcode;
-    return;
-  }
-  if (packet.source_ip != config_.destination_ip) {
-    ++counters_.wrong_source;
-    return;
-  }
+  if (!is_from_peer(packet)) return;
   const uint8_t* const header = uet::first_header(packet);
   const uint8_t type = uet::type_of(header);
   switch (type) {

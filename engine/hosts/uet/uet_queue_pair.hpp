@@ -8,20 +8,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "hosts/uet/initiator.hpp"
-#include "hosts/uet/pdc_table.hpp"
+#include "hosts/uet/service_queue_pair.hpp"
 #include "hosts/uet/target.hpp"
-#include "hosts/uet/uet_config.hpp"
-#include "hosts/uet/uet_counters.hpp"
-#include "hosts/writing_queue_pair.hpp"
 
 namespace weft {
 
-class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
+class UetQueuePair : public uet::ServiceQueuePair, private uet::CreditOwner {
  public:
   // As RcQueuePair's; `pdcs` are the NIC's and `pacer` its port's, null unless config.receiver_credits.
   // Throws std::invalid_argument as check() does.
@@ -29,8 +25,6 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
                const MemoryRegistry& memory, std::shared_ptr<uet::PdcTable> pdcs,
                std::shared_ptr<uet::CreditPacer> pacer, std::shared_ptr<CongestionControl> congestion_control,
                std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
-
-  ~UetQueuePair() override { pdcs_->remove(config_.queue_pair, this); }
 
   void post(TimePs now, RcRequest request) override;
   void post_receive(TimePs now, PostedReceive receive) override {
@@ -41,13 +35,11 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   size_t outstanding_requests() const override { return initiator_.messages().outstanding(); }
   void flush(TimePs now) override;
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) override;
-  // Its data carry no INT.
-  void count_hops(std::shared_ptr<HopLatencies>, int32_t, int32_t) override {}
-  const std::optional<roce::IntStack>& last_telemetry() const override { return no_telemetry_; }
-  std::vector<uint8_t> data_frame() const override;
+  std::vector<uint8_t> data_frame() const override {
+    return frame_without_payload(uet::Request(), uet::kWrite);
+  }
   CompletionStatus error() const override { return initiator_.error(); }
   CompletionStatus responder_error() const override { return target_.error(); }
-  void reset_counters() override;
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull_control(TimePs now) override;
@@ -64,8 +56,6 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   void fetch(PrefetchStep step) const override;
   void set_recovery_times(RecoveryTimes* times) override { initiator_.set_recovery_times(times); }
 
-  const UetConfig& uet_config() const { return uet_config_; }
-  const UetCounters& uet_counters() const { return uet_counters_; }
   uet::PdcState initiator_state() const { return initiator_.pdc_state(); }
   bool has_target_pdc() const { return target_.has_pdc(); }
 
@@ -76,16 +66,11 @@ class UetQueuePair : public WritingQueuePair, private uet::CreditOwner {
   PacketPtr pull_response(TimePs now);
   void join_errors(TimePs now);
 
-  UetConfig uet_config_;
-  UetCounters uet_counters_;
-  std::shared_ptr<uet::PdcTable> pdcs_;
   std::shared_ptr<uet::CreditPacer> pacer_;
-  std::shared_ptr<PathChoice> path_choice_;
   uet::Initiator initiator_;
   uet::Target target_;
   TimePs join_ps_ = kNever;       // when one half is to hear of the other's error
   bool response_pulled_ = false;  // what was pulled last; the other goes first then
-  std::optional<roce::IntStack> no_telemetry_;
 };
 
 }  // namespace weft

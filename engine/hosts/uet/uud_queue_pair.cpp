@@ -6,35 +6,21 @@
 #include <utility>
 
 #include "hosts/uet/message_packets.hpp"
-#include "paths/path_choice.hpp"
 
 namespace weft {
-namespace {
-
-const RcConfig& checked_with_uud(const RcConfig& common, const UetConfig& config) {
-  if (config.service != UetService::kUud)
-    throw std::invalid_argument("service is not uud (valid for a queue pair of UUD: uud)");
-  check(config, common);
-  return common;
-}
-
-}  // namespace
-
 UudQueuePair::UudQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
                            std::shared_ptr<uet::PdcTable> pdcs,
                            std::shared_ptr<CongestionControl> congestion_control,
                            std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
-    : WritingQueuePair(checked_with_uud(common, config), std::move(congestion_control)),
-      uet_config_(config),
+    : ServiceQueuePair(common, config, config.service == UetService::kUud,
+                       "service is not uud (valid for a queue pair of UUD: uud)", std::move(pdcs),
+                       std::move(congestion_control), std::move(path_choice)),
       pool_(pool),
-      pdcs_(std::move(pdcs)),
-      path_choice_(std::move(path_choice)),
       headers_(headers_to_peer(config_)),
       messages_(config_.queue_pair, handler),
       receives_(config_.queue_pair, handler) {
   headers_.ecn = roce::kEct0;
   headers_.dscp = uet_config_.data_dscp;
-  pdcs_->add(config_.queue_pair, this);
 }
 
 void UudQueuePair::post(TimePs now, RcRequest request) {
@@ -62,10 +48,7 @@ void UudQueuePair::post_receive(TimePs now, PostedReceive receive) {
 PacketPtr UudQueuePair::pull(TimePs now) {
   if (!has_next()) return nullptr;
   const uet::Message& message = messages_.at(next_sequence_, next_sequence_);
-  const uint16_t entropy = (path_choice_ == nullptr ? config_.source_udp_port
-                                                    : path_choice_->entropy(now, next_sequence_, false)) &
-                           kEntropyMask;
-  set_entropy(headers_, entropy);
+  set_entropy(headers_, uet::take_entropy(config_, path_choice_.get(), now, next_sequence_, false));
   PacketPtr packet =
       uet::build_message_packet(pool_, headers_, config_, message, uet::kDatagramSend, next_sequence_, 0,
                                 message.length_bytes, uet::Uud{.next_header = uet::kRequestStandard});
@@ -85,12 +68,9 @@ void UudQueuePair::on_deadline(TimePs now) {
 }
 
 void UudQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
-  if (packet.bth.opcode != uet::kNoOpcode || uet::type_of(uet::first_header(packet)) != uet::kUudRequest) {
+  if (!is_from_peer(packet)) return;
+  if (uet::type_of(uet::first_header(packet)) != uet::kUudRequest) {
     ++counters_.unexpected_opcode;
-    return;
-  }
-  if (packet.source_ip != config_.destination_ip) {
-    ++counters_.wrong_source;
     return;
   }
   if (error_ != CompletionStatus::kSuccess) {
@@ -153,18 +133,6 @@ void UudQueuePair::flush(TimePs now) {
 void UudQueuePair::observe(Probe* probe, ConnectionEnds ends, bool messages, bool /*telemetry*/) {
   ends_ = ends;
   messages_.observe(messages ? probe : nullptr, ends);
-}
-
-void UudQueuePair::reset_counters() {
-  WritingQueuePair::reset_counters();
-  uet_counters_ = UetCounters();
-}
-
-std::vector<uint8_t> UudQueuePair::data_frame() const {
-  std::vector<uint8_t> frame(uet::frame_bytes<uet::Uud, uet::Standard>(headers_.source_ip.is_ipv6, 0));
-  uet::write_frame(headers_, uet::Body(), frame.data(), uet::Uud{.next_header = uet::kRequestStandard},
-                   uet::Standard{.opcode = uet::kDatagramSend});
-  return frame;
 }
 
 }  // namespace weft

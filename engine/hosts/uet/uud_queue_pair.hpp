@@ -6,27 +6,21 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "hosts/memory_region.hpp"
 #include "hosts/posted_receives.hpp"
 #include "hosts/uet/messages.hpp"
-#include "hosts/uet/pdc_table.hpp"
-#include "hosts/uet/uet_config.hpp"
-#include "hosts/uet/uet_counters.hpp"
-#include "hosts/writing_queue_pair.hpp"
-#include "paths/path_choice.hpp"
+#include "hosts/uet/service_queue_pair.hpp"
 
 namespace weft {
 
-class UudQueuePair : public WritingQueuePair {
+class UudQueuePair : public uet::ServiceQueuePair {
  public:
   // As UetQueuePair's.
   UudQueuePair(const RcConfig& common, const UetConfig& config, PacketPool& pool,
                std::shared_ptr<uet::PdcTable> pdcs, std::shared_ptr<CongestionControl> congestion_control,
                std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler);
-  ~UudQueuePair() override { pdcs_->remove(config_.queue_pair, this); }
 
   // A SEND completes when its packet has left. Throws std::invalid_argument for other requests, and for a
   // SEND that is longer than a packet.
@@ -37,13 +31,11 @@ class UudQueuePair : public WritingQueuePair {
   size_t outstanding_requests() const override { return messages_.outstanding(); }
   void flush(TimePs now) override;
   void observe(Probe* probe, ConnectionEnds ends, bool messages, bool telemetry) override;
-  // Its data carry no INT.
-  void count_hops(std::shared_ptr<HopLatencies>, int32_t, int32_t) override {}
-  const std::optional<roce::IntStack>& last_telemetry() const override { return no_telemetry_; }
-  std::vector<uint8_t> data_frame() const override;
+  std::vector<uint8_t> data_frame() const override {
+    return frame_without_payload(uet::Uud(), uet::kDatagramSend);
+  }
   CompletionStatus error() const override { return error_; }
   CompletionStatus responder_error() const override { return error_; }
-  void reset_counters() override;
 
   void on_packet(TimePs now, const roce::ParsedPacket& packet) override;
   PacketPtr pull(TimePs now) override;
@@ -53,8 +45,6 @@ class UudQueuePair : public WritingQueuePair {
   // Completions wait for it, because their handlers may post.
   TimePs next_deadline() const override { return due_ps_; }
   void on_deadline(TimePs now) override;
-
-  const UetCounters& uet_counters() const { return uet_counters_; }
 
  private:
   bool has_next() const {
@@ -66,11 +56,7 @@ class UudQueuePair : public WritingQueuePair {
     messages_.deliver(now, [this] { return next_sequence_; }, error_);
   }
 
-  UetConfig uet_config_;
-  UetCounters uet_counters_;
   PacketPool& pool_;
-  std::shared_ptr<uet::PdcTable> pdcs_;
-  std::shared_ptr<PathChoice> path_choice_;
   roce::RoceHeaders headers_;
   uet::Messages messages_;
   uint64_t next_sequence_ = 0;
@@ -78,7 +64,6 @@ class UudQueuePair : public WritingQueuePair {
   PostedReceives receives_;
   PulledPacket last_pulled_;
   CompletionStatus error_ = CompletionStatus::kSuccess;
-  std::optional<roce::IntStack> no_telemetry_;
 };
 
 }  // namespace weft
