@@ -5,8 +5,10 @@
 #include <pybind11/stl.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -14,6 +16,7 @@
 
 #include "congestion/registry.hpp"
 #include "hosts/flow_generator.hpp"
+#include "hosts/mrc/mrc_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"
 #include "python/bind_path_properties.hpp"
@@ -155,6 +158,81 @@ Record<"FlowRecords"> records(PythonFlowGenerator& flows) {
                   "retransmitted_packets"_a = column_of(records, &FlowRecord::retransmitted_packets));
 }
 
+using Flows = PythonFlowGenerator;
+
+// A queue pair of MRC that a generator has now. Throws std::invalid_argument if it has none of the number.
+MrcQueuePair& mrc_queue_pair(Flows& flows, uint32_t number) {
+  if (MrcQueuePair* found = flows.generator.mrc_queue_pair(number)) return *found;
+  throw std::invalid_argument("the generator has no queue pair " + std::to_string(number) + " of MRC now");
+}
+
+// Which planes it has, each as the port of the NIC and the peer's address.
+std::vector<std::pair<int, std::string>> planes_of(const MrcQueuePair& queue_pair) {
+  std::vector<std::pair<int, std::string>> planes;
+  for (size_t plane = 0; plane < queue_pair.planes(); ++plane)
+    planes.emplace_back(queue_pair.port_of(plane), format_ip(queue_pair.path(plane).destination_ip));
+  return planes;
+}
+
+void bind_flows_evs(py::class_<Flows, std::shared_ptr<Flows>>& flows_class) {
+  flows_class
+      .def(
+          "mrc_queue_pairs",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            std::map<uint32_t, std::vector<std::pair<int, std::string>>> planes;
+            for (const MrcQueuePair* queue_pair : flows.generator.mrc_queue_pairs())
+              planes[queue_pair->config().queue_pair] = planes_of(*queue_pair);
+            return planes;
+          },
+          R"doc(The planes of its queue pairs of MRC that there are now, by number.
+
+Each plane is the NIC's port and the peer's address there.)doc")
+      .def(
+          "evs",
+          [](Flows& flows, uint32_t number) {
+            PythonGuard guard(flows.engine);
+            return entropy_values(mrc_queue_pair(flows, number).evs());
+          },
+          "queue_pair"_a, "See MrcQueuePair.evs; ValueError for a number that is not there now.")
+      .def(
+          "deny_ev",
+          [](Flows& flows, uint32_t number, size_t ev) {
+            PythonGuard guard(flows.engine);
+            mrc_queue_pair(flows, number).deny_ev(ev);
+          },
+          "queue_pair"_a, "ev"_a, "See MrcQueuePair.deny_ev; ValueError also as `evs`.")
+      .def(
+          "allow_ev",
+          [](Flows& flows, uint32_t number, size_t ev) {
+            PythonGuard guard(flows.engine);
+            mrc_queue_pair(flows, number).allow_ev(ev);
+          },
+          "queue_pair"_a, "ev"_a, "See MrcQueuePair.allow_ev; ValueError also as `evs`.")
+      .def(
+          "probe_evs",
+          [](Flows& flows, uint32_t number, const std::vector<size_t>& evs) {
+            PythonGuard guard(flows.engine);
+            mrc_queue_pair(flows, number).probe_evs(evs);
+          },
+          "queue_pair"_a, "evs"_a, "See MrcQueuePair.probe_evs; ValueError also as `evs`.")
+      .def(
+          "probed_round_trips",
+          [](Flows& flows, uint32_t number) {
+            PythonGuard guard(flows.engine);
+            return mrc_queue_pair(flows, number).probed_round_trips();
+          },
+          "queue_pair"_a, "See MrcQueuePair.probed_round_trips; ValueError as `evs`.")
+      .def(
+          "set_ev_event_mask",
+          [](Flows& flows, uint64_t profile_id, uint8_t mask) {
+            PythonGuard guard(flows.engine);
+            flows.generator.set_ev_event_mask(profile_id, mask);
+          },
+          "profile_id"_a, "mask"_a,
+          "Which states of EVs are EV events, of its queue pairs with this profile, those to come included.");
+}
+
 }  // namespace
 
 void bind_flows(py::module_& m) {
@@ -164,13 +242,13 @@ void bind_flows(py::module_& m) {
              return ObservedFlow{{source, destination, plane}, message, telemetry};
            }),
            "source"_a, "destination"_a, "plane"_a, py::kw_only(), "message"_a = true, "telemetry"_a = false);
-  using Flows = PythonFlowGenerator;
-  py::class_<Flows, std::shared_ptr<Flows>>(
+  py::class_<Flows, std::shared_ptr<Flows>> flows_class(
       m, "FlowGenerator",
       R"doc(WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
 
 Both ends of a flow must know it, each its own generator: `place` is what add_port() returned, sizes are 1 byte
-to 2 GiB, starts count from the run's. The executor's listener is notified of the end.)doc")
+to 2 GiB, starts count from the run's. The executor's listener is notified of the end.)doc");
+  flows_class
       .def(py::init([](std::shared_ptr<Nic> nic, std::shared_ptr<ScheduleExecutor> executor) {
              Engine& engine = nic->engine();
              return make_component<Flows>(engine, std::move(nic), std::move(executor));
@@ -289,6 +367,7 @@ Queue pairs that are gone count as they were then. [] without queue pairs of MRC
         PythonGuard guard(flows.engine);
         flows.generator.reset_counters();
       });
+  bind_flows_evs(flows_class);
 }
 
 }  // namespace weft

@@ -198,11 +198,22 @@ void EvTable::on_congestion(size_t ev) {
 bool EvTable::on_failure(size_t ev) {
   Entry& entry = entries_[ev];
   if (entry.state != EvState::kGood && entry.state != EvState::kSkip) return false;
+  if (is_needed(ev)) return false;
   leave(ev);
   entry.state = EvState::kAssumedBad;
   planes_[entry.plane].bad.push_back(static_cast<uint32_t>(ev));
   ++counters_.evs_to_assumed_bad;
+  if (observer_ != nullptr) observer_->on_ev_state(ev, EvState::kAssumedBad);
   return true;
+}
+
+// Whether no backup would replace it and too few would be left.
+bool EvTable::is_needed(size_t ev) const {
+  const Entry& entry = entries_[ev];
+  if (!entry.active || !planes_[entry.plane].backups.empty()) return false;
+  size_t active = 0;
+  for (const Plane& plane : planes_) active += plane.active.size();
+  return active <= min_active_;
 }
 
 void EvTable::on_probe_answer(size_t ev, bool marked) {
@@ -269,6 +280,7 @@ void EvTable::enter(size_t ev, bool marked) {
   else
     own.backups.insert(own.backups.begin(), number);
   count_planes();
+  if (observer_ != nullptr) observer_->on_ev_state(ev, EvState::kGood);
 }
 
 }  // namespace weft::mrc

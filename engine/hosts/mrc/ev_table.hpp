@@ -26,6 +26,13 @@ const char* ev_state_name(EvState state);
 // How many EVs are in which state.
 using EvStateCounts = std::array<uint64_t, kEvStates>;
 
+// Hears of EVs whose paths are taken for dead, and of those that are in use again.
+class EvObserver {
+ public:
+  virtual ~EvObserver() = default;
+  virtual void on_ev_state(size_t ev, EvState state) = 0;
+};
+
 // EVs have indices: those of plane 0 first, of each plane the active ones before the backups.
 class EvTable {
  public:
@@ -83,7 +90,8 @@ class EvTable {
 
   // The path has marked a packet, or trimmed it before its last hop.
   void on_congestion(size_t ev);
-  // A packet was lost without a word, or the peer says so (always-skip). Returns whether that is news.
+  // A packet was lost without a word, or the peer says so (always-skip). Returns whether that is news. The EV
+  // stays in use if fewer than `min_active` would be active without it.
   bool on_failure(size_t ev);
   // A probe of an EV that is assumed bad came back, marked or not.
   void on_probe_answer(size_t ev, bool marked);
@@ -97,6 +105,9 @@ class EvTable {
   bool has_other_than(size_t ev) const;
   // By plane.
   std::vector<EvStateCounts> states() const;
+  void set_min_active(uint32_t count) { min_active_ = count; }
+  // Null: nobody.
+  void observe(EvObserver* observer) { observer_ = observer; }
 
  private:
   static constexpr uint32_t kNone = ~0u;
@@ -126,6 +137,7 @@ class EvTable {
   void count_planes();
   void leave(size_t ev);
   void enter(size_t ev, bool marked);
+  bool is_needed(size_t ev) const;
   bool works(size_t ev) const {
     return entries_[ev].state == EvState::kGood || entries_[ev].state == EvState::kSkip;
   }
@@ -136,6 +148,8 @@ class EvTable {
   std::vector<std::pair<uint16_t, uint16_t>> ev_of_port_;  // UDP source port, index; sorted
   uint32_t usable_planes_ = 0;
   uint32_t up_planes_ = 0;
+  uint32_t min_active_ = 0;
+  EvObserver* observer_ = nullptr;
   Rng rng_;
   Rng probe_rng_;  // apart, so that probes do not change the order of data
   MrcCounters& counters_;
