@@ -189,6 +189,16 @@ void bind_flows_evs(py::class_<Flows, std::shared_ptr<Flows>>& flows_class) {
 
 Each plane is the NIC's port and the peer's address there.)doc")
       .def(
+          "ev_profile_ids",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            std::vector<uint64_t> profiles;
+            for (const MrcQueuePair* queue_pair : flows.generator.mrc_queue_pairs())
+              profiles.push_back(queue_pair->mrc_config().ev_profile_id);
+            return profiles;
+          },
+          "The ev_profile_id of each of its queue pairs of MRC that there are now.")
+      .def(
           "evs",
           [](Flows& flows, uint32_t number) {
             PythonGuard guard(flows.engine);
