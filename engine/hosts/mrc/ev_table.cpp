@@ -13,6 +13,9 @@ namespace weft::mrc {
 namespace {
 
 constexpr uint16_t kFirstEvPort = 0xC000;
+// Of a rotation of many EVs, and of one of few.
+constexpr size_t kBlocks = 4;
+constexpr size_t kLeastBlock = 4;
 constexpr uint32_t kEntropies = kEntropyMask + 1u;
 
 void require_counts(uint32_t planes, uint32_t active, uint32_t backups) {
@@ -137,8 +140,24 @@ std::optional<size_t> EvTable::find(uint32_t value) const {
   return place->second;
 }
 
-void EvTable::shuffle(std::vector<uint32_t>& evs) {
+void EvTable::shuffle(std::span<uint32_t> evs) {
   for (size_t left = evs.size(); left > 1; --left) std::swap(evs[left - 1], evs[rng_.below(left)]);
+}
+
+// An order that is drawn anew would leave some EVs alone for two rotations, and so packets would be lost for
+// as long after a path has failed; others would have two turns in a row, and lose two packets. Within a block
+// no EV waits for more than a rotation and a block. The blocks of the next rotation straddle those of this
+// one, so that after some rotations every EV may follow every other.
+void EvTable::stir(Plane& plane) {
+  std::span<uint32_t> rest(plane.active);
+  const size_t block = std::max(kLeastBlock, rest.size() / kBlocks);
+  size_t length = plane.is_shifted ? block / 2 : block;
+  plane.is_shifted = !plane.is_shifted;
+  for (; !rest.empty(); length = block) {
+    length = std::min(length, rest.size());
+    shuffle(rest.first(length));
+    rest = rest.subspan(length);
+  }
 }
 
 std::optional<size_t> EvTable::next(uint32_t plane) {
@@ -147,7 +166,7 @@ std::optional<size_t> EvTable::next(uint32_t plane) {
   for (size_t passed = 0; passed <= 2 * own.active.size() && !own.active.empty(); ++passed) {
     if (own.turn >= own.active.size()) {
       own.turn = 0;
-      shuffle(own.active);
+      stir(own);
     }
     const uint32_t ev = own.active[own.turn++];
     if (entries_[ev].state == EvState::kGood) {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -64,9 +65,9 @@ class EvTable {
   // By the upper half alone: over IPv4 there is no more.
   std::optional<size_t> find(uint32_t value) const;
 
-  // The EV of the plane for the next packet. Its active EVs take turns in an order that is drawn anew for
-  // each rotation; one to be passed over becomes good. With none left one of those assumed bad, as a probe
-  // that carries data. Nothing if all are denied.
+  // The EV of the plane for the next packet. Its active EVs take turns in an order that is drawn for the
+  // first rotation; in each later one neighbours change places (stir()). One to be passed over becomes good.
+  // With none left one of those assumed bad, as a probe that carries data. Nothing if all are denied.
   std::optional<size_t> next(uint32_t plane);
   // The EV of the plane for SACKs and NACKs (the reverse EV set): the one whose path an answer proved
   // last, unless it is denied or assumed bad by now. Until there is one, as next().
@@ -124,6 +125,7 @@ class EvTable {
     std::vector<uint32_t> backups;  // good ones, the next last
     std::vector<uint32_t> bad;      // assumed bad
     size_t turn = 0;                // in active
+    bool is_shifted = false;        // stir() has blocks that begin half a block earlier
     size_t bad_turn = 0;
     uint32_t target = 0;  // how many are to be active
     uint32_t proven = kNone;
@@ -133,7 +135,8 @@ class EvTable {
   void add(uint32_t plane, uint32_t value);
   bool claim_port(uint16_t port);
   uint16_t unused_port();
-  void shuffle(std::vector<uint32_t>& evs);
+  void shuffle(std::span<uint32_t> evs);
+  void stir(Plane& plane);
   void count_planes();
   void leave(size_t ev);
   void enter(size_t ev, bool marked);
