@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <variant>
@@ -160,12 +159,6 @@ Record<"FlowRecords"> records(PythonFlowGenerator& flows) {
 
 using Flows = PythonFlowGenerator;
 
-// A queue pair of MRC that a generator has now. Throws std::invalid_argument if it has none of the number.
-MrcQueuePair& mrc_queue_pair(Flows& flows, uint32_t number) {
-  if (MrcQueuePair* found = flows.generator.mrc_queue_pair(number)) return *found;
-  throw std::invalid_argument("the generator has no queue pair " + std::to_string(number) + " of MRC now");
-}
-
 // Which planes it has, each as the port of the NIC and the peer's address.
 std::vector<std::pair<int, std::string>> planes_of(const MrcQueuePair& queue_pair) {
   std::vector<std::pair<int, std::string>> planes;
@@ -202,37 +195,41 @@ Each plane is the NIC's port and the peer's address there.)doc")
           "evs",
           [](Flows& flows, uint32_t number) {
             PythonGuard guard(flows.engine);
-            return entropy_values(mrc_queue_pair(flows, number).evs());
+            const MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number);
+            return queue_pair == nullptr ? std::vector<Record<"EntropyValue">>()
+                                         : entropy_values(queue_pair->evs());
           },
-          "queue_pair"_a, "See MrcQueuePair.evs; ValueError for a number that is not there now.")
+          "queue_pair"_a, "See MrcQueuePair.evs; [] if the queue pair has gone.")
       .def(
           "deny_ev",
           [](Flows& flows, uint32_t number, size_t ev) {
             PythonGuard guard(flows.engine);
-            mrc_queue_pair(flows, number).deny_ev(ev);
+            if (MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number)) queue_pair->deny_ev(ev);
           },
-          "queue_pair"_a, "ev"_a, "See MrcQueuePair.deny_ev; ValueError also as `evs`.")
+          "queue_pair"_a, "ev"_a, "See MrcQueuePair.deny_ev; nothing happens if the queue pair has gone.")
       .def(
           "allow_ev",
           [](Flows& flows, uint32_t number, size_t ev) {
             PythonGuard guard(flows.engine);
-            mrc_queue_pair(flows, number).allow_ev(ev);
+            if (MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number)) queue_pair->allow_ev(ev);
           },
-          "queue_pair"_a, "ev"_a, "See MrcQueuePair.allow_ev; ValueError also as `evs`.")
+          "queue_pair"_a, "ev"_a, "See MrcQueuePair.allow_ev; nothing happens if the queue pair has gone.")
       .def(
           "probe_evs",
           [](Flows& flows, uint32_t number, const std::vector<size_t>& evs) {
             PythonGuard guard(flows.engine);
-            mrc_queue_pair(flows, number).probe_evs(evs);
+            if (MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number)) queue_pair->probe_evs(evs);
           },
-          "queue_pair"_a, "evs"_a, "See MrcQueuePair.probe_evs; ValueError also as `evs`.")
+          "queue_pair"_a, "evs"_a, "See MrcQueuePair.probe_evs; nothing happens if the queue pair has gone.")
       .def(
           "probed_round_trips",
           [](Flows& flows, uint32_t number) {
             PythonGuard guard(flows.engine);
-            return mrc_queue_pair(flows, number).probed_round_trips();
+            const MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number);
+            return queue_pair == nullptr ? std::map<size_t, std::optional<TimePs>>()
+                                         : queue_pair->probed_round_trips();
           },
-          "queue_pair"_a, "See MrcQueuePair.probed_round_trips; ValueError as `evs`.")
+          "queue_pair"_a, "See MrcQueuePair.probed_round_trips; {} if the queue pair has gone.")
       .def(
           "set_ev_event_mask",
           [](Flows& flows, uint64_t profile_id, uint8_t mask) {

@@ -1,6 +1,5 @@
 """States of entropy values (EVs) against a model of them, and the order in which packets take them."""
 
-import itertools
 from collections import Counter
 
 import pytest
@@ -103,22 +102,6 @@ def test_active_evs_take_turns_in_another_order_each_time(shape: tuple[int, int,
         rotations = [[table.next(plane) for _ in range(own)] for _ in range(3)]
         assert all(sorted(each) == sorted(rotations[0]) for each in rotations)  # type: ignore[type-var]
     assert Counter(each["plane"] for each in table.evs() if each["active"]) == dict.fromkeys(range(planes), own)
-
-
-@pytest.mark.parametrize(("active", "block"), [(6, 4), (16, 4), (64, 16)])
-def test_no_ev_waits_for_more_than_a_rotation_and_a_block(active: int, block: int) -> None:
-    """Nor is its next turn much sooner; and after some rotations each has followed many others."""
-    table = EvTable(1, active, 0, 3)
-    order = [table.next() for _ in range(200 * active)]
-    last: dict[int | None, int] = {}
-    gaps = []
-    for turn, ev in enumerate(order):
-        if ev in last:
-            gaps.append(turn - last[ev])
-        last[ev] = turn
-    assert active - block < min(gaps) < max(gaps) < active + block
-    followers = {after for before, after in itertools.pairwise(order) if before == order[0]}
-    assert len(followers) > active / 2
 
 
 def test_a_skipped_ev_is_passed_over_once() -> None:

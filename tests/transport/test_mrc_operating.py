@@ -1,5 +1,6 @@
 """What a controller and an application set at queue pairs of MRC: events, active EVs, immediates under way, probes."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,34 @@ def test_events_that_nobody_takes_are_dropped_and_counted() -> None:
     rest = _core.take_mrc_ev_events(pair.a.nic)
     assert [each["drop_count"] for each in rest] == [0] * 3096 + [10]
     assert endpoint_stats(pair.a)["ev_events_dropped"] == 10
+
+
+@pytest.mark.parametrize(("active", "block"), [(6, 4), (16, 4), (64, 16)])
+def test_no_ev_that_names_a_path_waits_for_more_than_a_rotation_and_a_block(active: int, block: int) -> None:
+    """Nor is its next turn much sooner; and after some rotations each has followed many others."""
+    routes = _core.EvRoutes(encapsulates=False)
+    for peer in ("fd00::1", "fd00::2"):
+        routes.add(peer, [(0xC0000000 + (number << 16), "") for number in range(active)])
+    pair = wired_pair(**with_options(ev_count=active, ev_backups=0), version=6, routes=routes)
+    post(pair, [150 * active * MTU])
+    order: list[int] = []
+
+    def wire(sender: str, frame: bytes) -> list[bytes]:
+        if sender == "a" and is_write(frame):
+            order.append(port_of(frame))
+        return [frame]
+
+    pair.run(wire, done(pair, 1))
+    assert len(order) == 150 * active
+    last: dict[int, int] = {}
+    gaps = []
+    for turn, port in enumerate(order):
+        if port in last:
+            gaps.append(turn - last[port])
+        last[port] = turn
+    assert active - block < min(gaps) < max(gaps) < active + block
+    followers = {after for before, after in itertools.pairwise(order) if before == order[0]}
+    assert len(followers) > active / 2
 
 
 @pytest.mark.parametrize("least", [0, 10])

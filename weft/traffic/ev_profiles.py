@@ -129,12 +129,16 @@ class EvProfiles:
         return self._profiles[self.assigned]
 
     def assign(self, profile_id: int) -> None:
-        """Have queue pairs that are made from now on take this profile. Raises ValueError unless it is online."""
+        """Have queue pairs that are made from now on take this profile. Raises as `online`."""
+        self.assigned = self.online(profile_id).profile_id
+
+    def online(self, profile_id: int) -> EvProfile:
+        """Return a profile for a queue pair. Raises ValueError unless it is online."""
         if (profile := self._profiles.get(profile_id)) is None or profile.state != "online":
             state = "init" if profile is None else profile.state
             online = [number for number, each in self._profiles.items() if each.state == "online"]
             raise InvalidValueError(f"EV profile {profile_id} is {state}", valid=", ".join(map(str, sorted(online))))
-        self.assigned = profile_id
+        return profile
 
     def modify(self, profile_id: int, attributes: EvProfileAttributes, queue_pairs: int) -> EvProfile:
         """Change a profile, which `queue_pairs` have, and return it. Raises ValueError for what cannot be."""

@@ -211,12 +211,13 @@ class Host:
         self,
         connection: Connection,
         completions: _core.CompletionHandler,
+        ev_profile: EvProfile | None,
         **options: Unpack[RcOptions],
     ) -> QueuePair:
         """Return a program's queue pair; its completions go to `completions`. ValueError: as for `connect`."""
         plane = self.plane(connection.plane)
         queue_pair = self.transport.make_queue_pair(
-            self.nic, plane.port, plane.config, completions, connection, self.ev_profile, **options
+            self.nic, plane.port, plane.config, completions, connection, ev_profile, **options
         )
         self._follow(queue_pair, connection)
         self._observe(queue_pair, Channel(connection.plane, connection.peer, connection.label))

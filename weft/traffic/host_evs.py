@@ -24,7 +24,10 @@ _NONE: frozenset[int] = frozenset()
 
 @dataclass(frozen=True)
 class _FlowQueuePair:
-    """A queue pair of a flow, which its generator owns; what `HostEvs` uses of a queue pair."""
+    """A queue pair of a flow, which its generator owns: what `HostEvs` uses of one.
+
+    Under the real clock the flow may end at any time; then it has no EVs, and nothing can be done to them.
+    """
 
     generator: _core.FlowGenerator
     queue_pair: int
@@ -224,12 +227,13 @@ class HostEvs:
     def _require_others(self, evs: Collection[EvOfPeer]) -> None:
         """Raise ValueError if without these a queue pair has no EV left."""
         for queue_pair, planes in self._live():
+            own = queue_pair.evs()
             left = [
                 each
-                for each in queue_pair.evs()
+                for each in own
                 if each["state"] != "denied" and EvOfPeer(planes[each["plane"]][1], each["value"]) not in evs
             ]
-            if not left:
+            if own and not left:  # a flow may have ended meanwhile
                 raise ValueError(f"queue pair {queue_pair.queue_pair} to {planes[0][1]} would have no EV left")
 
     def _denied_to(self, peer: str) -> tuple[frozenset[int], frozenset[int]]:

@@ -80,6 +80,7 @@ EvTable::EvTable(const std::vector<const std::vector<EvRoute>*>& by_plane, bool 
       rng_(seed, "mrc entropy values"),
       probe_rng_(seed, "mrc ev probes"),
       counters_(counters) {
+  name_paths_ = true;
   const auto planes = static_cast<uint32_t>(by_plane.size());
   require_counts(planes, active, backups);
   for (uint32_t plane = 0; plane < planes; ++plane) {
@@ -144,10 +145,10 @@ void EvTable::shuffle(std::span<uint32_t> evs) {
   for (size_t left = evs.size(); left > 1; --left) std::swap(evs[left - 1], evs[rng_.below(left)]);
 }
 
-// An order that is drawn anew would leave some EVs alone for two rotations, and so packets would be lost for
-// as long after a path has failed; others would have two turns in a row, and lose two packets. Within a block
-// no EV waits for more than a rotation and a block. The blocks of the next rotation straddle those of this
-// one, so that after some rotations every EV may follow every other.
+// Where EVs name paths, just one EV of a queue pair takes a failed spine, so packets are lost until its next
+// turn. An order that is drawn anew would leave it alone for up to two rotations, or give it two turns in a
+// row, which lose two packets. Within a block no EV waits for more than a rotation and a block. The blocks of
+// the next rotation straddle those of this one, so that after some rotations every EV may follow every other.
 void EvTable::stir(Plane& plane) {
   std::span<uint32_t> rest(plane.active);
   const size_t block = std::max(kLeastBlock, rest.size() / kBlocks);
@@ -166,7 +167,7 @@ std::optional<size_t> EvTable::next(uint32_t plane) {
   for (size_t passed = 0; passed <= 2 * own.active.size() && !own.active.empty(); ++passed) {
     if (own.turn >= own.active.size()) {
       own.turn = 0;
-      stir(own);
+      name_paths_ ? stir(own) : shuffle(own.active);
     }
     const uint32_t ev = own.active[own.turn++];
     if (entries_[ev].state == EvState::kGood) {

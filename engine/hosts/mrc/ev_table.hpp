@@ -65,9 +65,10 @@ class EvTable {
   // By the upper half alone: over IPv4 there is no more.
   std::optional<size_t> find(uint32_t value) const;
 
-  // The EV of the plane for the next packet. Its active EVs take turns in an order that is drawn for the
-  // first rotation; in each later one neighbours change places (stir()). One to be passed over becomes good.
-  // With none left one of those assumed bad, as a probe that carries data. Nothing if all are denied.
+  // The EV of the plane for the next packet. Its active EVs take turns in an order that is drawn anew for
+  // each rotation; where EVs name paths, neighbours change places instead (stir()). One to be passed over
+  // becomes good. With none left one of those assumed bad, as a probe that carries data. Nothing if all are
+  // denied.
   std::optional<size_t> next(uint32_t plane);
   // The EV of the plane for SACKs and NACKs (the reverse EV set): the one whose path an answer proved
   // last, unless it is denied or assumed bad by now. Until there is one, as next().
@@ -152,6 +153,7 @@ class EvTable {
   uint32_t usable_planes_ = 0;
   uint32_t up_planes_ = 0;
   uint32_t min_active_ = 0;
+  bool name_paths_ = false;
   EvObserver* observer_ = nullptr;
   Rng rng_;
   Rng probe_rng_;  // apart, so that probes do not change the order of data
