@@ -106,7 +106,8 @@ def test_no_ev_that_names_a_path_waits_for_more_than_a_rotation_and_a_block(acti
         if port in last:
             gaps.append(turn - last[port])
         last[port] = turn
-    assert active - block < min(gaps) < max(gaps) < active + block
+    # Probes and answers to the peer's take turns, too.
+    assert active - block - 2 < min(gaps) < max(gaps) < active + block + 2
     followers = {after for before, after in itertools.pairwise(order) if before == order[0]}
     assert len(followers) > active / 2
 

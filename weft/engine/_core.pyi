@@ -2921,13 +2921,13 @@ class FlowGenerator:
         observed: ObservedFlow = ...,
     ) -> None: ...
     def allow_ev(self, queue_pair: int, ev: int) -> None:
-        """See MrcQueuePair.allow_ev; ValueError also as `evs`."""
+        """See MrcQueuePair.allow_ev; nothing happens if the queue pair has gone."""
     def cancel(self) -> None:
         """End the run, if it has not ended; its queue pairs go."""
     def counters(self) -> RcCounters:
         """Sums over all its queue pairs, those that are gone included."""
     def deny_ev(self, queue_pair: int, ev: int) -> None:
-        """See MrcQueuePair.deny_ev; ValueError also as `evs`."""
+        """See MrcQueuePair.deny_ev; nothing happens if the queue pair has gone."""
     def ev_profile_ids(self) -> list[int]:
         """The ev_profile_id of each of its queue pairs of MRC that there are now."""
     def ev_states(self) -> list[dict[str, int]]:
@@ -2936,7 +2936,7 @@ class FlowGenerator:
         Queue pairs that are gone count as they were then. [] without queue pairs of MRC.
         """
     def evs(self, queue_pair: int) -> list[EntropyValue]:
-        """See MrcQueuePair.evs; ValueError for a number that is not there now."""
+        """See MrcQueuePair.evs; [] if the queue pair has gone."""
     def mrc_counters(self) -> MrcCounters:
         """What its queue pairs of MRC have counted, and those that are gone."""
     def mrc_queue_pairs(self) -> dict[int, list[tuple[int, str]]]:
@@ -2945,9 +2945,9 @@ class FlowGenerator:
         Each plane is the NIC's port and the peer's address there.
         """
     def probe_evs(self, queue_pair: int, evs: collections.abc.Sequence[int]) -> None:
-        """See MrcQueuePair.probe_evs; ValueError also as `evs`."""
+        """See MrcQueuePair.probe_evs; nothing happens if the queue pair has gone."""
     def probed_round_trips(self, queue_pair: int) -> dict[int, int | None]:
-        """See MrcQueuePair.probed_round_trips; ValueError as `evs`."""
+        """See MrcQueuePair.probed_round_trips; {} if the queue pair has gone."""
     def records(self) -> FlowRecords:
         """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
     def reset_counters(self) -> None: ...
