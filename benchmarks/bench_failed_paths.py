@@ -11,7 +11,8 @@ the spines. After 100 µs
 - `T1 reboot`: a spine is gone for 500 µs;
 - `NIC port`: a host's port is cut.
 
-Under MRC a connection sprays over all planes, and the controller does nothing about a failure. Under RoCEv2 a
+Under MRC a connection sprays over all planes, and the controller does nothing about a failure; switches hash EVs, or,
+with `structured EV`, EVs name paths. Under RoCEv2 a
 connection has a queue pair in each plane, which ECMP puts on one path, with DCQCN and selective repeat; switches notice
 a failure and the controller changes routes in no time, `control`'s defaults. `avoided after` is from the failure to the
 last packet of data lost because of it; results of RoCEv2 do not count timeouts. Times are emulated, so the machine does
@@ -38,6 +39,11 @@ AT_US, REBOOT_US = 100, 500
 NO_CONTROLLER = {"control": {"detection": "1s"}}
 TRANSPORTS: dict[str, dict[str, Any]] = {
     "MRC": {"transport": {"protocol": "mrc"}, **NO_CONTROLLER},
+    "MRC, structured EV": {
+        "transport": {"protocol": "mrc"},
+        "routing": {"kind": "structured_ev"},
+        **NO_CONTROLLER,
+    },
     "RoCEv2, ECMP": {"transport": {"congestion_control": "dcqcn", "retransmission": "selective-repeat"}},
 }
 SPINE = {"switch": "p0s1"}

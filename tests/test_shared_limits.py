@@ -24,6 +24,7 @@ from weft.switch.oracle import switch
 from weft.switch.stf import parser, target
 from weft.topologies import addressing
 from weft.traffic import aggregation_format, clear_to_send, transport_settings
+from weft.traffic.commands import evs
 from weft.wire.headers import aggregation, int_shim, notification, parameter, roce, service, valiant_shim
 
 ROOT = Path(__file__).parent.parent
@@ -88,6 +89,8 @@ SHARED = [
     ("engine/hosts/flow_generator.cpp", "kMaxFlowBytes", limits.MAX_FLOW_BYTES),
     ("engine/hosts/rc_config.cpp", "kMaxOutstandingReads", transport_settings.MAX_OUTSTANDING_READS),
     ("engine/hosts/uet/pdc_table.hpp", "kMostPdcs", transport_settings.MAX_PDCS),
+    ("engine/hosts/mrc/mrc_endpoint.hpp", "kMostEvents", evs.MOST_EV_EVENTS),
+    ("engine/hosts/mrc/mrc_config.hpp", "kMaxOutstanding", transport_settings.MAX_WIMM),
     ("engine/hosts/rc_request.hpp", "kMaxMessageBytes", limits.MAX_FLOW_BYTES),
 ]
 """Source, name in it, and value in Python."""

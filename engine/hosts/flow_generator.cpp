@@ -277,14 +277,32 @@ void FlowGenerator::set_ev_denied(uint32_t place, const roce::IpAddress& peer, u
   }
 }
 
-MrcCounters FlowGenerator::mrc_counters() const {
-  MrcCounters sums = mrc_closed_;
+std::vector<MrcQueuePair*> FlowGenerator::mrc_queue_pairs() const {
+  std::vector<MrcQueuePair*> found;
   for (const Flows* flows : {&sent_, &received_}) {
     for (const Flow& flow : flows->items) {
-      if (const auto* mrc = dynamic_cast<const MrcQueuePair*>(flow.queue_pair.get()))
-        sums += mrc->mrc_counters();
+      if (auto* mrc = dynamic_cast<MrcQueuePair*>(flow.queue_pair.get())) found.push_back(mrc);
     }
   }
+  return found;
+}
+
+MrcQueuePair* FlowGenerator::mrc_queue_pair(uint32_t number) const {
+  return dynamic_cast<MrcQueuePair*>(nic_.find(number));
+}
+
+void FlowGenerator::set_ev_event_mask(uint64_t profile_id, uint8_t mask) {
+  for (FlowPort& port : ports_) {
+    if (port.mrc && port.mrc->ev_profile_id == profile_id) port.mrc->ev_event_mask = mask;
+  }
+  for (MrcQueuePair* queue_pair : mrc_queue_pairs()) {
+    if (queue_pair->mrc_config().ev_profile_id == profile_id) queue_pair->set_ev_event_mask(mask);
+  }
+}
+
+MrcCounters FlowGenerator::mrc_counters() const {
+  MrcCounters sums = mrc_closed_;
+  for (const MrcQueuePair* mrc : mrc_queue_pairs()) sums += mrc->mrc_counters();
   return sums;
 }
 

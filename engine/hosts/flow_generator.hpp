@@ -28,6 +28,8 @@
 
 namespace weft {
 
+class MrcQueuePair;
+
 // What the queue pairs of one port have in common.
 struct FlowPort {
   int port = 0;
@@ -115,6 +117,13 @@ class FlowGenerator final : public CompletionHandler {
   // By the administrator: excludes an EV of a port's queue pairs to a peer, those to come included, or admits
   // it again. Throws std::invalid_argument if none leads there.
   void set_ev_denied(uint32_t place, const roce::IpAddress& peer, uint32_t value, bool denied);
+  // Its queue pairs of MRC that there are now: those of flows that it sends, then those of flows that it
+  // receives.
+  std::vector<MrcQueuePair*> mrc_queue_pairs() const;
+  // That of a number, null if there is none now.
+  MrcQueuePair* mrc_queue_pair(uint32_t number) const;
+  // Which states of EVs are events, of queue pairs with this EV profile, those to come included.
+  void set_ev_event_mask(uint64_t profile_id, uint8_t mask);
   UetCounters uet_counters() const;
   void reset_counters();
 

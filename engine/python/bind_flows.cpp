@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +15,7 @@
 
 #include "congestion/registry.hpp"
 #include "hosts/flow_generator.hpp"
+#include "hosts/mrc/mrc_queue_pair.hpp"
 #include "python/bind_codec.hpp"
 #include "python/bind_columns.hpp"
 #include "python/bind_path_properties.hpp"
@@ -155,6 +157,89 @@ Record<"FlowRecords"> records(PythonFlowGenerator& flows) {
                   "retransmitted_packets"_a = column_of(records, &FlowRecord::retransmitted_packets));
 }
 
+using Flows = PythonFlowGenerator;
+
+// Which planes it has, each as the port of the NIC and the peer's address.
+std::vector<std::pair<int, std::string>> planes_of(const MrcQueuePair& queue_pair) {
+  std::vector<std::pair<int, std::string>> planes;
+  for (size_t plane = 0; plane < queue_pair.planes(); ++plane)
+    planes.emplace_back(queue_pair.port_of(plane), format_ip(queue_pair.path(plane).destination_ip));
+  return planes;
+}
+
+void bind_flows_evs(py::class_<Flows, std::shared_ptr<Flows>>& flows_class) {
+  flows_class
+      .def(
+          "mrc_queue_pairs",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            std::map<uint32_t, std::vector<std::pair<int, std::string>>> planes;
+            for (const MrcQueuePair* queue_pair : flows.generator.mrc_queue_pairs())
+              planes[queue_pair->config().queue_pair] = planes_of(*queue_pair);
+            return planes;
+          },
+          R"doc(The planes of its queue pairs of MRC that there are now, by number.
+
+Each plane is the NIC's port and the peer's address there.)doc")
+      .def(
+          "ev_profile_ids",
+          [](Flows& flows) {
+            PythonGuard guard(flows.engine);
+            std::vector<uint64_t> profiles;
+            for (const MrcQueuePair* queue_pair : flows.generator.mrc_queue_pairs())
+              profiles.push_back(queue_pair->mrc_config().ev_profile_id);
+            return profiles;
+          },
+          "The ev_profile_id of each of its queue pairs of MRC that there are now.")
+      .def(
+          "evs",
+          [](Flows& flows, uint32_t number) {
+            PythonGuard guard(flows.engine);
+            const MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number);
+            return queue_pair == nullptr ? std::vector<Record<"EntropyValue">>()
+                                         : entropy_values(queue_pair->evs());
+          },
+          "queue_pair"_a, "See MrcQueuePair.evs; [] if the queue pair has gone.")
+      .def(
+          "deny_ev",
+          [](Flows& flows, uint32_t number, size_t ev) {
+            PythonGuard guard(flows.engine);
+            if (MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number)) queue_pair->deny_ev(ev);
+          },
+          "queue_pair"_a, "ev"_a, "See MrcQueuePair.deny_ev; nothing happens if the queue pair has gone.")
+      .def(
+          "allow_ev",
+          [](Flows& flows, uint32_t number, size_t ev) {
+            PythonGuard guard(flows.engine);
+            if (MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number)) queue_pair->allow_ev(ev);
+          },
+          "queue_pair"_a, "ev"_a, "See MrcQueuePair.allow_ev; nothing happens if the queue pair has gone.")
+      .def(
+          "probe_evs",
+          [](Flows& flows, uint32_t number, const std::vector<size_t>& evs) {
+            PythonGuard guard(flows.engine);
+            if (MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number)) queue_pair->probe_evs(evs);
+          },
+          "queue_pair"_a, "evs"_a, "See MrcQueuePair.probe_evs; nothing happens if the queue pair has gone.")
+      .def(
+          "probed_round_trips",
+          [](Flows& flows, uint32_t number) {
+            PythonGuard guard(flows.engine);
+            const MrcQueuePair* queue_pair = flows.generator.mrc_queue_pair(number);
+            return queue_pair == nullptr ? std::map<size_t, std::optional<TimePs>>()
+                                         : queue_pair->probed_round_trips();
+          },
+          "queue_pair"_a, "See MrcQueuePair.probed_round_trips; {} if the queue pair has gone.")
+      .def(
+          "set_ev_event_mask",
+          [](Flows& flows, uint64_t profile_id, uint8_t mask) {
+            PythonGuard guard(flows.engine);
+            flows.generator.set_ev_event_mask(profile_id, mask);
+          },
+          "profile_id"_a, "mask"_a,
+          "Which states of EVs are EV events, of its queue pairs with this profile, those to come included.");
+}
+
 }  // namespace
 
 void bind_flows(py::module_& m) {
@@ -164,13 +249,13 @@ void bind_flows(py::module_& m) {
              return ObservedFlow{{source, destination, plane}, message, telemetry};
            }),
            "source"_a, "destination"_a, "plane"_a, py::kw_only(), "message"_a = true, "telemetry"_a = false);
-  using Flows = PythonFlowGenerator;
-  py::class_<Flows, std::shared_ptr<Flows>>(
+  py::class_<Flows, std::shared_ptr<Flows>> flows_class(
       m, "FlowGenerator",
       R"doc(WRITEs of a host that start at given times, each over a queue pair of its own that lives as long as the flow.
 
 Both ends of a flow must know it, each its own generator: `place` is what add_port() returned, sizes are 1 byte
-to 2 GiB, starts count from the run's. The executor's listener is notified of the end.)doc")
+to 2 GiB, starts count from the run's. The executor's listener is notified of the end.)doc");
+  flows_class
       .def(py::init([](std::shared_ptr<Nic> nic, std::shared_ptr<ScheduleExecutor> executor) {
              Engine& engine = nic->engine();
              return make_component<Flows>(engine, std::move(nic), std::move(executor));
@@ -289,6 +374,7 @@ Queue pairs that are gone count as they were then. [] without queue pairs of MRC
         PythonGuard guard(flows.engine);
         flows.generator.reset_counters();
       });
+  bind_flows_evs(flows_class);
 }
 
 }  // namespace weft

@@ -398,21 +398,6 @@ struct StandaloneEvTable {
   mrc::EvTable table;
 };
 
-std::string outer_destination(const mrc::EvTable& table, size_t ev) {
-  const std::optional<roce::IpAddress> outer = table.outer_destination(ev);
-  return outer ? format_ip(*outer) : "";
-}
-
-std::vector<Record<"EntropyValue">> entropy_values(const mrc::EvTable& table) {
-  std::vector<Record<"EntropyValue">> evs;
-  for (size_t ev = 0; ev < table.size(); ++ev)
-    evs.emplace_back(py::dict("value"_a = table.value(ev), "plane"_a = table.plane_of(ev),
-                              "state"_a = mrc::ev_state_name(table.state(ev)),
-                              "active"_a = table.is_active(ev), "turns"_a = table.turns(ev),
-                              "outer_destination"_a = outer_destination(table, ev)));
-  return evs;
-}
-
 void bind_ev_table(py::module_& m) {
   using Table = StandaloneEvTable;
   py::class_<Table>(m, "EvTable",
@@ -501,7 +486,7 @@ void bind_queue_pair(py::module_& m) {
       "mrc_endpoint_stats",
       [](Nic& nic) {
         PythonGuard guard(nic.engine());
-        const mrc::Endpoint* endpoint = mrc::Endpoint::find(nic);
+        mrc::Endpoint* endpoint = mrc::Endpoint::find(nic);
         return Record<"MrcEndpointCounters">(
             statistics_dict(endpoint == nullptr ? MrcEndpointCounters() : endpoint->counters()));
       },
@@ -528,6 +513,34 @@ void bind_queue_pair(py::module_& m) {
       "nic"_a, "ports"_a,
       "Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all "
       "others.");
+  m.def(
+      "take_mrc_ev_events",
+      [](Nic& nic, size_t most) {
+        PythonGuard guard(nic.engine());
+        mrc::Endpoint* endpoint = mrc::Endpoint::find(nic);
+        std::vector<Record<"EvEvent">> taken;
+        if (endpoint == nullptr) return taken;
+        for (const mrc::EvEvent& event : endpoint->take_events(most)) {
+          taken.emplace_back(py::dict(
+              "time_ps"_a = event.at_ps, "profile_id"_a = event.profile_id, "queue_pair"_a = event.queue_pair,
+              "peer"_a = format_ip(event.peer), "port"_a = event.port, "value"_a = event.value,
+              "state"_a = mrc::ev_state_name(event.state), "drop_count"_a = event.drop_count));
+        }
+        return taken;
+      },
+      "nic"_a, "most"_a = mrc::Endpoint::kMostEvents,
+      R"doc(Take the oldest EV events of a NIC that nobody has taken, at most so many.
+
+Up to 4,096 wait; further ones are dropped, and counted in the next.)doc");
+  declare_record("EvEvent",
+                 {{"time_ps", "int", "when the state began"},
+                  {"profile_id", "int", "the queue pair's ev_profile_id"},
+                  {"queue_pair", "int", "that has the entropy value"},
+                  {"peer", "str", "address of the peer on the entropy value's plane"},
+                  {"port", "int", "of the NIC, for the entropy value's plane"},
+                  {"value", "int", "UDP source port, and flow label in the low half"},
+                  {"state", "str", "good or assumed_bad"},
+                  {"drop_count", "int", "events that were dropped between the one before and this one"}});
   declare_options<UetConfig>("UetOptions");
   declare_record<UetCounters>("UetCounters");
   declare_record("EntropyValue", {{"value", "int", "UDP source port, and flow label in the low half"},
@@ -755,8 +768,20 @@ Raises ValueError for an index that there is not, and for the last one that is n
           },
           "evs"_a, R"doc(Send an EV probe over each of these, by index, whatever their states.
 
+One that is not answered within the retransmission timeout is given up and counted (ev_probes_expired).
+
 Unanswered ones of an earlier call are given up. Raises ValueError for an index that there is not, or if the NIC
 has too many probes on their way.)doc")
+      .def(
+          "set_ev_event_mask",
+          [](MrcQueuePair& queue_pair, uint8_t mask) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.set_ev_event_mask(mask);
+          },
+          "mask"_a, "Which states of its EVs are EV events from now on, as the option ev_event_mask.")
+      .def_property_readonly(
+          "ev_profile_id",
+          [](const MrcQueuePair& queue_pair) { return queue_pair.mrc_config().ev_profile_id; })
       .def(
           "probed_round_trips",
           [](const MrcQueuePair& queue_pair) {

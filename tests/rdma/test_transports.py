@@ -161,6 +161,25 @@ def test_a_queue_pair_of_mrc_uses_all_planes() -> None:
     assert min(sent) > 0.4 * sum(sent)
 
 
+def test_a_program_names_the_ev_profile_of_a_queue_pair() -> None:
+    values: set[int] = set()
+    with running("mrc") as fabric:
+        fabric.modify_ev_profile("h1", 4, state="offline", ev_mode="auto", ev_count=3)
+        fabric.modify_ev_profile("h1", 4, state="online", ev_min_active=1, ev_event_mask=())
+
+        async def client(end: End) -> None:
+            (await end.do(end.request(e.IBV_WR_RDMA_WRITE, 0, 64, 0))).check()
+            (profile,) = [each for each in fabric.ev_profiles("h1") if each["profile_id"] == 4]
+            values.update((profile["queue_pairs"], profile["ev_count"] or 0))
+
+        run_pair(fabric, client, ev_profile_id=4)
+        assert values == {1, 3}
+        with pytest.raises(weft.WeftError, match="EV profile 5 is init"):
+            run_pair(fabric, client, ev_profile_id=5)
+    with running("uet") as fabric, pytest.raises(weft.WeftError, match="uet has no EVs"):
+        run_pair(fabric, client, ev_profile_id=4)
+
+
 def carried_by(lab: Lab) -> list[str]:
     operations = lab.options.transport.kind.operations
     return [opcode.name for opcode, operation in OPERATIONS.items() if operation in operations]

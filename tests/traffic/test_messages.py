@@ -21,6 +21,9 @@ from weft.traffic.answers import (
     EndedFlows,
     EntropyValue,
     EntropyValues,
+    EvEvent,
+    EvEvents,
+    EvProfilesOfHost,
     FlowRecords,
     OperationTimes,
     ParameterRecords,
@@ -62,7 +65,16 @@ from weft.traffic.commands.connections import (
     Suspend,
 )
 from weft.traffic.commands.counters import AskStats, AskTransport, Capture, ResetStats, SaveRecorded
-from weft.traffic.commands.evs import AskEvs, EvOfPeer, ProbeEvs, SetEvs
+from weft.traffic.commands.evs import (
+    AskEvProfiles,
+    AskEvs,
+    AssignEvProfile,
+    EvOfPeer,
+    ModifyEvProfile,
+    ProbeEvs,
+    SetEvs,
+    TakeEvEvents,
+)
 from weft.traffic.commands.flows import AskFlowRecords, PeerPlanes, PrepareFlows, PrepareTraffic, WorkloadFlow
 from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob
 from weft.traffic.commands.parameters import (
@@ -76,6 +88,7 @@ from weft.traffic.commands.runs import Release, Start, Status, Wait
 from weft.traffic.commands.services import AskServiceRecords, PrepareService, ServicePart, ServiceRequests
 from weft.traffic.commands.tcp import AskTcpRecords, PrepareTcpFlows, TcpEnd
 from weft.traffic.data_types import DataType
+from weft.traffic.ev_profiles import EvOfPlane, EvProfile, EvProfileAttributes
 from weft.traffic.host_config import HostConfig
 from weft.traffic.jobs.rank_job import PeerPaths, RankCall, RankJob
 from weft.traffic.lane_schedule import LaneSchedule
@@ -154,6 +167,12 @@ SAMPLES = [
     AskEvs(),
     SetEvs((EvOfPeer("10.0.0.2", 0xC0010000), EvOfPeer("fd00::2", 7)), denied=True),
     ProbeEvs((EvOfPeer("10.0.0.2", 0xC0010000),)),
+    AskEvProfiles(),
+    ModifyEvProfile(
+        1 << 63, EvProfileAttributes(state="offline", ev_mode="explicit", ev_count=1, evs=(EvOfPlane(0, 7),))
+    ),
+    AssignEvProfile(3),
+    TakeEvEvents(100),
     Suspend((Channel(1, 3), Channel(1, 2, "traffic"))),
     Detour((DetouredChannel(Channel(1, 3), (Channel(0, 3, "for plane 1"),), 7),)),
     StopStreams(1),
@@ -165,6 +184,8 @@ SAMPLES = [
 EV = EntropyValue(256, "10.0.0.2", 1, 0xC0010000, ("h0", "p0l0", "h1"), "fd00::9", "denied", False, 7, True, 10**7)
 ANSWERS = [
     (AskEvs(), EntropyValues((EV, replace(EV, queue_pair=None, nodes=(), probed=False, round_trip_ps=None)))),
+    (AskEvProfiles(), EvProfilesOfHost((EvProfile(0, "online", "auto", 128, 32, 0, ("good",), assigned=True),))),
+    (TakeEvEvents(), EvEvents((EvEvent(10**6, 3, 256, "10.0.0.2", 1, 7, "assumed_bad", 2),))),
     (ResetStats(), Done()),
     (Release(1), Done()),
     (SAMPLES[4], Prepared(5, {"data": RemoteBuffer(1, 2)})),
@@ -353,9 +374,9 @@ def test_an_unknown_field_is_named_with_those_that_there_are(data, command):
 @pytest.mark.parametrize(
     ("message", "error"),
     [
-        ({}, r"field 'command' is missing \(valid: collect, collected, .*write_contributions\)"),
+        ({}, r"field 'command' is missing \(valid: assign_ev_profile, collect, .*write_contributions\)"),
         ({"command": None}, "field 'command' is missing"),
-        ({"command": "fly"}, r"unknown command 'fly' \(valid: collect, "),
+        ({"command": "fly"}, r"unknown command 'fly' \(valid: assign_ev_profile, collect, "),
         ({"command": ["stats"]}, r"unknown command \['stats'\]"),
         ({"command": "wait"}, r"field 'run' is missing \(given: none\)"),
         ({"command": "wait", "run": 1.0}, r"field 'run' is 1\.0 \(valid: a whole number\)"),

@@ -324,7 +324,7 @@ def test_the_command_does_the_same_over_the_hosts_sockets(tmp_path: Path) -> Non
 
 def test_the_socket_takes_no_other_commands(tmp_path: Path) -> None:
     with made(LEAF_SPINE, "srv6") as fabric, commanded(fabric, tmp_path) as ev:
-        with pytest.raises(RequestRefusedError, match=r"stats is the runner's \(valid: evs, set_evs, probe_evs\)"):
+        with pytest.raises(RequestRefusedError, match=r"stats is the runner's \(valid: evs, set_evs, probe_evs, ev_p"):
             ask_hosts(ev.paths, {0: AskStats()})
         with pytest.raises(RequestRefusedError, match="does not answer now"):
             ask_hosts([tmp_path / "host9.control"], {0: AskStats()})

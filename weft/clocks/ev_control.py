@@ -1,13 +1,14 @@
-"""Operators list, deny, allow and probe entropy values (EVs) of hosts' queue pairs.
+"""Operators list, deny, allow and probe entropy values (EVs) of hosts' queue pairs, and their profiles and events.
 
 The work is divided as the controller's interface of MRC (`mrc_ctl.h`) divides it: it chooses EVs by their values or by
-what they stand for, sets their states, and probes them apart from the traffic.
+what they stand for, sets their states, and probes them apart from the traffic. It configures profiles of EVs, which
+queue pairs take when they are made, and polls events, which tell of changes of states.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import pairwise
 from typing import Any, TypedDict
@@ -17,7 +18,19 @@ from weft.controller.errors import SettingError
 from weft.topologies import FabricSpec
 from weft.traffic.answers import EntropyValue
 from weft.traffic.commands.base import Command
-from weft.traffic.commands.evs import AskEvs, EvOfPeer, ProbeEvs, SetEvs
+from weft.traffic.commands.evs import (
+    MOST_EV_EVENTS,
+    AskEvProfiles,
+    AskEvs,
+    AssignEvProfile,
+    EvOfPeer,
+    ModifyEvProfile,
+    ProbeEvs,
+    SetEvs,
+    TakeEvEvents,
+)
+from weft.traffic.ev_profiles import EvProfileAttributes
+from weft.traffic.messages import MessageError, read_message
 from weft.traffic.transports.registry import TRANSPORT_KINDS
 
 Ask = Callable[[Mapping[int, Command[Any]]], Mapping[int, Any]]
@@ -42,6 +55,47 @@ class EvRow(TypedDict):
     turns: int
     probed: bool
     round_trip_ps: int | None
+
+
+class EvProfileRow(TypedDict):
+    """An EV profile of a host, see `weft.traffic.ev_profiles.EvProfile`; `evs` are plane and value of each."""
+
+    profile_id: int
+    state: str
+    ev_mode: str | None
+    ev_count: int | None
+    ev_backups: int
+    ev_min_active: int | None
+    ev_event_mask: tuple[str, ...] | None
+    evs: tuple[tuple[int, int], ...]
+    assigned: bool
+    queue_pairs: int
+
+
+class EvEventRow(TypedDict):
+    """As `weft.traffic.answers.EvEvent`, and the name of the other host, `peer_host`."""
+
+    time_ps: int
+    profile_id: int
+    queue_pair: int
+    peer: str
+    peer_host: str
+    plane: int
+    value: int
+    state: str
+    drop_count: int
+
+
+class EvProfileKeys(TypedDict, total=False):
+    """The keys of `weft.traffic.ev_profiles.EvProfileAttributes`."""
+
+    state: str
+    ev_mode: str
+    ev_count: int
+    ev_backups: int
+    ev_min_active: int
+    ev_event_mask: Sequence[str]
+    evs: Sequence[tuple[int, int]]
 
 
 class EvChoiceKeys(TypedDict, total=False):
@@ -127,6 +181,40 @@ class EvControl:
                     break
             return list(found.values())
 
+    def profiles(self, host: str) -> list[EvProfileRow]:
+        """Return a host's EV profiles; one that is not there is in the state init."""
+        self._require_evs()
+        index = self._fabric.host(host).index
+        return [EvProfileRow(**asdict(each)) for each in self._ask({index: AskEvProfiles()})[index].profiles]  # type: ignore[typeddict-item]
+
+    def modify_profile(self, host: str, profile_id: int, attributes: Mapping[str, Any]) -> None:
+        """Change an EV profile. Raises SettingError also for attributes of another type."""
+        self._require_evs()
+        try:
+            read = read_message(EvProfileAttributes, attributes)
+        except MessageError as error:
+            raise SettingError(str(error)) from None
+        self._ask({self._fabric.host(host).index: ModifyEvProfile(profile_id, read)})
+
+    def assign_profile(self, host: str, profile_id: int) -> None:
+        """Have a host's queue pairs that are made from now on take an EV profile."""
+        self._require_evs()
+        self._ask({self._fabric.host(host).index: AssignEvProfile(profile_id)})
+
+    def take_events(self, host: str, most: int = MOST_EV_EVENTS) -> list[EvEventRow]:
+        """Take a host's oldest EV events that nobody has taken, at most so many."""
+        self._require_evs()
+        if not 1 <= most <= MOST_EV_EVENTS:
+            raise SettingError(f"most is {most}", valid=f"1 to {MOST_EV_EVENTS}")
+        index = self._fabric.host(host).index
+        taken = self._ask({index: TakeEvEvents(most)})[index].events
+        return [EvEventRow(**asdict(each), peer_host=self._hosts.get(each.peer, each.peer)) for each in taken]  # type: ignore[typeddict-item]
+
+    def _require_evs(self) -> None:
+        if not TRANSPORT_KINDS[self._protocol].has_evs:
+            carriers = (each.name for each in TRANSPORT_KINDS.values() if each.has_evs)
+            raise SettingError(f"transport.protocol: {self._protocol} has no EVs", valid=", ".join(carriers))
+
     @staticmethod
     def _evs(chosen: Iterable[EntropyValue]) -> tuple[EvOfPeer, ...]:
         return tuple(dict.fromkeys(EvOfPeer(each.peer, each.value) for each in chosen))
@@ -147,9 +235,7 @@ class EvControl:
         return chosen
 
     def _chosen(self, host: str, choice: EvChoice) -> list[EntropyValue]:
-        if not TRANSPORT_KINDS[self._protocol].has_evs:
-            carriers = (each.name for each in TRANSPORT_KINDS.values() if each.has_evs)
-            raise SettingError(f"transport.protocol: {self._protocol} has no EVs", valid=", ".join(carriers))
+        self._require_evs()
         index = self._fabric.host(host).index
         evs: list[EntropyValue] = list(self._ask({index: AskEvs()})[index].evs)
         if choice.peer is not None:

@@ -33,6 +33,7 @@ class Lab:
     `operations` is the path of the controller's request socket, empty if there is none.
     `dropped_packet_ins` counts packets of each switch that the controller dropped; None if unknown.
     `routing` is the kind of routing, `hash_seed` seeds the hashes, `tenants` are the tenants and their quotas.
+    `dilation` is how many times slower than real time the lab's emulated time passes.
     """
 
     targets: dict[str, GrpcTarget]
@@ -45,6 +46,7 @@ class Lab:
     routing: str = DEFAULT_ROUTING
     hash_seed: int = DEFAULT_HASH_SEED
     tenants: TenantSettings = NO_TENANTS
+    dilation: float = 1.0
 
     def select(self, names: tuple[str, ...]) -> list[str]:
         """Return the named switches, or all switches if there are no names.
@@ -86,6 +88,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         routing = str(state.get("routing") or DEFAULT_ROUTING)
         hash_seed = int(state.get("hash_seed", DEFAULT_HASH_SEED))
         operations = str(state.get("operations", ""))
+        dilation = float(state.get("dilation", 1.0))
         dropped = {name: int(count) for name, count in state.get("dropped_packet_ins", {}).items()}
         tenants = TenantSettings(tuple(tenant_from(name, quotas) for name, quotas in state.get("tenants", {}).items()))
     except FileNotFoundError:
@@ -107,6 +110,7 @@ def lab_from_state(path: Path, p4info: Path | None = None) -> Lab:
         routing=routing,
         hash_seed=hash_seed,
         tenants=tenants,
+        dilation=dilation,
     )
 
 

@@ -10,9 +10,14 @@ The lab listens on a Unix socket, separate from P4Runtime's (`weft.clocks.real.o
 - `faulty`: the answer has `links` that are lossy or slow but stay in use because hosts need them, each with its two
   `ends`, `kind` (`lossy`, `slow`) and a description, `detail`.
 - `evs`: the entropy values (EVs) of a `host`'s queue pairs of MRC, all or those to a `peer`, of a `value` or a `plane`,
-  or over a `link` or `switch`. The answer has `evs`, a row for each (`weft.clocks.ev_control.EvRow`).
+  or over a `link` or `switch`. The answer has `evs`, a row for each (`weft.clocks.ev_control.EvRow`), from the row
+  `start` on (0) at most `MOST_EV_ROWS`, and `total`, how many there are.
 - `deny evs`, `allow evs`: choose in the same way; the answer has `done`.
-- `probe evs`: sends an EV probe over each; the answer has `evs` with their round trips, None for no answer.
+- `probe evs`: sends an EV probe over each; the answer has `evs` with their round trips, None for no answer, and
+  `total`. At most `MOST_EV_ROWS` EVs can be probed at once.
+- `ev profiles`: the answer has a host's `profiles` (`weft.clocks.ev_control.EvProfileRow`).
+- `modify ev profile`, with `profile_id` and the `attributes` to change, and `assign ev profile`: they answer `done`.
+- `ev events`: takes a host's oldest EV events; the answer has `events` (`weft.clocks.ev_control.EvEventRow`).
 
 An answer may have `error` instead, with `refused`: whether the operation is possible but not now.
 """
@@ -28,8 +33,11 @@ from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.lab import Lab, NoLabError
 from weft.topologies import Endpoint
 
-MOST_REQUEST_BYTES = 4096
+MOST_REQUEST_BYTES = 1 << 20
+"""The EVs of an explicit EV profile are the longest that a request has."""
 _MOST_ANSWER_BYTES = 16 * 2**20
+MOST_EV_ROWS = 20_000
+"""Of some 300 B each, or 700 B with the names of a long path: below the limit of an answer."""
 _PATIENCE_S = 10.0
 
 
@@ -44,14 +52,19 @@ def request(lab: Lab, patience_s: float = _PATIENCE_S, **message: Any) -> dict[s
     """
     if not lab.operations:
         raise NoLabError("this needs a running lab: --address is a switch's, not its controller's")
-    line = json.dumps(message).encode() + b"\n"
+    asked = json.dumps(message).encode() + b"\n"
+    if len(asked) > MOST_REQUEST_BYTES:
+        raise SettingError(f"the request has {len(asked)} B", valid=f"at most {MOST_REQUEST_BYTES} B")
     try:
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(patience_s)
             connection.connect(lab.operations)
-            connection.sendall(line)
+            connection.sendall(asked)
             with connection.makefile("rb") as answers:
-                answer = json.loads(answers.readline(_MOST_ANSWER_BYTES))
+                line = answers.readline(_MOST_ANSWER_BYTES)
+            if len(line) == _MOST_ANSWER_BYTES:
+                raise NoLabError(f"the answer is longer than {_MOST_ANSWER_BYTES >> 20} MiB: ask for less")
+            answer = json.loads(line)
     except (OSError, ValueError) as error:
         raise NoLabError(f"the lab's controller does not answer at {lab.operations}: {error}") from None
     if "error" in answer:

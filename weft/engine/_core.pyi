@@ -229,6 +229,24 @@ class EntropyValue(typing.TypedDict):
     outer_destination: str
     """Of the outer IPv6 header; empty: none."""
 
+class EvEvent(typing.TypedDict):
+    time_ps: int
+    """When the state began."""
+    profile_id: int
+    """The queue pair's ev_profile_id."""
+    queue_pair: int
+    """That has the entropy value."""
+    peer: str
+    """Address of the peer on the entropy value's plane."""
+    port: int
+    """Of the NIC, for the entropy value's plane."""
+    value: int
+    """UDP source port, and flow label in the low half."""
+    state: str
+    """Good or assumed_bad."""
+    drop_count: int
+    """Events that were dropped between the one before and this one."""
+
 class FastForwardCounts(typing.TypedDict):
     operations: int
     """Collectives and messages that have begun."""
@@ -381,6 +399,10 @@ class MrcEndpointCounters(typing.TypedDict):
     """Requests that probe an entropy value."""
     ev_probes_answered: int
     """By a response of the probed peer."""
+    ev_probes_expired: int
+    """That nobody has answered within the retransmission timeout."""
+    ev_events_dropped: int
+    """That nobody had taken when too many were waiting."""
     ev_probes_received: int
     """Requests by which peers probe an entropy value."""
     ev_probe_responses_refused: int
@@ -395,6 +417,16 @@ class MrcOptions(typing.TypedDict):
     """Entropy values in reserve for those whose path fails."""
     probe_interval_ps: typing.NotRequired[int]
     """Between probes of an entropy value whose path is taken for dead."""
+    ev_min_active: typing.NotRequired[int]
+    """Entropy values that stay active even if their paths fail."""
+    ev_profile_id: typing.NotRequired[int]
+    """Of the EV profile that the entropy values are of, named in EV events."""
+    ev_event_mask: typing.NotRequired[int]
+    """States whose beginning is an EV event: 1 (good) and 2 (assumed bad), or their sum."""
+    max_wimm: typing.NotRequired[int]
+    """WRITEs with immediate under way at once; further ones, and what follows them, wait."""
+    max_wimm_dest: typing.NotRequired[int]
+    """Of the peer: one that has more under way fails the connection."""
     data_dscp: typing.NotRequired[int]
     """Of data that is sent for the first time, of probes."""
     retransmission_dscp: typing.NotRequired[int]
@@ -2249,11 +2281,17 @@ class MrcQueuePair(WritingQueuePair):
     def probe_evs(self, evs: collections.abc.Sequence[int]) -> None:
         """Send an EV probe over each of these, by index, whatever their states.
 
+        One that is not answered within the retransmission timeout is given up and counted (ev_probes_expired).
+
         Unanswered ones of an earlier call are given up. Raises ValueError for an index that there is not, or if the NIC
         has too many probes on their way.
         """
     def probed_round_trips(self) -> dict[int, int | None]:
         """By index, the round trip in picoseconds of each EV probe of the last probe_evs(); None: no answer."""
+    def set_ev_event_mask(self, mask: int) -> None:
+        """Which states of its EVs are EV events from now on, as the option ev_event_mask."""
+    @property
+    def ev_profile_id(self) -> int: ...
 
 class UetQueuePair(WritingQueuePair):
     """A connected queue pair of Ultra Ethernet Transport: WRITE and SEND, each with or without immediate, READ.
@@ -2884,17 +2922,34 @@ class FlowGenerator:
         *,
         observed: ObservedFlow = ...,
     ) -> None: ...
+    def allow_ev(self, queue_pair: int, ev: int) -> None:
+        """See MrcQueuePair.allow_ev; nothing happens if the queue pair has gone."""
     def cancel(self) -> None:
         """End the run, if it has not ended; its queue pairs go."""
     def counters(self) -> RcCounters:
         """Sums over all its queue pairs, those that are gone included."""
+    def deny_ev(self, queue_pair: int, ev: int) -> None:
+        """See MrcQueuePair.deny_ev; nothing happens if the queue pair has gone."""
+    def ev_profile_ids(self) -> list[int]:
+        """The ev_profile_id of each of its queue pairs of MRC that there are now."""
     def ev_states(self) -> list[dict[str, int]]:
         """Of each port of the NIC, how many entropy values of its queue pairs are in which state; no zeros.
 
         Queue pairs that are gone count as they were then. [] without queue pairs of MRC.
         """
+    def evs(self, queue_pair: int) -> list[EntropyValue]:
+        """See MrcQueuePair.evs; [] if the queue pair has gone."""
     def mrc_counters(self) -> MrcCounters:
         """What its queue pairs of MRC have counted, and those that are gone."""
+    def mrc_queue_pairs(self) -> dict[int, list[tuple[int, str]]]:
+        """The planes of its queue pairs of MRC that there are now, by number.
+
+        Each plane is the NIC's port and the peer's address there.
+        """
+    def probe_evs(self, queue_pair: int, evs: collections.abc.Sequence[int]) -> None:
+        """See MrcQueuePair.probe_evs; nothing happens if the queue pair has gone."""
+    def probed_round_trips(self, queue_pair: int) -> dict[int, int | None]:
+        """See MrcQueuePair.probed_round_trips; {} if the queue pair has gone."""
     def records(self) -> FlowRecords:
         """Columns of the flows sent and acknowledged so far, in that order; times are emulated picoseconds."""
     def reset_counters(self) -> None: ...
@@ -2903,6 +2958,8 @@ class FlowGenerator:
 
         Raises ValueError if it does not name a path there.
         """
+    def set_ev_event_mask(self, profile_id: int, mask: int) -> None:
+        """Which states of EVs are EV events, of its queue pairs with this profile, those to come included."""
     def start(self, start_ps: int = 0, *, run: int = 0) -> None:
         """Start at start_ps (now, if that is past). Raises RuntimeError the second time.
 
@@ -3634,6 +3691,12 @@ def switch_abi() -> dict[str, int]:
 
 def switch_runtime_symbols() -> dict[str, int]:
     """Functions that generated code may call, by name."""
+
+def take_mrc_ev_events(nic: Nic, most: int = 4096) -> list[EvEvent]:
+    """Take the oldest EV events of a NIC that nobody has taken, at most so many.
+
+    Up to 4,096 wait; further ones are dropped, and counted in the next.
+    """
 
 def tcp_congestion_control_names() -> list[str]: ...
 def uet_defaults() -> UetOptions:

@@ -26,6 +26,7 @@ class ConnectionSettings:
     retry_count: int = 7
     rnr_retry_count: int = 7
     min_rnr_timer: int = 4
+    ev_profile_id: int | None = None
 
     def __post_init__(self) -> None:
         limits = {
@@ -37,6 +38,8 @@ class ConnectionSettings:
             value = getattr(self, name)
             if not isinstance(value, int) or not 0 <= value <= most:
                 raise VerbsError(f"{name} is {value!r}", valid=f"0 to {most}")
+        if self.ev_profile_id is not None and not isinstance(self.ev_profile_id, int):
+            raise VerbsError(f"ev_profile_id is {self.ev_profile_id!r}", valid="None, or a whole number")
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,7 @@ class ConnectionRequest:
         retry_count: int = 7,
         rnr_retry_count: int = 7,
         min_rnr_timer: int = 4,
+        ev_profile_id: int | None = None,
     ) -> None:
         """Connect a queue pair to the one that asks; returns when both are in RTS.
 
@@ -104,7 +108,7 @@ class ConnectionRequest:
         """
         self._answer()
         device = self._device
-        qp.to_rtr(self.peer, self._end, ConnectionSettings(retry_count, rnr_retry_count, min_rnr_timer))
+        qp.to_rtr(self.peer, self._end, ConnectionSettings(retry_count, rnr_retry_count, min_rnr_timer, ev_profile_id))
         reply = {"end": vars(Endpoint.of(qp)), "private_data": private_data}
         device.send(self.peer, f"reply/{self._end.qp_num}", reply)
         with device.waiting(f"{self.peer} to be ready to use its connection"):

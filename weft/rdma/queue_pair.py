@@ -139,6 +139,7 @@ class QP:
         retry_count: int = 7,
         rnr_retry_count: int = 7,
         min_rnr_timer: int = 4,
+        ev_profile_id: int | None = None,
     ) -> Any:
         """Connect to a host that listens for a service; returns the private data of its `accept`.
 
@@ -150,10 +151,12 @@ class QP:
             rnr_retry_count: how often the peer may have no receive posted; 7 stands for ever (`rnr_retry`).
             min_rnr_timer: how long the peer is to wait while no receive is posted here; over UET, how long this end
                 waits while the peer has none. A code of the InfiniBand specification (table 45), of which 4 is 40 µs.
+            ev_profile_id: EV profile of this end, over MRC (docs/mrc.md); None: the one that the host has assigned.
 
-        Raises VerbsError: no such host has a program, it is not in INIT, or the listener rejected it (ECONNREFUSED).
+        Raises VerbsError: no such host has a program, it is not in INIT, the EV profile is not online, or the listener
+        rejected it (ECONNREFUSED).
         """
-        settings = ConnectionSettings(retry_count, rnr_retry_count, min_rnr_timer)
+        settings = ConnectionSettings(retry_count, rnr_retry_count, min_rnr_timer, ev_profile_id)
         return await connect(self, peer, service, private_data, settings)
 
     @internal

@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Any, Unpack
 from numpy.typing import NDArray
 
 from weft.clocks.environment import CIRCUITS_STAY
-from weft.clocks.ev_control import EvChoice, EvChoiceKeys, EvControl, EvRow
+from weft.clocks.ev_control import (
+    EvChoice,
+    EvChoiceKeys,
+    EvControl,
+    EvEventRow,
+    EvProfileKeys,
+    EvProfileRow,
+    EvRow,
+)
 from weft.clocks.lab import Progress, make_lab
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
@@ -53,6 +61,7 @@ from weft.scenario.keywords import with_fabric_keywords
 from weft.system.signals import interruptions_first
 from weft.topologies import FabricSpec
 from weft.traffic.clear_to_send import ClearToSend
+from weft.traffic.commands.evs import MOST_EV_EVENTS
 from weft.traffic.control import EndpointGroup
 from weft.traffic.extensions import TrafficPattern
 from weft.traffic.flow_sizes import FlowSizes
@@ -484,9 +493,10 @@ class Fabric:
 
     @raised_as_weft_errors()
     def evs(self, host: str, **choice: Unpack[EvChoiceKeys]) -> list[EvRow]:
-        """Return the entropy values (EVs) of a host's connections over MRC.
+        """Return the entropy values (EVs) of a host's queue pairs of MRC.
 
-        Connections end with an item of the traffic unless `transport.connections` is `kept`.
+        Queue pairs end with a flow of a workload, or with an item of the traffic unless `transport.connections` is
+        `kept`.
 
         Args:
             host: name of the host.
@@ -533,6 +543,46 @@ class Fabric:
         `round_trip_ps` is None for a probe that is not answered. Choice and errors as `deny_evs`.
         """
         return self._ev_control().probe(host, EvChoice(**choice))
+
+    @raised_as_weft_errors()
+    def ev_profiles(self, host: str) -> list[EvProfileRow]:
+        """Return a host's EV profiles (docs/mrc.md), those in the state init left out.
+
+        Raises:
+            BadInputError: no such host, or a transport without EVs.
+        """
+        return self._ev_control().profiles(host)
+
+    @raised_as_weft_errors()
+    def modify_ev_profile(self, host: str, profile_id: int, **attributes: Unpack[EvProfileKeys]) -> None:
+        """Change an EV profile of a host: its `state` (init, offline, online) and attributes (docs/mrc.md).
+
+        Raises:
+            BadInputError: as `ev_profiles`, and for an attribute of another type.
+            WeftError: an attribute or state that cannot be now.
+        """
+        self._ev_control().modify_profile(host, profile_id, attributes)
+
+    @raised_as_weft_errors()
+    def assign_ev_profile(self, host: str, profile_id: int) -> None:
+        """Have a host's queue pairs that are made from now on take an EV profile.
+
+        Raises:
+            BadInputError: as `ev_profiles`. WeftError: the profile is not online.
+        """
+        self._ev_control().assign_profile(host, profile_id)
+
+    @raised_as_weft_errors()
+    def ev_events(self, host: str, most: int = MOST_EV_EVENTS) -> list[EvEventRow]:
+        """Take a host's oldest EV events that nobody has taken, at most so many.
+
+        An event is a change of an EV to a state that its profile's `ev_event_mask` names. `drop_count` counts the
+        events before it that were dropped, because 4,096 waited.
+
+        Raises:
+            BadInputError: as `ev_profiles`, and for a `most` below 1 or above 4,096.
+        """
+        return self._ev_control().take_events(host, most)
 
     def _ev_control(self) -> EvControl:
         protocol = self.options.transport.protocol

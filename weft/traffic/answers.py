@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from weft.rdma.out_of_band import OutOfBandMessage
 from weft.rdma.reports import Operation, Point
+from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.messages import IN_PROCESS
 from weft.traffic.native_schedule import RemoteBuffer
@@ -99,9 +100,49 @@ class EntropyValue:
 
 @dataclass(frozen=True)
 class EntropyValues:
-    """The entropy values of a host's connections."""
+    """The entropy values of a host's queue pairs."""
 
     evs: tuple[EntropyValue, ...]
+
+
+@dataclass(frozen=True)
+class EvEvent:
+    """An EV of a queue pair has changed its state (`mrc_ctl_ev_event`).
+
+    Attributes:
+        time_ps: when.
+        profile_id: the queue pair's EV profile.
+        queue_pair: its number.
+        peer: address of the other host on the EV's plane.
+        plane: of the host's NICs.
+        value: of the EV.
+        state: good or assumed_bad.
+        drop_count: events between the one before and this one that were dropped, because too many waited.
+
+    """
+
+    time_ps: int
+    profile_id: int
+    queue_pair: int
+    peer: str
+    plane: int
+    value: int
+    state: str
+    drop_count: int
+
+
+@dataclass(frozen=True)
+class EvEvents:
+    """EV events, oldest first."""
+
+    events: tuple[EvEvent, ...]
+
+
+@dataclass(frozen=True)
+class EvProfilesOfHost:
+    """A host's EV profiles."""
+
+    profiles: tuple[EvProfile, ...]
 
 
 @dataclass(frozen=True)

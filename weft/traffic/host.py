@@ -26,6 +26,7 @@ from weft.traffic import collector
 from weft.traffic.attachment import Attach, SocketAttachment
 from weft.traffic.commands.aggregation import Membership, MovedStream
 from weft.traffic.commands.connections import Connection
+from weft.traffic.ev_profiles import EvProfile, EvProfiles
 from weft.traffic.host_config import HostConfig
 from weft.traffic.host_evs import HostEvs
 from weft.traffic.host_ip import make_ip_stack
@@ -122,9 +123,24 @@ class Host:
         return self._ip
 
     @cached_property
-    def evs(self) -> HostEvs:
-        """The EVs of its queue pairs, for those that operate them."""
-        return HostEvs(self.config.ev_paths)
+    def evs(self) -> HostEvs | None:
+        """The EVs of its queue pairs, for those that operate them; None if its transport has none."""
+        transport, nics = self.config.transport, len(self.config.nics)
+        if not transport.kind.has_evs:
+            return None
+        profiles = EvProfiles(transport.ev_count, transport.ev_backups, transport.ev_min_active, nics)
+        return HostEvs(self.nic, self.config.ev_paths, profiles)
+
+    @property
+    def ev_profile(self) -> EvProfile | None:
+        """The EV profile of queue pairs that are made now; None if the transport has no EVs."""
+        return None if self.evs is None else self.evs.profiles.of_new_queue_pairs
+
+    def operated_evs(self) -> HostEvs:
+        """Return `evs`. Raises ValueError if the transport has none."""
+        if self.evs is None:
+            raise ValueError(f"{self.config.transport.protocol} has no EVs")
+        return self.evs
 
     @cached_property
     def tcp(self) -> _core.TcpProtocol:
@@ -169,6 +185,7 @@ class Host:
             plane.config,
             self.executor,
             connection,
+            self.ev_profile,
             retry_limit=connection.retry_limit,
             line_format=LINE_FORMATS[protocol],
         )
@@ -194,12 +211,13 @@ class Host:
         self,
         connection: Connection,
         completions: _core.CompletionHandler,
+        ev_profile: EvProfile | None,
         **options: Unpack[RcOptions],
     ) -> QueuePair:
         """Return a program's queue pair; its completions go to `completions`. ValueError: as for `connect`."""
         plane = self.plane(connection.plane)
         queue_pair = self.transport.make_queue_pair(
-            self.nic, plane.port, plane.config, completions, connection, **options
+            self.nic, plane.port, plane.config, completions, connection, ev_profile, **options
         )
         self._follow(queue_pair, connection)
         self._observe(queue_pair, Channel(connection.plane, connection.peer, connection.label))
@@ -260,6 +278,8 @@ class Host:
         self.hop_latencies = _core.HopLatencies(self.engine)
 
     def _follow(self, queue_pair: QueuePair, connection: Connection) -> None:
+        if self.evs is None:
+            return
         more = [(each.plane, each.destination_ip) for each in connection.more_planes]
         self.evs.follow(queue_pair, [(connection.plane, destination_of(connection)), *more])
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from weft.traffic.answers import Done, EntropyValues, RunState, Saved, Suspended
+from weft.traffic.answers import Done, EntropyValues, EvEvents, EvProfilesOfHost, RunState, Saved, Suspended
 from weft.traffic.commands import (
     aggregation,
     applications,
@@ -73,9 +73,13 @@ class HostCommands:
             runs.Release: lambda command: self._runs.release(command.run),
             counters.AskStats: lambda _: host.stats(),
             counters.ResetStats: self._reset_stats,
-            evs.AskEvs: lambda _: EntropyValues(tuple(host.evs.evs())),
+            evs.AskEvs: lambda _: EntropyValues(tuple(host.operated_evs().evs())),
             evs.SetEvs: self._set_evs,
             evs.ProbeEvs: self._probe_evs,
+            evs.AskEvProfiles: lambda _: EvProfilesOfHost(tuple(host.operated_evs().all_profiles())),
+            evs.ModifyEvProfile: self._modify_ev_profile,
+            evs.AssignEvProfile: self._assign_ev_profile,
+            evs.TakeEvEvents: lambda command: EvEvents(tuple(host.operated_evs().take_events(command.most))),
             counters.AskTransport: lambda command: host.transport.in_force(host.config.nics, command),
             programs.StartProgram: lambda command: self._programs.start(command),
             programs.FollowProgram: lambda command: self._programs.follow(command),
@@ -147,11 +151,19 @@ class HostCommands:
         return Done()
 
     def _set_evs(self, command: evs.SetEvs) -> Done:
-        self._host.evs.set_denied(command.evs, denied=command.denied)
+        self._host.operated_evs().set_denied(command.evs, denied=command.denied)
         return Done()
 
     def _probe_evs(self, command: evs.ProbeEvs) -> Done:
-        self._host.evs.probe(command.evs)
+        self._host.operated_evs().probe(command.evs)
+        return Done()
+
+    def _modify_ev_profile(self, command: evs.ModifyEvProfile) -> Done:
+        self._host.operated_evs().modify_profile(command.profile_id, command.attributes)
+        return Done()
+
+    def _assign_ev_profile(self, command: evs.AssignEvProfile) -> Done:
+        self._host.operated_evs().profiles.assign(command.profile_id)
         return Done()
 
     def _reset_stats(self, _: counters.ResetStats) -> Done:

@@ -13,12 +13,11 @@ from typing import Any, cast
 from weft.traffic.answering_socket import AnsweringSocket
 from weft.traffic.answers import Refused
 from weft.traffic.commands.base import Command, read_command
-from weft.traffic.commands.evs import AskEvs, ProbeEvs, SetEvs
+from weft.traffic.commands.evs import OPERATORS_COMMANDS
 from weft.traffic.host_commands import HostCommands
 from weft.traffic.messages import MessageError, as_message
 
 MOST_COMMAND_BYTES = 1 << 22
-_COMMANDS = (AskEvs, SetEvs, ProbeEvs)
 
 
 class ControlSocket(AnsweringSocket):
@@ -38,8 +37,8 @@ class ControlSocket(AnsweringSocket):
             if not isinstance(message, dict):
                 raise MessageError("a command is an object")
             command = read_command(message)
-            if not isinstance(command, _COMMANDS):
-                raise MessageError(f"{command.name} is the runner's", valid=[each.name for each in _COMMANDS])
+            if not isinstance(command, OPERATORS_COMMANDS):
+                raise MessageError(f"{command.name} is the runner's", valid=[each.name for each in OPERATORS_COMMANDS])
             return _line_of(as_message(self._commands.carry_out(cast("Command[Any]", command))))
         except Exception as error:
             # Any error that a command raises becomes its answer; the host continues.

@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from weft.engine import _core
 from weft.errors import InvalidValueError
-from weft.traffic.answers import EntropyValue
+from weft.traffic.answers import EntropyValue, EvEvent
 from weft.traffic.commands.evs import EvOfPeer
+from weft.traffic.ev_profiles import EvProfile, EvProfileAttributes, EvProfiles
 from weft.traffic.transports.kind import EvPaths, QueuePair
+
+if TYPE_CHECKING:
+    from weft.engine._core import EntropyValue as EngineEv
 
 Planes = Sequence[tuple[int, str]]
 """The planes of a queue pair, each with the other end's address there."""
 _NONE: frozenset[int] = frozenset()
 
 
+@dataclass(frozen=True)
+class _FlowQueuePair:
+    """A queue pair of a flow, which its generator owns: what `HostEvs` uses of one.
+
+    Under the real clock the flow may end at any time; then it has no EVs, and nothing can be done to them.
+    """
+
+    generator: _core.FlowGenerator
+    queue_pair: int
+
+    def evs(self) -> list[EngineEv]:
+        return self.generator.evs(self.queue_pair)
+
+    def deny_ev(self, ev: int) -> None:
+        self.generator.deny_ev(self.queue_pair, ev)
+
+    def allow_ev(self, ev: int) -> None:
+        self.generator.allow_ev(self.queue_pair, ev)
+
+    def probe_evs(self, evs: Sequence[int]) -> None:
+        self.generator.probe_evs(self.queue_pair, evs)
+
+    def probed_round_trips(self) -> dict[int, int | None]:
+        return self.generator.probed_round_trips(self.queue_pair)
+
+
+_Operated = _core.MrcQueuePair | _FlowQueuePair
+
+
 class HostEvs:
     """Queue pairs and generators of flows of a host, with their EVs. They are forgotten when they end.
 
-    `paths`: those that EVs name; None where switches hash EVs. What an operator denies stays denied to the peer's
-    address, for queue pairs that are made later, too, until it is allowed again.
+    `paths`: those that EVs name; None where switches hash EVs. `profiles` say which EVs queue pairs have that are made
+    later. What an operator denies stays denied to the peer's address, for queue pairs that are made later, too, until
+    it is allowed again.
     """
 
-    def __init__(self, paths: EvPaths | None) -> None:
+    def __init__(self, nic: _core.Nic, paths: EvPaths | None, profiles: EvProfiles) -> None:
+        self._nic = nic
         self._paths = paths
+        self.profiles = profiles
         self._queue_pairs: WeakKeyDictionary[_core.MrcQueuePair, Planes] = WeakKeyDictionary()
         self._generators: WeakKeyDictionary[_core.FlowGenerator, Mapping[int, Iterable[str]]] = WeakKeyDictionary()
         self._by_operator: dict[str, set[int]] = {}
@@ -36,26 +74,79 @@ class HostEvs:
             self._queue_pairs[queue_pair] = tuple(planes)
             self._plane_of |= {peer: plane for plane, peer in planes}
             if self._paths is not None or self._by_operator:
-                self._apply(queue_pair)
+                self._apply(queue_pair, planes)
 
-    def follow_flows(self, generator: _core.FlowGenerator, peers: Mapping[int, Iterable[str]]) -> None:
-        """Do as `follow` for the flows of a generator, where EVs name paths; `peers` are their other ends, by place."""
+    def follow_flows(self, generator: _core.FlowGenerator, peers: Mapping[int, Mapping[str, int]]) -> None:
+        """Do as `follow` for the flows of a generator; `peers` are their other ends with their planes, by place.
+
+        Where switches hash EVs, what an operator denies now does not hold for flows that start later: each draws its
+        own.
+        """
+        self._generators[generator] = {place: tuple(each) for place, each in peers.items()}
+        for each in peers.values():
+            self._plane_of |= each
         if self._paths is not None:
-            self._generators[generator] = {place: tuple(dict.fromkeys(each)) for place, each in peers.items()}
             self._apply_to_flows(generator, self._paths)
+
+    def _live(self) -> Iterator[tuple[_Operated, Planes]]:
+        """Yield the queue pairs of connections and of flows that there are now, each with its planes."""
+        yield from list(self._queue_pairs.items())
+        for generator in list(self._generators):
+            for number, planes in generator.mrc_queue_pairs().items():
+                yield _FlowQueuePair(generator, number), planes
+
+    def all_profiles(self) -> list[EvProfile]:
+        """Return the profiles, with how many queue pairs have each."""
+        return self.profiles.all(self._in_use)
+
+    def modify_profile(self, profile_id: int, attributes: EvProfileAttributes) -> None:
+        """Change a profile; its queue pairs follow a change of `ev_event_mask`. Raises as `EvProfiles.modify`."""
+        profile = self.profiles.modify(profile_id, attributes, self._in_use(profile_id))
+        if attributes.ev_event_mask is None:
+            return
+        for queue_pair in list(self._queue_pairs):
+            if queue_pair.ev_profile_id == profile_id:
+                queue_pair.set_ev_event_mask(profile.event_bits)
+        for generator in list(self._generators):
+            generator.set_ev_event_mask(profile_id, profile.event_bits)
+
+    def _in_use(self, profile_id: int) -> int:
+        """Return how many queue pairs have a profile; of flows, those of generators that make them with it."""
+        of_connections = sum(each.ev_profile_id == profile_id for each in list(self._queue_pairs))
+        return of_connections + sum(
+            profiles.count(profile_id) for profiles in (each.ev_profile_ids() for each in list(self._generators))
+        )
+
+    def take_events(self, most: int) -> list[EvEvent]:
+        """Take the oldest events that nobody has taken, at most so many."""
+        taken = _core.take_mrc_ev_events(self._nic, most)
+        return [
+            EvEvent(
+                time_ps=each["time_ps"],
+                profile_id=each["profile_id"],
+                queue_pair=each["queue_pair"],
+                peer=each["peer"],
+                plane=each["port"],
+                value=each["value"],
+                state=each["state"],
+                drop_count=each["drop_count"],
+            )
+            for each in taken
+        ]
 
     def apply(self) -> None:
         """Deny and allow EVs as the paths and the operator say now."""
-        for queue_pair in list(self._queue_pairs):
-            self._apply(queue_pair)
+        for queue_pair, planes in self._live():
+            if isinstance(queue_pair, _core.MrcQueuePair) or self._paths is None:
+                self._apply(queue_pair, planes)
         if self._paths is not None:
             for generator in list(self._generators):
                 self._apply_to_flows(generator, self._paths)
 
     def evs(self) -> Iterator[EntropyValue]:
-        """Yield the EVs of all connections, flows left out, and those that an operator denies and none has now."""
+        """Yield the EVs of all queue pairs, and those that an operator denies and none has now."""
         remembered = {EvOfPeer(peer, value) for peer, values in self._by_operator.items() for value in values}
-        for queue_pair, planes in list(self._queue_pairs.items()):
+        for queue_pair, planes in self._live():
             nodes = {peer: self._paths.nodes_to(peer) for _, peer in planes} if self._paths is not None else {}
             round_trips = queue_pair.probed_round_trips()
             for number, each in enumerate(queue_pair.evs()):
@@ -113,20 +204,20 @@ class HostEvs:
         Raises ValueError if no queue pair has such an EV, or too many probes are on their way.
         """
         found = self._found(evs)
-        by_queue_pair: dict[_core.MrcQueuePair, list[int]] = {}
+        by_queue_pair: dict[_Operated, list[int]] = {}
         for peer, value in evs:
             if not (having := found.get((peer, value))):
                 raise InvalidValueError(f"no queue pair to {peer} has the EV 0x{value:08x}")
             queue_pair, number = having[0]
             by_queue_pair.setdefault(queue_pair, []).append(number)
-        for queue_pair in self._queue_pairs:
+        for queue_pair, _ in self._live():
             queue_pair.probe_evs(by_queue_pair.get(queue_pair, []))
 
-    def _found(self, evs: Collection[EvOfPeer]) -> dict[tuple[str, int], list[tuple[_core.MrcQueuePair, int]]]:
+    def _found(self, evs: Collection[EvOfPeer]) -> dict[tuple[str, int], list[tuple[_Operated, int]]]:
         """Return the queue pairs that have these EVs, with the EV's index in each."""
         wanted = {(peer, value) for peer, value in evs}
-        found: dict[tuple[str, int], list[tuple[_core.MrcQueuePair, int]]] = {}
-        for queue_pair, planes in list(self._queue_pairs.items()):
+        found: dict[tuple[str, int], list[tuple[_Operated, int]]] = {}
+        for queue_pair, planes in self._live():
             for number, each in enumerate(queue_pair.evs()):
                 key = (planes[each["plane"]][1], each["value"])
                 if key in wanted:
@@ -135,13 +226,14 @@ class HostEvs:
 
     def _require_others(self, evs: Collection[EvOfPeer]) -> None:
         """Raise ValueError if without these a queue pair has no EV left."""
-        for queue_pair, planes in list(self._queue_pairs.items()):
+        for queue_pair, planes in self._live():
+            own = queue_pair.evs()
             left = [
                 each
-                for each in queue_pair.evs()
+                for each in own
                 if each["state"] != "denied" and EvOfPeer(planes[each["plane"]][1], each["value"]) not in evs
             ]
-            if not left:
+            if own and not left:  # a flow may have ended meanwhile
                 raise ValueError(f"queue pair {queue_pair.queue_pair} to {planes[0][1]} would have no EV left")
 
     def _denied_to(self, peer: str) -> tuple[frozenset[int], frozenset[int]]:
@@ -150,8 +242,7 @@ class HostEvs:
         by_paths = _NONE if self._paths is None else self._paths.denied_to(peer)
         return by_operator | by_paths, by_operator
 
-    def _apply(self, queue_pair: _core.MrcQueuePair) -> None:
-        planes = self._queue_pairs[queue_pair]
+    def _apply(self, queue_pair: _Operated, planes: Planes) -> None:
         of_planes = [self._denied_to(peer) for _, peer in planes]
         evs = queue_pair.evs()
         # A queue pair keeps its last paths: first a drain yields, then the operator.

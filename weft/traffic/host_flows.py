@@ -14,6 +14,7 @@ from weft.traffic.host import Host
 from weft.traffic.messages import AS_LENGTHS
 from weft.traffic.native_schedule import RemoteBuffer
 from weft.traffic.schedule_nodes import SINK
+from weft.traffic.transports.kind import NO_PEERS
 
 
 class HostFlows:
@@ -52,7 +53,8 @@ class HostFlows:
             )
         for flow, start_ps, plane, size_bytes, _, peer_ip, queue_pair, remote in self._command.received:
             generator.add_received(flow, start_ps, plane, peer_ip, queue_pair, remote, size_bytes)
-        self._host.evs.follow_flows(generator, _peers(self._command))
+        if self._host.evs is not None:
+            self._host.evs.follow_flows(generator, _peers(self._command))
         generator.start(command.start_ps, run=self._command.run)
         self._host.add_generator(generator)
         self._generator = generator
@@ -101,7 +103,9 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
             path_choice=None if transport.path == "flow" else partial(applied.path_choice, plane.config, plane.port),
             as_lengths=command.payload == AS_LENGTHS,
             options={**applied.options(nic), "telemetry": command.telemetry},
-            **transport.kind.flow_options(transport, more_planes, host.config.ev_paths, peers.get(number, ())),
+            **transport.kind.flow_options(
+                transport, more_planes, host.config.ev_paths, peers.get(number, NO_PEERS), host.ev_profile
+            ),
         )
     first_ip = {flow.peer: flow.peer_ip for flow in (*command.sent, *command.received)}
     for peer in command.more_planes:
@@ -110,12 +114,12 @@ def _make_generator(host: Host, command: PrepareFlows) -> _core.FlowGenerator:
     return generator
 
 
-def _peers(command: PrepareFlows) -> dict[int, list[str]]:
-    """Return the addresses of the flows' other ends, by plane; of those over several planes all, by their first."""
-    more = {each.peer: [plane.destination_ip for plane in each.planes] for each in command.more_planes}
-    peers: dict[int, list[str]] = {}
+def _peers(command: PrepareFlows) -> dict[int, dict[str, int]]:
+    """Return the addresses of the flows' other ends with their planes, by the first plane of a flow."""
+    more = {each.peer: {plane.destination_ip: plane.plane for plane in each.planes} for each in command.more_planes}
+    peers: dict[int, dict[str, int]] = {}
     for flow in (*command.sent, *command.received):
-        peers.setdefault(flow.plane, []).extend((flow.peer_ip, *more.get(flow.peer, ())))
+        peers.setdefault(flow.plane, {}).update({flow.peer_ip: flow.plane, **more.get(flow.peer, {})})
     return peers
 
 

@@ -24,6 +24,7 @@ from weft.traffic.answers import TransportInForce
 from weft.traffic.class_reference import is_class_reference
 from weft.traffic.commands.connections import Connection
 from weft.traffic.commands.counters import AskTransport
+from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.extensions import ClassSpec, PathProperties, congestion_control, engine_name, path_choice
 from weft.traffic.host_config import HostConfig, NicConfig, without_prefix
 from weft.traffic.transport_settings import DEFAULTS, TransportSettings, preset_of
@@ -106,9 +107,12 @@ class HostTransport:
         nic: NicConfig,
         completions: _core.CompletionHandler,
         connection: Connection,
+        ev_profile: EvProfile | None = None,
         **options: Unpack[RcOptions],
     ) -> QueuePair:
         """Return a queue pair at a port of `rnic`; `options` override those of the host's transport.
+
+        `ev_profile`: of its EVs, where the transport has any.
 
         Raises ValueError for invalid addresses, and for none.
         """
@@ -150,6 +154,7 @@ class HostTransport:
             self.path_choice(nic, port, number, frame_bytes),
             chosen,
             self._config.ev_paths,
+            ev_profile,
         )
 
     def whole(self, nic: NicConfig, more: Sequence[int]) -> NicConfig:

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
 from weft.engine import CompletionQueue
+from weft.rdma.errors import VerbsError
 from weft.traffic.commands.connections import Connection, PlaneAddress
+from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.host import Host
 from weft.traffic.transports.kind import QueuePair
 
@@ -72,11 +74,21 @@ class HostVerbs:
         return self._host.open_queue_pair(
             connection,
             self.completions,
+            self._ev_profile(settings.ev_profile_id),
             retry_limit=settings.retry_count,
             rnr_retry_limit=settings.rnr_retry_count,
             rnr_timer_code=settings.min_rnr_timer,
             receive_for_immediate=True,
         )
+
+    def _ev_profile(self, number: int | None) -> EvProfile | None:
+        """Return a profile that is online, for None the assigned one. Raises VerbsError if it is not."""
+        if number is None:
+            return self._host.ev_profile
+        try:
+            return self._host.operated_evs().profiles.online(number)
+        except ValueError as error:
+            raise VerbsError(str(error)) from None
 
     def close_queue_pair(self, queue_pair: WritingQueuePair) -> None:
         """See DevicePort."""

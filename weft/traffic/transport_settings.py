@@ -20,6 +20,7 @@ from weft.quantities.definitions import SIZE, PositiveTime, Rate, ShortTime, Tim
 from weft.quantities.example import Example
 from weft.quantities.names import Name
 from weft.quantities.traffic_classes import DATA_CLASS
+from weft.traffic.ev_profiles import MAX_EVS
 from weft.traffic.extensions import congestion_needs, engine_name
 from weft.traffic.messages import OneOf
 from weft.traffic.transports.registry import TRANSPORT_KINDS
@@ -38,8 +39,8 @@ MAX_OUTSTANDING_READS = 128
 """Reads that a requester awaits at a time (kMaxOutstandingReads in engine/hosts/rc_config.cpp)."""
 
 MAX_CREDIT_ADVANCE_BYTES = 2**30
-MAX_EVS = 4096
-"""Entropy values of a queue pair of MRC that take turns, and that are in reserve."""
+MAX_WIMM = MRC_DEFAULTS["max_wimm"]
+"""WRITEs with immediate of a queue pair of MRC: a packet each, in the largest window of packets."""
 
 MAX_PDCS = (1 << 15) - 1
 """PDCs of UET that a NIC may hold in each role (kMostPdcs in engine/hosts/uet/pdc_table.hpp)."""
@@ -94,6 +95,10 @@ class TransportSettings(CongestionSettings):
     """`mrc`: entropy values that packets take in turn."""
     ev_backups: Annotated[int, whole(0, MAX_EVS), Example("64", _WITH_MRC)] = MRC_DEFAULTS["ev_backups"]
     """`mrc`: spare entropy values, which replace those with a failed path."""
+    ev_min_active: Annotated[int, whole(0, MAX_EVS), Example("32", _WITH_MRC)] = MRC_DEFAULTS["ev_min_active"]
+    """`mrc`: entropy values of a queue pair that stay active even if their paths fail."""
+    max_wimm: Annotated[int, whole(1, MAX_WIMM), Example("32", _WITH_MRC)] = MRC_DEFAULTS["max_wimm"]
+    """`mrc`: WRITEs with immediate that a queue pair has under way at once; further messages wait."""
     probe_interval: Annotated[PositiveTime, Example("20us", _WITH_MRC)] = MRC_DEFAULTS["probe_interval_ps"]
     """`mrc`: time between probes of an entropy value with a failed path."""
     service: Annotated[Literal["rud", "rod", "rudi", "uud"], Example("rod", _WITH_UET)] = "rud"

@@ -13,6 +13,9 @@ namespace weft::mrc {
 namespace {
 
 constexpr uint16_t kFirstEvPort = 0xC000;
+// Of a rotation of many EVs, and of one of few.
+constexpr size_t kBlocks = 4;
+constexpr size_t kLeastBlock = 4;
 constexpr uint32_t kEntropies = kEntropyMask + 1u;
 
 void require_counts(uint32_t planes, uint32_t active, uint32_t backups) {
@@ -77,6 +80,7 @@ EvTable::EvTable(const std::vector<const std::vector<EvRoute>*>& by_plane, bool 
       rng_(seed, "mrc entropy values"),
       probe_rng_(seed, "mrc ev probes"),
       counters_(counters) {
+  name_paths_ = true;
   const auto planes = static_cast<uint32_t>(by_plane.size());
   require_counts(planes, active, backups);
   for (uint32_t plane = 0; plane < planes; ++plane) {
@@ -137,8 +141,24 @@ std::optional<size_t> EvTable::find(uint32_t value) const {
   return place->second;
 }
 
-void EvTable::shuffle(std::vector<uint32_t>& evs) {
+void EvTable::shuffle(std::span<uint32_t> evs) {
   for (size_t left = evs.size(); left > 1; --left) std::swap(evs[left - 1], evs[rng_.below(left)]);
+}
+
+// Where EVs name paths, just one EV of a queue pair takes a failed spine, so packets are lost until its next
+// turn. An order that is drawn anew would leave it alone for up to two rotations, or give it two turns in a
+// row, which lose two packets. Within a block no EV waits for more than a rotation and a block. The blocks of
+// the next rotation straddle those of this one, so that after some rotations every EV may follow every other.
+void EvTable::stir(Plane& plane) {
+  std::span<uint32_t> rest(plane.active);
+  const size_t block = std::max(kLeastBlock, rest.size() / kBlocks);
+  size_t length = plane.is_shifted ? block / 2 : block;
+  plane.is_shifted = !plane.is_shifted;
+  for (; !rest.empty(); length = block) {
+    length = std::min(length, rest.size());
+    shuffle(rest.first(length));
+    rest = rest.subspan(length);
+  }
 }
 
 std::optional<size_t> EvTable::next(uint32_t plane) {
@@ -147,7 +167,7 @@ std::optional<size_t> EvTable::next(uint32_t plane) {
   for (size_t passed = 0; passed <= 2 * own.active.size() && !own.active.empty(); ++passed) {
     if (own.turn >= own.active.size()) {
       own.turn = 0;
-      shuffle(own.active);
+      name_paths_ ? stir(own) : shuffle(own.active);
     }
     const uint32_t ev = own.active[own.turn++];
     if (entries_[ev].state == EvState::kGood) {
@@ -198,11 +218,22 @@ void EvTable::on_congestion(size_t ev) {
 bool EvTable::on_failure(size_t ev) {
   Entry& entry = entries_[ev];
   if (entry.state != EvState::kGood && entry.state != EvState::kSkip) return false;
+  if (is_needed(ev)) return false;
   leave(ev);
   entry.state = EvState::kAssumedBad;
   planes_[entry.plane].bad.push_back(static_cast<uint32_t>(ev));
   ++counters_.evs_to_assumed_bad;
+  if (observer_ != nullptr) observer_->on_ev_state(ev, EvState::kAssumedBad);
   return true;
+}
+
+// Whether no backup would replace it and too few would be left.
+bool EvTable::is_needed(size_t ev) const {
+  const Entry& entry = entries_[ev];
+  if (!entry.active || !planes_[entry.plane].backups.empty()) return false;
+  size_t active = 0;
+  for (const Plane& plane : planes_) active += plane.active.size();
+  return active <= min_active_;
 }
 
 void EvTable::on_probe_answer(size_t ev, bool marked) {
@@ -269,6 +300,7 @@ void EvTable::enter(size_t ev, bool marked) {
   else
     own.backups.insert(own.backups.begin(), number);
   count_planes();
+  if (observer_ != nullptr) observer_->on_ev_state(ev, EvState::kGood);
 }
 
 }  // namespace weft::mrc

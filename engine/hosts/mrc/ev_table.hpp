@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,13 @@ constexpr size_t kEvStates = 4;
 const char* ev_state_name(EvState state);
 // How many EVs are in which state.
 using EvStateCounts = std::array<uint64_t, kEvStates>;
+
+// Hears of EVs whose paths are taken for dead, and of those that are in use again.
+class EvObserver {
+ public:
+  virtual ~EvObserver() = default;
+  virtual void on_ev_state(size_t ev, EvState state) = 0;
+};
 
 // EVs have indices: those of plane 0 first, of each plane the active ones before the backups.
 class EvTable {
@@ -58,8 +66,9 @@ class EvTable {
   std::optional<size_t> find(uint32_t value) const;
 
   // The EV of the plane for the next packet. Its active EVs take turns in an order that is drawn anew for
-  // each rotation; one to be passed over becomes good. With none left one of those assumed bad, as a probe
-  // that carries data. Nothing if all are denied.
+  // each rotation; where EVs name paths, neighbours change places instead (stir()). One to be passed over
+  // becomes good. With none left one of those assumed bad, as a probe that carries data. Nothing if all are
+  // denied.
   std::optional<size_t> next(uint32_t plane);
   // The EV of the plane for SACKs and NACKs (the reverse EV set): the one whose path an answer proved
   // last, unless it is denied or assumed bad by now. Until there is one, as next().
@@ -83,7 +92,8 @@ class EvTable {
 
   // The path has marked a packet, or trimmed it before its last hop.
   void on_congestion(size_t ev);
-  // A packet was lost without a word, or the peer says so (always-skip). Returns whether that is news.
+  // A packet was lost without a word, or the peer says so (always-skip). Returns whether that is news. The EV
+  // stays in use if fewer than `min_active` would be active without it.
   bool on_failure(size_t ev);
   // A probe of an EV that is assumed bad came back, marked or not.
   void on_probe_answer(size_t ev, bool marked);
@@ -97,6 +107,9 @@ class EvTable {
   bool has_other_than(size_t ev) const;
   // By plane.
   std::vector<EvStateCounts> states() const;
+  void set_min_active(uint32_t count) { min_active_ = count; }
+  // Null: nobody.
+  void observe(EvObserver* observer) { observer_ = observer; }
 
  private:
   static constexpr uint32_t kNone = ~0u;
@@ -113,6 +126,7 @@ class EvTable {
     std::vector<uint32_t> backups;  // good ones, the next last
     std::vector<uint32_t> bad;      // assumed bad
     size_t turn = 0;                // in active
+    bool is_shifted = false;        // stir() has blocks that begin half a block earlier
     size_t bad_turn = 0;
     uint32_t target = 0;  // how many are to be active
     uint32_t proven = kNone;
@@ -122,10 +136,12 @@ class EvTable {
   void add(uint32_t plane, uint32_t value);
   bool claim_port(uint16_t port);
   uint16_t unused_port();
-  void shuffle(std::vector<uint32_t>& evs);
+  void shuffle(std::span<uint32_t> evs);
+  void stir(Plane& plane);
   void count_planes();
   void leave(size_t ev);
   void enter(size_t ev, bool marked);
+  bool is_needed(size_t ev) const;
   bool works(size_t ev) const {
     return entries_[ev].state == EvState::kGood || entries_[ev].state == EvState::kSkip;
   }
@@ -136,6 +152,9 @@ class EvTable {
   std::vector<std::pair<uint16_t, uint16_t>> ev_of_port_;  // UDP source port, index; sorted
   uint32_t usable_planes_ = 0;
   uint32_t up_planes_ = 0;
+  uint32_t min_active_ = 0;
+  bool name_paths_ = false;
+  EvObserver* observer_ = nullptr;
   Rng rng_;
   Rng probe_rng_;  // apart, so that probes do not change the order of data
   MrcCounters& counters_;

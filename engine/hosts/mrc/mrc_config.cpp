@@ -18,6 +18,13 @@ void require_dscp(const char* option, uint8_t dscp) {
     refuse_setting(std::string(option) + " is", dscp, "0 to 63, but 12 and 16, those of trimmed packets");
 }
 
+void require_wimm(const char* option, uint32_t count) {
+  if (count < 1 || count > mrc::kMaxOutstanding) {
+    throw std::invalid_argument(std::string(option) + " is " + std::to_string(count) + " (valid: 1 to " +
+                                std::to_string(mrc::kMaxOutstanding) + ")");
+  }
+}
+
 }  // namespace
 
 void check(const MrcConfig& config, const RcConfig& common) {
@@ -31,6 +38,16 @@ void check(const MrcConfig& config, const RcConfig& common) {
     throw std::invalid_argument("probe_interval_ps is " + std::to_string(config.probe_interval_ps) +
                                 " (valid: above 0)");
   }
+  if (config.ev_min_active > config.ev_count) {
+    throw std::invalid_argument("ev_min_active is " + std::to_string(config.ev_min_active) +
+                                " (valid: 0 to ev_count, " + std::to_string(config.ev_count) + ")");
+  }
+  if ((config.ev_event_mask & ~(mrc::kEventGood | mrc::kEventAssumedBad)) != 0) {
+    throw std::invalid_argument("ev_event_mask is " + std::to_string(config.ev_event_mask) +
+                                " (valid: 0 to 3)");
+  }
+  require_wimm("max_wimm", config.max_wimm);
+  require_wimm("max_wimm_dest", config.max_wimm_dest);
   require_dscp("data_dscp", config.data_dscp);
   require_dscp("retransmission_dscp", config.retransmission_dscp);
   require_dscp("control_dscp", config.control_dscp);

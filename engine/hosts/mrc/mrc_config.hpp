@@ -12,15 +12,33 @@
 #include "time/time.hpp"
 
 namespace weft {
+namespace mrc {
+
+// Packets that a sender may have outstanding: a SACK names the one that it answers in 15 bits.
+constexpr uint32_t kMaxOutstanding = 1u << 14;
+static_assert(kMaxOutstanding / kMprUnitPsns <= 0xFF);
+// Bits of ev_event_mask, as the controller's interface of MRC has them (mrc_ctl.h).
+constexpr uint8_t kEventGood = 1;
+constexpr uint8_t kEventAssumedBad = 2;
+
+}  // namespace mrc
 
 // Options of an MRC queue pair. Python's keyword arguments have these names.
-#define WEFT_MRC_OPTIONS(OPTION)                                                                        \
-  OPTION(uint32_t, ev_count, 128, "entropy values that packets take in turn, over all planes")          \
-  OPTION(uint32_t, ev_backups, 32, "entropy values in reserve for those whose path fails")              \
-  OPTION(TimePs, probe_interval_ps, 50 * kPsPerUs,                                                      \
-         "between probes of an entropy value whose path is taken for dead")                             \
-  OPTION(uint8_t, data_dscp, mrc::kDscpTrimmable, "of data that is sent for the first time, of probes") \
-  OPTION(uint8_t, retransmission_dscp, mrc::kDscpTrimmableRetransmission, "of data that is sent again") \
+#define WEFT_MRC_OPTIONS(OPTION)                                                                             \
+  OPTION(uint32_t, ev_count, 128, "entropy values that packets take in turn, over all planes")               \
+  OPTION(uint32_t, ev_backups, 32, "entropy values in reserve for those whose path fails")                   \
+  OPTION(TimePs, probe_interval_ps, 50 * kPsPerUs,                                                           \
+         "between probes of an entropy value whose path is taken for dead")                                  \
+  OPTION(uint32_t, ev_min_active, 0, "entropy values that stay active even if their paths fail")             \
+  OPTION(uint64_t, ev_profile_id, 0, "of the EV profile that the entropy values are of, named in EV events") \
+  OPTION(uint8_t, ev_event_mask, 0,                                                                          \
+         "states whose beginning is an EV event: 1 (good) and 2 (assumed bad), or their sum")                \
+  OPTION(uint32_t, max_wimm, mrc::kMaxOutstanding,                                                           \
+         "WRITEs with immediate under way at once; further ones, and what follows them, wait")               \
+  OPTION(uint32_t, max_wimm_dest, mrc::kMaxOutstanding,                                                      \
+         "of the peer: one that has more under way fails the connection")                                    \
+  OPTION(uint8_t, data_dscp, mrc::kDscpTrimmable, "of data that is sent for the first time, of probes")      \
+  OPTION(uint8_t, retransmission_dscp, mrc::kDscpTrimmableRetransmission, "of data that is sent again")      \
   OPTION(uint8_t, control_dscp, mrc::kDscpControl, "of SACKs, NACKs and acknowledgements")
 
 // How a queue pair's packets leave one port of its NIC and reach the peer.
@@ -50,10 +68,6 @@ void check(const MrcConfig& config, const RcConfig& common);
 uint64_t mrc_seed(uint64_t entropy_seed, uint32_t queue_pair, uint32_t remote_queue_pair);
 
 namespace mrc {
-
-// Packets that a sender may have outstanding: a SACK names the one that it answers in 15 bits.
-constexpr uint64_t kMaxOutstanding = 1u << 14;
-static_assert(kMaxOutstanding / kMprUnitPsns <= 0xFF);
 
 roce::RoceHeaders headers_of(const MrcPath& path);
 // Addresses of what goes to the peer over each plane, with the peer's queue pair number.

@@ -30,17 +30,19 @@ struct MrcCounters {
 };
 
 // What a NIC counts of endpoint operations, which belong to no queue pair.
-#define WEFT_MRC_ENDPOINT_COUNTERS(STATISTIC)                                                   \
-  STATISTIC(uint64_t, port_updates_sent, "requests that tell peers which ports are up")         \
-  STATISTIC(uint64_t, port_updates_confirmed, "by a response of the peer")                      \
-  STATISTIC(uint64_t, port_updates_received, "requests by which peers tell which ports are up") \
-  STATISTIC(uint64_t, ev_probes_sent, "requests that probe an entropy value")                   \
-  STATISTIC(uint64_t, ev_probes_answered, "by a response of the probed peer")                   \
-  STATISTIC(uint64_t, ev_probes_received, "requests by which peers probe an entropy value")     \
-  STATISTIC(uint64_t, ev_probe_responses_refused,                                               \
-            "that answer no probe of ours, or too late, or from elsewhere")                     \
-  STATISTIC(uint64_t, endpoint_packets_refused,                                                 \
-            "of hosts that have no queue pair here, or with "                                   \
+#define WEFT_MRC_ENDPOINT_COUNTERS(STATISTIC)                                                          \
+  STATISTIC(uint64_t, port_updates_sent, "requests that tell peers which ports are up")                \
+  STATISTIC(uint64_t, port_updates_confirmed, "by a response of the peer")                             \
+  STATISTIC(uint64_t, port_updates_received, "requests by which peers tell which ports are up")        \
+  STATISTIC(uint64_t, ev_probes_sent, "requests that probe an entropy value")                          \
+  STATISTIC(uint64_t, ev_probes_answered, "by a response of the probed peer")                          \
+  STATISTIC(uint64_t, ev_probes_expired, "that nobody has answered within the retransmission timeout") \
+  STATISTIC(uint64_t, ev_events_dropped, "that nobody had taken when too many were waiting")           \
+  STATISTIC(uint64_t, ev_probes_received, "requests by which peers probe an entropy value")            \
+  STATISTIC(uint64_t, ev_probe_responses_refused,                                                      \
+            "that answer no probe of ours, or too late, or from elsewhere")                            \
+  STATISTIC(uint64_t, endpoint_packets_refused,                                                        \
+            "of hosts that have no queue pair here, or with "                                          \
             "another opcode or partition key")
 
 struct MrcEndpointCounters {

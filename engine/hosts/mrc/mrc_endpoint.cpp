@@ -154,15 +154,49 @@ void Endpoint::wake_port(int port) {
 
 // Ids are drawn, so that others cannot tell which are on their way.
 std::optional<uint16_t> Endpoint::probe(MrcQueuePair& queue_pair, size_t ev) {
+  expire_probes();
   if (ev_probes_.size() >= kMostProbes) return std::nullopt;
   const size_t plane = queue_pair.evs().plane_of(ev);
-  const EvProbe added{.queue_pair = &queue_pair, .ev = ev, .plane = plane};
+  const TimePs due_ps = nic_.engine().now() + queue_pair.config().retransmission_timeout_ps;
+  const EvProbe added{.queue_pair = &queue_pair, .ev = ev, .plane = plane, .due_ps = due_ps};
   auto id = static_cast<uint16_t>(probe_ids_.next_u64());
   while (!ev_probes_.try_emplace(id, added).second) id = static_cast<uint16_t>(probe_ids_.next_u64());
+  deadlines_.push({due_ps, id});
   const int port = queue_pair.port_of(plane);
   due_probes_.push({port, id});
   wake_port(port);
   return id;
+}
+
+void Endpoint::expire_probes() {
+  const TimePs now = nic_.engine().now();
+  while (!deadlines_.empty() && deadlines_.front().due_ps < now) {
+    const Deadline deadline = deadlines_.pop();
+    const auto found = ev_probes_.find(deadline.id);
+    // Answered or given up, and another probe may have its id by now.
+    if (found == ev_probes_.end() || found->second.due_ps != deadline.due_ps) continue;
+    const EvProbe probe = found->second;
+    ev_probes_.erase(found);
+    ++counters_.ev_probes_expired;
+    probe.queue_pair->on_ev_probe_expired(deadline.id, probe.ev);
+  }
+}
+
+void Endpoint::note(EvEvent event) {
+  if (events_.size() >= kMostEvents) {
+    ++dropped_events_;
+    ++counters_.ev_events_dropped;
+    return;
+  }
+  event.at_ps = nic_.engine().now();
+  event.drop_count = std::exchange(dropped_events_, 0);
+  events_.push(event);
+}
+
+std::vector<EvEvent> Endpoint::take_events(size_t most) {
+  std::vector<EvEvent> taken;
+  while (taken.size() < most && !events_.empty()) taken.push_back(events_.pop());
+  return taken;
 }
 
 TimePs Endpoint::next_deadline() const {
@@ -250,6 +284,7 @@ void Endpoint::on_response(TimePs now, int port, const roce::ParsedPacket& packe
 
 void Endpoint::on_probe_response(TimePs now, int port, const roce::ParsedPacket& packet,
                                  const Eeth& response) {
+  expire_probes();
   const auto id = static_cast<uint16_t>(packet.bth.psn);
   const auto found = ev_probes_.find(id);
   const bool known = found != ev_probes_.end() && found->second.sent_ps != kNever &&

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "hosts/mrc/ev_table.hpp"
 #include "hosts/mrc/mrc_config.hpp"
 #include "hosts/mrc/mrc_counters.hpp"
 #include "hosts/nic.hpp"
@@ -23,6 +24,18 @@ namespace weft {
 class MrcQueuePair;
 
 namespace mrc {
+
+// An entropy value (EV) of a queue pair has changed to a state that the queue pair's event mask names.
+struct EvEvent {
+  TimePs at_ps = 0;
+  uint64_t profile_id = 0;
+  uint32_t queue_pair = 0;
+  roce::IpAddress peer;  // on the EV's plane
+  int port = 0;
+  uint32_t value = 0;
+  EvState state = EvState::kGood;
+  uint64_t drop_count = 0;  // events between the one before and this one that were dropped
+};
 
 // Attached to all ports of a NIC. A port has the same number as the peer's port that it leads to, and as its
 // bit in the masks that they exchange.
@@ -48,13 +61,26 @@ class Endpoint final : public QueuePair,
   void set_withdrawn(uint32_t ports);
 
   // Probes an EV for a queue pair that is attached, and returns the probe's id; nothing if kMostProbes are
-  // unanswered. The answer goes to MrcQueuePair::on_ev_probe_answer().
+  // unanswered. The answer goes to MrcQueuePair::on_ev_probe_answer(), and on_ev_probe_expired() is called if
+  // there is none within the retransmission timeout, when the endpoint is used next.
   std::optional<uint16_t> probe(MrcQueuePair& queue_pair, size_t ev);
+  // Gives up all probes whose answers are overdue. Everything that tells of probes begins with it, so it
+  // needs no timer.
+  void expire_probes();
   // Nobody waits for this probe's answer any more.
   void give_up(uint16_t id) { ev_probes_.erase(id); }
   static constexpr size_t kMostProbes = 1 << 15;  // half of all ids, so that a free one is found soon
 
-  const MrcEndpointCounters& counters() const { return counters_; }
+  // Queues an event. Beyond kMostEvents that wait to be taken it is dropped and counted.
+  void note(EvEvent event);
+  // Those that have been queued since the last call, oldest first, at most so many.
+  std::vector<EvEvent> take_events(size_t most);
+  static constexpr size_t kMostEvents = 4096;
+
+  const MrcEndpointCounters& counters() {
+    expire_probes();
+    return counters_;
+  }
   void reset_counters() { counters_ = MrcEndpointCounters(); }
 
   void on_port(int port, bool up) override;
@@ -101,8 +127,13 @@ class Endpoint final : public QueuePair,
     MrcQueuePair* queue_pair = nullptr;
     size_t ev = 0;
     size_t plane = 0;
+    TimePs due_ps = 0;        // it expires after this
     TimePs sent_ps = kNever;  // not yet
     uint16_t tx_timestamp = 0;
+  };
+  struct Deadline {
+    TimePs due_ps = 0;
+    uint16_t id = 0;
   };
   struct DueProbe {
     int port = 0;
@@ -140,7 +171,10 @@ class Endpoint final : public QueuePair,
   uint16_t next_id_ = 0;
   RingBuffer<Answer> answers_;
   std::unordered_map<uint16_t, EvProbe> ev_probes_;  // unanswered, by id
+  RingBuffer<Deadline> deadlines_;                   // of these and of others before them, oldest first
   RingBuffer<DueProbe> due_probes_;                  // of these, to be sent
+  RingBuffer<EvEvent> events_;
+  uint64_t dropped_events_ = 0;  // since the last one that was queued
   Rng probe_ids_;
   std::vector<Peer*> to_tell_;      // by the next packets
   std::vector<Peer*> unconfirmed_;  // that are to be told again, unless they confirm it

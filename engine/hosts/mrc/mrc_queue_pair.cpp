@@ -69,6 +69,8 @@ MrcQueuePair::MrcQueuePair(const RcConfig& common, const MrcConfig& config, Pack
   for (uint32_t plane = 1; plane < evs_.planes(); ++plane)
     legs_.push_back(std::make_unique<Leg>(*this, plane));
   first_to_wake_ = config.ev_seed % evs_.planes();
+  evs_.set_min_active(config.ev_min_active);
+  set_ev_event_mask(config.ev_event_mask);
   if (config.routes == nullptr) return;
   for (size_t plane = 0; plane < evs_.planes(); ++plane) {
     for (const uint32_t value : config.routes->denied(path(plane).destination_ip)) set_denied(value, true);
@@ -261,16 +263,41 @@ void MrcQueuePair::probe_reverse_path(TimePs now) {
   reverse_probes_.wait(now);
   const auto endpoint = endpoint_.lock();
   if (is_needless || endpoint == nullptr || responder_.error() != CompletionStatus::kSuccess) return;
-  if (!reverse_probes_.has_room(now, [&](uint16_t id) { endpoint->give_up(id); })) return;
+  endpoint->expire_probes();
+  if (!reverse_probes_.has_room()) return;
   const std::optional<size_t> ev = evs_.drawn();
   if (!ev) return;
-  if (const std::optional<uint16_t> id = endpoint->probe(*this, *ev)) reverse_probes_.on_sent(now, *id);
+  if (const std::optional<uint16_t> id = endpoint->probe(*this, *ev)) reverse_probes_.on_sent(*id);
 }
 
 void MrcQueuePair::on_ev_probe_answer(uint16_t id, size_t ev, TimePs round_trip_ps) {
   if (reverse_probes_.take_answer(id, round_trip_ps)) return evs_.on_proof(ev);
   const auto found = probed_.find(ev);
   if (found != probed_.end() && found->second.id == id) found->second = {std::nullopt, round_trip_ps};
+}
+
+void MrcQueuePair::on_ev_probe_expired(uint16_t id, size_t ev) {
+  if (reverse_probes_.forget(id)) return;
+  const auto found = probed_.find(ev);
+  if (found != probed_.end() && found->second.id == id) found->second.id.reset();
+}
+
+void MrcQueuePair::set_ev_event_mask(uint8_t mask) {
+  mrc_config_.ev_event_mask = mask;
+  evs_.observe(mask == 0 ? nullptr : this);
+}
+
+void MrcQueuePair::on_ev_state(size_t ev, mrc::EvState state) {
+  const uint8_t bit = state == mrc::EvState::kGood ? mrc::kEventGood : mrc::kEventAssumedBad;
+  const auto endpoint = endpoint_.lock();
+  if ((mrc_config_.ev_event_mask & bit) == 0 || endpoint == nullptr) return;
+  const size_t plane = evs_.plane_of(ev);
+  endpoint->note({.profile_id = mrc_config_.ev_profile_id,
+                  .queue_pair = config_.queue_pair,
+                  .peer = path(plane).destination_ip,
+                  .port = port_of(plane),
+                  .value = evs_.value(ev),
+                  .state = state});
 }
 
 void MrcQueuePair::give_up_probes() {

@@ -25,7 +25,7 @@ class Endpoint;
 
 // It is attached to the port of its first plane, and a leg of it to the port of each other. All share one
 // state; a packet leaves by whichever port is free, with an entropy value of that port's plane.
-class MrcQueuePair : public WritingQueuePair {
+class MrcQueuePair : public WritingQueuePair, private mrc::EvObserver {
  public:
   // As RcQueuePair's; config.more_paths has the planes after the first. Throws std::invalid_argument as
   // check() does.
@@ -52,6 +52,8 @@ class MrcQueuePair : public WritingQueuePair {
   std::optional<size_t> next_ev(size_t plane) { return evs_.next(static_cast<uint32_t>(plane)); }
   // The peer has answered an EV probe of the endpoint's.
   void on_ev_probe_answer(uint16_t id, size_t ev, TimePs round_trip_ps);
+  // The peer has not answered it in time.
+  void on_ev_probe_expired(uint16_t id, size_t ev);
   // Of a plane after the first.
   QueuePair& leg(size_t plane);
 
@@ -100,7 +102,10 @@ class MrcQueuePair : public WritingQueuePair {
   void probe_evs(const std::vector<size_t>& evs);
   // Of the last probe_evs(): by EV the round trip, nothing as long as there is no answer.
   std::map<size_t, std::optional<TimePs>> probed_round_trips() const;
-  // The same by value; nothing happens if none has it, or if it is the last one that is not excluded.
+  // Which states of EVs are events from now on (MrcConfig::ev_event_mask).
+  void set_ev_event_mask(uint8_t mask);
+  // deny_ev() or allow_ev() by value; nothing happens if none has it, or if it is the last one that is not
+  // excluded.
   void set_denied(uint32_t value, bool denied);
   // Whether the address is the peer's on one of the planes.
   bool leads_to(const roce::IpAddress& address) const;
@@ -108,6 +113,7 @@ class MrcQueuePair : public WritingQueuePair {
  private:
   class Leg;
 
+  void on_ev_state(size_t ev, mrc::EvState state) override;
   void receive(TimePs now, uint32_t plane, const roce::ParsedPacket& packet);
   // All ports but one, which asks anyway; null: all.
   void wake_others(const QueuePair* but);

@@ -56,9 +56,26 @@ void Requester::post(TimePs now, RcRequest request) {
   // 0 stands for a WRITE without one.
   if (added.immediate && ++posted_immediates_ == 0) posted_immediates_ = 1;
   if (added.immediate) added.immediate_number = posted_immediates_;
+  const bool immediate = added.immediate.has_value();
   requests_.push_back(std::move(added));
   end_sequence_ += packets;
+  if (limits_immediates()) {
+    held_.push({end_sequence_, immediate});
+    allow_requests();
+  } else {
+    allowed_end_ = end_sequence_;
+  }
   if (error_ != CompletionStatus::kSuccess) deliver_completions(now);
+}
+
+void Requester::allow_requests() {
+  while (!immediates_under_way_.empty() && immediates_under_way_.front() <= sent_.accepted())
+    immediates_under_way_.pop();
+  while (!held_.empty() && (!held_.front().immediate || immediates_under_way_.size() < config_.max_wimm)) {
+    const Held held = held_.pop();
+    allowed_end_ = held.end_sequence;
+    if (held.immediate) immediates_under_way_.push(held.end_sequence);
+  }
 }
 
 // What was lost goes first.
@@ -66,8 +83,12 @@ std::optional<uint64_t> Requester::sequence_to_send() {
   if (sent_.has_lost()) {
     if (const std::optional<uint64_t> lost = sent_.next_lost()) return lost;
   }
-  if (next_sequence_ == end_sequence_ || next_sequence_ - sent_.accepted() >= kMaxOutstanding)
-    return std::nullopt;
+  if (next_sequence_ == allowed_end_) {
+    if (held_.empty()) return std::nullopt;
+    allow_requests();
+    if (next_sequence_ == allowed_end_) return std::nullopt;
+  }
+  if (next_sequence_ - sent_.accepted() >= kMaxOutstanding) return std::nullopt;
   return next_sequence_;
 }
 
@@ -343,6 +364,8 @@ void Requester::on_timeout(TimePs now) {
 
 void Requester::fail(CompletionStatus status) {
   error_ = status;
+  held_ = {};
+  immediates_under_way_ = {};
   stop();
   probes_ = {};
   watched_ = {};

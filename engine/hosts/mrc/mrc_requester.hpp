@@ -79,6 +79,10 @@ class Requester : public SendingHalf<Requester>, public RepeatingSender {
     Requester& requester;
   };
 
+  // Whether max_wimm says more than the window of packets does.
+  bool limits_immediates() const { return config_.max_wimm < kMaxOutstanding; }
+  // Has requests be sent as far as max_wimm allows.
+  void allow_requests();
   std::optional<uint64_t> sequence_to_send();
   Outstanding& request_of(uint64_t sequence) { return requests_.request_of(sequence, next_sequence_); }
   bool should_request_sack(const Outstanding& request, uint64_t sequence, uint64_t frame_bytes) const;
@@ -110,9 +114,18 @@ class Requester : public SendingHalf<Requester>, public RepeatingSender {
   PsnMap psn_map_;
   PostedRequests<Outstanding> requests_;
   uint64_t end_sequence_ = 0;               // one past the last packet of the last request
+  uint64_t allowed_end_ = 0;                // the same of the last request that max_wimm allows to be sent
   uint64_t refused_sequence_ = UINT64_MAX;  // of the request that the peer has refused
   uint16_t posted_messages_ = 0;
   uint16_t posted_immediates_ = 0;
+  // Only with max_wimm: of the WRITEs with immediate that are under way, one past their last packets; and
+  // requests that wait for one of these to be acknowledged.
+  RingBuffer<uint64_t> immediates_under_way_;
+  struct Held {
+    uint64_t end_sequence = 0;
+    bool immediate = false;
+  };
+  RingBuffer<Held> held_;
   size_t largest_frame_bytes_ = 0;
 
   struct EvFlags {

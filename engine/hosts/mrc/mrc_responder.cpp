@@ -97,7 +97,11 @@ void Responder::on_write(TimePs now, uint32_t plane, const roce::ParsedPacket& p
   common_counters_.data_bytes_received += packet.payload_bytes;
   received_bytes_ += packet.payload_bytes;
   const bool in_order = sequence == arrivals_.expected();
-  if (!in_order) ++common_counters_.out_of_sequence_packets;
+  if (!in_order) {
+    ++common_counters_.out_of_sequence_packets;
+    if (has_too_many_immediates(packet))
+      return refuse(now, roce::kSyndromeNakRemoteOperation, arrivals_.expected());
+  }
   const bool had_gap = arrivals_.has_gap();
   const uint8_t opcode = packet.bth.opcode;
   arrivals_.insert(sequence, {.immediate = packet.immediate,
@@ -153,11 +157,21 @@ uint8_t Responder::place(const roce::ParsedPacket& packet) const {
   return roce::kSyndromeAck;
 }
 
+// They are counted from 1 in 16 bits, without 0. In order there is never more than one.
+bool Responder::has_too_many_immediates(const roce::ParsedPacket& packet) const {
+  if (config_.max_wimm_dest >= kMaxOutstanding || !has_immediate_data(packet.bth.opcode)) return false;
+  constexpr uint32_t kNumbers = 0xFFFF;
+  const uint32_t delivered = static_cast<uint32_t>(delivered_immediates_ % kNumbers);
+  const uint32_t number = (load_headers(packet).meth.rqmsn + kNumbers - 1u) % kNumbers;  // from 0
+  return (number + kNumbers - delivered) % kNumbers >= config_.max_wimm_dest;
+}
+
 void Responder::finish_in_order(TimePs now, const Arrival& arrival) {
   message_bytes_ += arrival.payload_bytes;
   if (!arrival.ends_message) return;
   const uint64_t length_bytes = std::exchange(message_bytes_, 0);
   if (!arrival.has_immediate) return;
+  ++delivered_immediates_;
   if (common_.receive_for_immediate && receives_.empty())
     return refuse(now, roce::kSyndromeNakRemoteOperation, arrivals_.expected() - 1);
   receives_.finish(now, CompletionKind::kWriteImmediate, common_.receive_for_immediate, length_bytes,

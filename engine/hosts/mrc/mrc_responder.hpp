@@ -55,6 +55,8 @@ class Responder {
   void answer_packet(Kind kind, uint64_t sequence, const roce::ParsedPacket& packet);
   void on_trimmed(const roce::ParsedPacket& packet, uint64_t sequence);
   uint8_t place(const roce::ParsedPacket& packet) const;
+  // Whether the peer has more WRITEs with immediate under way than it may.
+  bool has_too_many_immediates(const roce::ParsedPacket& packet) const;
   void finish_in_order(TimePs now, const Arrival& arrival);
   // The request that has the packet `sequence`, before which all has arrived.
   void refuse(TimePs now, uint8_t syndrome, uint64_t sequence);
@@ -77,6 +79,7 @@ class Responder {
   PostedReceives receives_;
   uint64_t waiting_packets_ = 0;  // behind the gap
   uint64_t received_bytes_ = 0;
+  uint64_t delivered_immediates_ = 0;
   uint64_t message_bytes_ = 0;               // of the message that is next in order
   std::vector<RingBuffer<Answer>> answers_;  // by plane
   uint32_t plane_ = 0;                       // of the packet that is looked at

@@ -15,7 +15,6 @@ namespace weft::mrc {
 // Probes have the ids that the NIC's endpoint gave them.
 class ReverseProbes {
  public:
-  // An answer that takes longer than `timeout_ps` is not waited for.
   explicit ReverseProbes(TimePs timeout_ps) : timeout_ps_(timeout_ps) {}
 
   // At the first packet of the peer it is due to wait for a round trip: short messages are over by then.
@@ -26,21 +25,13 @@ class ReverseProbes {
     return round_trips_.smoothed_ps() > 0 ? round_trips_.smoothed_ps() : std::max<TimePs>(timeout_ps_ / 4, 1);
   }
   void wait(TimePs now) { next_ps_ = now + interval_ps(); }
-  // Calls give_up(id) for each that has been waited for long enough. Returns whether another may be sent.
-  template <class GiveUp>
-  bool has_room(TimePs now, GiveUp&& give_up) {
-    while (!sent_.empty() && now - sent_.front().sent_ps > timeout_ps_) {
-      give_up(sent_.front().id);
-      sent_.erase(sent_.begin());
-    }
-    return sent_.size() < kMostSent;
-  }
-  void on_sent(TimePs now, uint16_t id) { sent_.push_back({now, id}); }
+  bool has_room() const { return sent_.size() < kMostSent; }
+  void on_sent(uint16_t id) { sent_.push_back(id); }
+  // It is not waited for any more. Returns whether the probe was one of these.
+  bool forget(uint16_t id) { return std::erase(sent_, id) > 0; }
   // Returns whether the probe was one of these.
   bool take_answer(uint16_t id, TimePs round_trip_ps) {
-    const auto place = std::ranges::find(sent_, id, &Sent::id);
-    if (place == sent_.end()) return false;
-    sent_.erase(place);
+    if (!forget(id)) return false;
     round_trips_.add(std::max<TimePs>(round_trip_ps, 1));
     return true;
   }
@@ -48,17 +39,13 @@ class ReverseProbes {
   void stop() { next_ps_ = kNever; }
 
  private:
-  struct Sent {
-    TimePs sent_ps = 0;
-    uint16_t id = 0;
-  };
   // Unanswered ones of a timeout, if all paths are dead.
   static constexpr size_t kMostSent = 16;
 
   TimePs timeout_ps_;
   TimePs next_ps_ = 0;
   RoundTripEstimator round_trips_;
-  std::vector<Sent> sent_;  // oldest first
+  std::vector<uint16_t> sent_;  // ids
 };
 
 }  // namespace weft::mrc

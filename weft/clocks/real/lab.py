@@ -231,6 +231,7 @@ class MininetLab(Lab):
         )
         stack.callback(self.operations_server.close)
         self._state.operations = str(self._access.operations_socket)
+        self._state.dilation = self.options.dilation
 
     def log_packets(self, directory: Path) -> None:
         """Have every switch write what each packet meets from now on to SWITCH.log in a directory.

@@ -35,8 +35,8 @@ class LabState:
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
     socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it did not take,
     `tenants` the tenants' quotas. `p4info` and `json` are the files of the switches' program, `programs` the files of
-    switches that run another one. `routing` and `hash_seed` are the controller's. `units` are the program's units of
-    queue depth and time.
+    switches that run another one. `routing` and `hash_seed` are the controller's, `dilation` the hosts'. `units` are
+    the program's units of queue depth and time.
     """
 
     owner: ProcessId
@@ -56,6 +56,7 @@ class LabState:
     operations: str = ""
     dropped_packet_ins: dict[str, int] = field(default_factory=dict)
     tenants: dict[str, dict[str, Any]] = field(default_factory=dict)
+    dilation: float = 1.0
 
     def save(self, path: Path | None = None) -> None:
         """Write the state, replacing the file at once, so that a reader never sees half of it; from any thread."""

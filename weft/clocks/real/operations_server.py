@@ -10,21 +10,24 @@ import selectors
 import socket
 import socketserver
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from weft.clocks.environment import CIRCUITS_STAY
-from weft.clocks.ev_control import EvChoice, EvControl
+from weft.clocks.ev_control import EvChoice, EvControl, EvRow
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.elements import ELEMENT_KINDS, named_element
 from weft.controller.errors import ControllerError, SettingError
 from weft.controller.operations import FaultyLink, Operations
-from weft.controller.operations_protocol import MOST_REQUEST_BYTES
+from weft.controller.operations_protocol import MOST_EV_ROWS, MOST_REQUEST_BYTES
 from weft.quantities.readable import counted, format_time
 from weft.quantities.units import PS_PER_S
 from weft.topologies import TopologyError
 
-_EV_REQUESTS = ("evs", "deny evs", "allow evs", "probe evs")
+_EV_REQUESTS = (
+    "evs", "deny evs", "allow evs", "probe evs", "ev profiles", "modify ev profile", "assign ev profile", "ev events",
+)  # fmt: skip
 
 
 class OperationsServer:
@@ -104,14 +107,38 @@ class RequestAnswers:
         return {"done": self._operate(do, message)}
 
     def _answer_evs(self, do: str, message: dict[str, Any]) -> dict[str, Any]:
-        host, choice = str(message.get("host")), EvChoice.of(message)
+        host = str(message.get("host"))
+        if do == "ev profiles":
+            return {"profiles": self._evs.profiles(host)}
+        if do == "ev events":
+            return {"events": self._evs.take_events(host)}
+        if do in ("modify ev profile", "assign ev profile"):
+            return {"done": self._change_profile(do, host, message)}
+        choice = EvChoice.of(message)
         if do == "evs":
-            return {"evs": self._evs.rows(host, choice)}
+            return self._listed(self._evs.rows(host, choice), _number(message, "start", 0))
         if do == "probe evs":
-            return {"evs": self._evs.probe(host, choice)}
+            if (count := len(self._evs.rows(host, choice))) > MOST_EV_ROWS:
+                raise SettingError(f"{count} EVs to probe", valid=f"at most {MOST_EV_ROWS}: choose a peer or a plane")
+            return self._listed(self._evs.probe(host, choice), 0)
         denied = do == "deny evs"
         count = self._evs.set_denied(host, choice, denied=denied)
         return {"done": f"{'denied' if denied else 'allowed'} {counted(count, 'EV')} of {host}"}
+
+    @staticmethod
+    def _listed(rows: Sequence[EvRow], start: int) -> dict[str, Any]:
+        return {"evs": rows[start : start + MOST_EV_ROWS], "total": len(rows)}
+
+    def _change_profile(self, do: str, host: str, message: dict[str, Any]) -> str:
+        number = _number(message, "profile_id")
+        if do == "assign ev profile":
+            self._evs.assign_profile(host, number)
+            return f"queue pairs of {host} that are made from now on have EV profile {number}"
+        attributes = message.get("attributes")
+        if not isinstance(attributes, dict):
+            raise SettingError("attributes of an EV profile are an object of JSON")
+        self._evs.modify_profile(host, number, attributes)
+        return f"changed EV profile {number} of {host}"
 
     def _operate(self, do: str, message: dict[str, Any]) -> str:
         kind, name = str(message.get("kind")), str(message.get("name"))
@@ -133,6 +160,13 @@ class RequestAnswers:
             f"{element.name} is {do}{'' if do.endswith('e') else 'e'}d; {written.entries} entries written to "
             f"{len(written.switches)} switches"
         )
+
+
+def _number(message: dict[str, Any], name: str, default: int | None = None) -> int:
+    value = message.get(name, default)
+    if type(value) is not int or value < 0:
+        raise SettingError(f"{name} is {value!r}", valid="a whole number, 0 or more")
+    return value
 
 
 def _described(faulty: FaultyLink) -> dict[str, Any]:

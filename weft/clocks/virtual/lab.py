@@ -360,7 +360,8 @@ class VirtualLab(Lab):
         for endpoint in self._endpoints:
             nics = self.fabric.host(endpoint.name).nics
             endpoint.host.leave_nics([nic.number for nic in nics if nic.plane not in planes])
-            endpoint.host.evs.apply()
+            if endpoint.host.evs is not None:
+                endpoint.host.evs.apply()
 
     def _deadlock_watch(self) -> DeadlockWatch | None:
         """Return what looks for deadlocks; None where nothing is lossless."""

@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from weft.engine import PathChoice, _core
+from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.header_sizes import IMMEDIATE
 from weft.wire.headers.roce import ROCE_UDP_PORT
 
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
 
 QueuePair = _core.RcQueuePair | _core.MrcQueuePair | _core.UetQueuePair | _core.RudiQueuePair | _core.UudQueuePair
 """A queue pair of a connection or a program, of any transport."""
+
+
+NO_PEERS: Mapping[str, int] = MappingProxyType({})
 
 
 class EvPaths(Protocol):
@@ -169,10 +174,12 @@ class TransportKind(ABC):
         path_choice: PathChoice | None,
         options: RcOptions,
         ev_paths: EvPaths | None = None,
+        ev_profile: EvProfile | None = None,
     ) -> QueuePair:
         """Return a queue pair. Raises ValueError for what is out of range.
 
-        `ev_paths`: the paths that EVs name, None where switches hash them.
+        `ev_paths`: the paths that EVs name, None where switches hash them. `ev_profile`: of its EVs, None: what
+        `settings` say.
         """
 
     @abstractmethod
@@ -192,12 +199,14 @@ class TransportKind(ABC):
         settings: TransportSettings,
         more_planes: Sequence[tuple[int, str]] = (),
         ev_paths: EvPaths | None = None,
-        peers: Iterable[str] = (),
+        peers: Mapping[str, int] = NO_PEERS,
+        ev_profile: EvProfile | None = None,
     ) -> Mapping[str, Any]:
         """Return the keyword arguments of the engine's FlowGenerator.add_port that have it make these queue pairs.
 
         `more_planes` are the other ports that a queue pair uses, with destination MACs, if it `spans_planes`. `peers`:
-        addresses of the flows' other ends.
+        addresses of the flows' other ends, each with the port of the NIC that leads there. `ev_paths`, `ev_profile`:
+        see `make_queue_pair`.
         """
         return {}
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from weft.engine import PathChoice, _core
+from weft.errors import InvalidValueError
 from weft.quantities.traffic_classes import CONTROL_CLASS, DATA_CLASS
 from weft.traffic import header_sizes
+from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.header_sizes import RETH
-from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
+from weft.traffic.transports.kind import NO_PEERS, EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.wire.code_points import DSCP_CONTROL, DSCP_TRIMMABLE, DSCP_TRIMMABLE_RETX, DSCP_TRIMMED, DSCP_TRIMMED_LASTHOP
 from weft.wire.headers.mrc import CC_STATE, METH, SETH, TSETH
 
@@ -22,7 +24,7 @@ class MultipathReliableConnection(TransportKind):
     """Multipath Reliable Connection."""
 
     name = "mrc"
-    own_keys = ("ev_count", "ev_backups", "probe_interval")
+    own_keys = ("ev_count", "ev_backups", "ev_min_active", "max_wimm", "probe_interval")
     lacks_keys = ("path", "path_parameters", "spray_paths", "flowlet_gap", "max_outstanding_reads")
     defaults: ClassVar = {"congestion_control": "nscc", "retransmission": "selective-repeat"}
     retransmissions = ("selective-repeat",)
@@ -51,8 +53,11 @@ class MultipathReliableConnection(TransportKind):
         path_choice: PathChoice | None,
         options: RcOptions,
         ev_paths: EvPaths | None = None,
+        ev_profile: EvProfile | None = None,
     ) -> QueuePair:
         """See TransportKind."""
+        peers = {place.destination_ip: place.port}
+        peers |= {each.destination_ip: each.port for each in place.more_planes}
         more_planes = [(each.port, each.destination_mac, each.destination_ip) for each in place.more_planes]
         without = ("source_udp_port", "more_planes")
         arguments = {name: value for name, value in vars(place).items() if name not in without}
@@ -60,8 +65,8 @@ class MultipathReliableConnection(TransportKind):
             **arguments,
             more_planes=more_planes,
             congestion_control=congestion_control,
-            mrc_options=self.options(settings),
-            routes=_routes(ev_paths, [place.destination_ip, *(each.destination_ip for each in place.more_planes)]),
+            mrc_options=_options(self.options(settings), ev_profile),
+            routes=_routes(ev_paths, ev_profile, peers),
             **options,
         )
 
@@ -79,6 +84,9 @@ class MultipathReliableConnection(TransportKind):
         return {
             "ev_count": settings.ev_count,
             "ev_backups": settings.ev_backups,
+            "ev_min_active": settings.ev_min_active,
+            "max_wimm": settings.max_wimm,
+            "max_wimm_dest": settings.max_wimm,
             "probe_interval_ps": settings.probe_interval,
         }
 
@@ -87,13 +95,14 @@ class MultipathReliableConnection(TransportKind):
         settings: TransportSettings,
         more_planes: Sequence[tuple[int, str]] = (),
         ev_paths: EvPaths | None = None,
-        peers: Iterable[str] = (),
+        peers: Mapping[str, int] = NO_PEERS,
+        ev_profile: EvProfile | None = None,
     ) -> Mapping[str, Any]:
         """See TransportKind."""
         return {
-            "mrc_options": self.options(settings),
+            "mrc_options": _options(self.options(settings), ev_profile),
             "more_planes": list(more_planes),
-            "mrc_routes": _routes(ev_paths, peers),
+            "mrc_routes": _routes(ev_paths, ev_profile, peers),
         }
 
     def nic_stats(self, nic: _core.Nic, *, reset: bool = False) -> Mapping[str, int]:
@@ -126,14 +135,51 @@ class MultipathReliableConnection(TransportKind):
         return {**generator.counters(), **generator.mrc_counters()}
 
 
-def _routes(ev_paths: EvPaths | None, peers: Iterable[str]) -> _core.EvRoutes | None:
-    """Return the engine's table of the EVs to some peers."""
-    if ev_paths is None:
+def _options(options: MrcOptions, ev_profile: EvProfile | None) -> MrcOptions:
+    """Return the options of a queue pair with an EV profile."""
+    if ev_profile is None:
+        return options
+    assert ev_profile.ev_count is not None
+    assert ev_profile.ev_min_active is not None
+    return {
+        **options,
+        "ev_count": ev_profile.ev_count,
+        "ev_backups": ev_profile.ev_backups,
+        "ev_min_active": ev_profile.ev_min_active,
+        "ev_profile_id": ev_profile.profile_id,
+        "ev_event_mask": ev_profile.event_bits,
+    }
+
+
+def _routes(ev_paths: EvPaths | None, ev_profile: EvProfile | None, peers: Mapping[str, int]) -> _core.EvRoutes | None:
+    """Return the engine's table of the EVs to some peers; None: it draws them.
+
+    Raises InvalidValueError if an explicit EV names no path.
+    """
+    explicit = ev_profile if ev_profile is not None and ev_profile.ev_mode == "explicit" else None
+    if ev_paths is None and explicit is None:
         return None
-    routes = _core.EvRoutes(encapsulates=ev_paths.encapsulates)
-    for peer in dict.fromkeys(peers):
-        routes.add(peer, ev_paths.routes_to(peer))
+    routes = _core.EvRoutes(encapsulates=ev_paths is not None and ev_paths.encapsulates)
+    for peer, port in peers.items():
+        named = None if ev_paths is None else ev_paths.routes_to(peer)
+        routes.add(peer, (named or []) if explicit is None else _explicit_routes(explicit, port, peer, named))
     return routes
+
+
+def _explicit_routes(
+    profile: EvProfile, plane: int, peer: str, known: Sequence[tuple[int, str]] | None
+) -> list[tuple[int, str]]:
+    """Return an explicit profile's EVs to a peer; `known` are those that name paths there, None: switches hash all."""
+    values = profile.values_on(plane)
+    if known is None:
+        return [(value, "") for value in values]
+    outer = dict(known)
+    if without := [value for value in values if value not in outer]:
+        raise InvalidValueError(
+            f"EV profile {profile.profile_id}: EV 0x{without[0]:08x} names no path to {peer}",
+            valid=[f"0x{value:08x}" for value in outer],
+        )
+    return [(value, outer[value]) for value in values]
 
 
 KIND = MultipathReliableConnection()

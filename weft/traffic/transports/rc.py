@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from weft.engine import PathChoice, _core
+from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.header_sizes import AETH
 from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 
@@ -45,6 +46,7 @@ class ReliableConnection(TransportKind):
         path_choice: PathChoice | None,
         options: RcOptions,
         ev_paths: EvPaths | None = None,
+        ev_profile: EvProfile | None = None,
     ) -> QueuePair:
         """See TransportKind."""
         arguments = {name: value for name, value in vars(place).items() if name != "more_planes"}

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weft.engine import PathChoice, _core
 from weft.errors import InvalidValueError
 from weft.traffic import header_sizes
+from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.header_sizes import BTH, ICRC
 from weft.traffic.transport_settings import DEFAULT_TRANSPORT, UET_DEFAULTS
-from weft.traffic.transports.kind import EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
+from weft.traffic.transports.kind import NO_PEERS, EvPaths, FrameShape, QueuePair, QueuePairPlace, TransportKind
 from weft.traffic.transports.mrc import MultipathReliableConnection
 from weft.wire.headers.uet import (
     ACK,
@@ -122,6 +123,7 @@ class UltraEthernetTransport(TransportKind):
         path_choice: PathChoice | None,
         options: RcOptions,
         ev_paths: EvPaths | None = None,
+        ev_profile: EvProfile | None = None,
     ) -> QueuePair:
         """See TransportKind."""
         arguments = {name: value for name, value in vars(place).items() if name != "more_planes"}
@@ -154,7 +156,8 @@ class UltraEthernetTransport(TransportKind):
         settings: TransportSettings,
         more_planes: Sequence[tuple[int, str]] = (),
         ev_paths: EvPaths | None = None,
-        peers: Iterable[str] = (),
+        peers: Mapping[str, int] = NO_PEERS,
+        ev_profile: EvProfile | None = None,
     ) -> Mapping[str, Any]:
         """See TransportKind."""
         return {"uet_options": self.options(settings)}
