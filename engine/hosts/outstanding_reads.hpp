@@ -28,7 +28,8 @@ class OutstandingReads {
  public:
   OutstandingReads(const RcConfig& config, RcCounters& counters, PacketPool& pool, const PsnMap& psn_map);
 
-  enum class Arrival : uint8_t { kNew, kDuplicate, kBehindGap, kInvalid };
+  // kUnplaced: the target is foreign memory that is not there.
+  enum class Arrival : uint8_t { kNew, kDuplicate, kBehindGap, kInvalid, kUnplaced };
   struct Taken {
     Arrival arrival = Arrival::kInvalid;
     uint64_t sequence = 0;  // of the request

@@ -100,6 +100,14 @@ void RcRequester::on_read_response(TimePs now, const roce::ParsedPacket& packet)
     case OutstandingReads::Arrival::kBehindGap:
       ++counters_.out_of_sequence_packets;
       return;
+    case OutstandingReads::Arrival::kUnplaced:
+      // READs asked for before are still on their way.
+      if (done_end() < taken.sequence)
+        refusal_ = CompletionStatus::kLocalProtectionError;
+      else
+        fail(CompletionStatus::kLocalProtectionError);
+      deliver_completions(now);
+      return;
     case OutstandingReads::Arrival::kNew:
       break;
   }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "hosts/rc_request.hpp"
 #include "hosts/rc_responder.hpp"
@@ -82,19 +83,26 @@ uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket&
 uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket& packet) {
   const uint64_t end_bytes = message_bytes_ + packet.payload_bytes;
   if (end_bytes > message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
-  uint8_t* target = nullptr;
   if (shape.message == Message::kSend) {
-    target = receives_.front().data;
-    if (target != nullptr) target += message_bytes_;
+    if (!place_in_receive(packet)) return roce::kSyndromeNakRemoteOperation;
   } else {
     if (shape.last && end_bytes != message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
     const uint64_t offset = data_offset(config_.line_format, message_bytes_);
     const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + offset, packet);
     if (syndrome != roce::kSyndromeAck) return syndrome;
   }
-  if (target != nullptr && !packet.as_length) std::copy_n(packet.payload, packet.payload_bytes, target);
   message_bytes_ = end_bytes;
   return roce::kSyndromeAck;
+}
+
+bool RcResponder::place_in_receive(const roce::ParsedPacket& packet) const {
+  if (packet.as_length || packet.payload_bytes == 0) return true;
+  const PostedReceive& receive = receives_.front();
+  if (receive.data != nullptr)
+    std::copy_n(packet.payload, packet.payload_bytes, receive.data + message_bytes_);
+  else if (receive.foreign != nullptr)
+    return receive.foreign->write(message_bytes_, packet.payload, packet.payload_bytes);
+  return true;
 }
 
 // The region is looked up for each packet, because it may have been deregistered meanwhile.
@@ -104,9 +112,11 @@ uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce
     return write_lines_to_memory(rkey, address, packet);
   const MemoryRegion* region = memory_.find(rkey, address, packet.payload_bytes, kRemoteWrite);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
-  if (region->data != nullptr && !packet.as_length) {
+  if (packet.as_length) return roce::kSyndromeAck;
+  if (region->data != nullptr)
     std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
-  }
+  else if (!store(*region, address, packet.payload, packet.payload_bytes))
+    return roce::kSyndromeNakRemoteOperation;
   return roce::kSyndromeAck;
 }
 
@@ -124,9 +134,14 @@ uint8_t RcResponder::write_lines_to_memory(uint32_t rkey, uint64_t address,
   if (*data_bytes == 0) return roce::kSyndromeAck;  // padding
   const MemoryRegion* region = memory_.find(rkey, address, *data_bytes, kRemoteWrite);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
-  if (region->data != nullptr)
+  if (region->data != nullptr) {
     read_lines(config_.line_format, packet.payload, *data_bytes,
                region->data + (address - region->virtual_address));
+  } else if (region->foreign != nullptr) {
+    std::vector<uint8_t> bytes(*data_bytes);
+    read_lines(config_.line_format, packet.payload, *data_bytes, bytes.data());
+    if (!store(*region, address, bytes.data(), bytes.size())) return roce::kSyndromeNakRemoteOperation;
+  }
   return roce::kSyndromeAck;
 }
 
@@ -158,8 +173,7 @@ void RcResponder::repeat(TimePs now, int64_t sequence, const roce::ParsedPacket&
 
 PacketPtr RcResponder::pull_response(TimePs now) {
   PacketPtr packet = reads_->pull(now);
-  if (reads_->failed_psn() && error_ == CompletionStatus::kSuccess)
-    refuse(now, roce::kSyndromeNakRemoteAccess);
+  if (reads_->failed_psn() && error_ == CompletionStatus::kSuccess) refuse(now, reads_->failed_syndrome());
   return packet;
 }
 

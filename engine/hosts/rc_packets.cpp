@@ -96,13 +96,22 @@ PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size
   if (request.as_length) return template_.build_as_length(pool_, headers_, payload_bytes);
   const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
   if (config_.line_format != LineFormat::kNone && payload_bytes > 0) [[unlikely]] {
-    lines_.resize(payload_bytes);
-    write_lines(config_.line_format, request.data, request.length_bytes, offset, lines_.data(),
+    payload_.resize(payload_bytes);
+    write_lines(config_.line_format, request.data, request.length_bytes, offset, payload_.data(),
                 payload_bytes);
-    return template_.build(pool_, headers_, lines_.data(), payload_bytes);
+    return template_.build(pool_, headers_, payload_.data(), payload_bytes);
   }
-  return template_.build(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
-                         payload_bytes);
+  if (request.data == nullptr) return build_without_data(request, offset, payload_bytes);
+  return template_.build(pool_, headers_, request.data + offset, payload_bytes);
+}
+
+// Of zeros, of a READ's request, or from foreign memory.
+PacketPtr RcRequester::build_without_data(const Outstanding& request, uint64_t offset, size_t payload_bytes) {
+  if (request.foreign == nullptr || payload_bytes == 0)
+    return template_.build(pool_, headers_, nullptr, payload_bytes);
+  payload_.resize(payload_bytes);
+  if (!request.foreign->read(offset, payload_.data(), payload_bytes)) throw UnreadableMemory();
+  return template_.build(pool_, headers_, payload_.data(), payload_bytes);
 }
 
 }  // namespace weft

@@ -34,11 +34,16 @@ bool is_request(uint8_t opcode) {
 
 RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
                          std::shared_ptr<CongestionControl> congestion_control,
-                         std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
+                         std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler,
+                         std::shared_ptr<SharedReceives> shared_receives)
     : WritingQueuePair(checked(config), std::move(congestion_control)),
       path_choice_(std::move(path_choice)),
       requester_(config_, counters_, pool, gate_, path_choice_.get(), handler),
-      responder_(config_, counters_, pool, memory, gate_, path_choice_.get(), handler) {}
+      responder_(config_, counters_, pool, memory, gate_, path_choice_.get(), handler, shared_receives) {
+  // What others may take meanwhile cannot be promised (section 9.7.7.2.5).
+  if (shared_receives != nullptr && config_.end_to_end_credits)
+    throw std::invalid_argument("end_to_end_credits does not go with a shared receive queue");
+}
 
 void RcQueuePair::fetch(PrefetchStep step) const {
   if (step == PrefetchStep::kObject) {
@@ -110,7 +115,12 @@ PacketPtr RcQueuePair::pull(TimePs now) {
 
 PacketPtr RcQueuePair::pull_request(TimePs now) {
   response_pulled_ = false;
-  return requester_.pull(now);
+  try {
+    return requester_.pull(now);
+  } catch (const UnreadableMemory&) {
+    requester_.on_unreadable(now);
+    return nullptr;
+  }
 }
 
 PacketPtr RcQueuePair::pull_response(TimePs now) {

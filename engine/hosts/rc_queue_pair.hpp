@@ -19,11 +19,11 @@ namespace weft {
 class RcQueuePair : public WritingQueuePair {
  public:
   // `pool`, `memory` and `handler` outlive the queue pair; `handler` may be null, as may `path_choice`: then
-  // all packets have config.source_udp_port. Throws std::invalid_argument for parameters out of range (see
-  // check(RcConfig)).
+  // all packets have config.source_udp_port. With `shared_receives` it takes its receives from there, and has
+  // none of its own. Throws std::invalid_argument for parameters out of range (see check(RcConfig)).
   RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
               std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
-              CompletionHandler* handler);
+              CompletionHandler* handler, std::shared_ptr<SharedReceives> shared_receives = nullptr);
 
   // A READ must not be too long for the PSNs.
   void post(TimePs now, RcRequest request) override {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "hosts/foreign_memory.hpp"
 #include "hosts/queue_pair.hpp"
 #include "packets/psn.hpp"
 #include "packets/roce_formats.hpp"
@@ -22,13 +23,14 @@ struct RcRequest {
   uint64_t remote_address = 0;
   uint32_t rkey = 0;
   std::optional<uint32_t> immediate{};
-  std::shared_ptr<const void> owner{};  // of data or target
+  std::shared_ptr<const void> owner{};  // of data, target or foreign
   uint8_t traffic_kind = 0;             // see Packet::traffic_kind
   bool as_length = false;               // packets carry zeros as virtual bytes; data and target are null
   TimePs posted_ps = kNever;            // when it was posted first; kNever: now
   uint8_t* target = nullptr;            // of a READ or atomic; null: what comes back is discarded
   uint64_t swap_or_add = 0;             // operands of an atomic
   uint64_t compare = 0;
+  ForeignMemory* foreign = nullptr;  // in place of data or target, which is null
 };
 
 // The longest message (InfiniBand specification, section 9.3.3), and the longest READ: its PSNs must leave

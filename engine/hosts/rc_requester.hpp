@@ -36,7 +36,9 @@ class RcRequester : public SendingHalf<RcRequester> {
   using Request = RcRequest;
 
   void post(TimePs now, Request request);
+  // Throws UnreadableMemory if the packet's payload is not there: on_unreadable() is to follow.
   PacketPtr pull(TimePs now);
+  void on_unreadable(TimePs now);
   bool may_have_data() const;
   PulledPacket last_pulled() const { return last_pulled_; }
   void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
@@ -96,6 +98,7 @@ class RcRequester : public SendingHalf<RcRequester> {
   void note_credits(const roce::Aeth& aeth);
   PacketPtr pull_repeat(TimePs now);
   PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  PacketPtr build_without_data(const Outstanding& request, uint64_t offset, size_t payload_bytes);
   // Where the packet's data begin in the message's; for nothing but padding, at the last byte.
   uint64_t packet_data_offset(const Outstanding& request, uint64_t sequence) const;
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint32_t packets,
@@ -146,7 +149,7 @@ class RcRequester : public SendingHalf<RcRequester> {
 
   roce::RoceHeaders headers_;  // of the next data packet
   roce::HeaderTemplate template_;
-  std::vector<uint8_t> lines_;  // of the packet that is built
+  std::vector<uint8_t> payload_;  // of the packet that is built, where data do not have it as it is
   PsnMap psn_map_;
   PostedRequests<Outstanding> requests_;
   uint64_t end_sequence_ = 0;   // one past the last packet of the last request

@@ -27,7 +27,7 @@ uint8_t opcode_in_segment(uint8_t whole, bool first, bool last) {
 
 RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool,
                          const MemoryRegistry& memory, SendGate& gate, PathChoice* path_choice,
-                         CompletionHandler* handler)
+                         CompletionHandler* handler, std::shared_ptr<SharedReceives> shared_receives)
     : config_(config),
       counters_(counters),
       pool_(pool),
@@ -37,7 +37,7 @@ RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPoo
       headers_(control_headers(config)),
       template_(headers_),
       psn_map_(config.remote_initial_psn),
-      receives_(config.queue_pair, handler) {}
+      receives_(config.queue_pair, handler, std::move(shared_receives)) {}
 
 bool RcResponder::post_receive(TimePs now, PostedReceive receive) {
   if (error_ != CompletionStatus::kSuccess) {
@@ -171,7 +171,7 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
   if (syndrome == roce::kSyndromeAck) {
     const bool takes_receive =
         shape.message == Message::kSend ? shape.first : shape.immediate && config_.receive_for_immediate;
-    if (takes_receive && receives_.empty()) {
+    if (takes_receive && receives_.lacks()) {
       ask_to_wait();
       return;
     }
@@ -282,9 +282,13 @@ void RcResponder::refuse(TimePs now, uint8_t syndrome) {
   cnp_due_ps_ = kNever;
   pending_answer_ = Answer::kNak;
   pending_syndrome_ = syndrome;
-  // Only a SEND holds a receive while it is in progress, and only its being too long is that receive's error.
-  const bool too_long = message_ == Message::kSend && !receives_.empty();
-  receives_.flush(now, too_long ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);
+  // Only a SEND holds a receive while it is in progress. That receive's errors are that its memory is not
+  // there, and that the SEND is too long.
+  CompletionStatus first = CompletionStatus::kFlushed;
+  if (message_ == Message::kSend && !receives_.empty())
+    first = syndrome == roce::kSyndromeNakRemoteOperation ? CompletionStatus::kLocalProtectionError
+                                                          : CompletionStatus::kLocalLengthError;
+  receives_.flush(now, first);
 }
 
 void RcResponder::flush(TimePs now) {

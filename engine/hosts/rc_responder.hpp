@@ -22,9 +22,10 @@ namespace weft {
 
 class RcResponder {
  public:
-  // `path_choice` may be null: one path.
+  // `path_choice` may be null: one path. So may `shared_receives`: it has receives of its own.
   RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
-              SendGate& gate, PathChoice* path_choice, CompletionHandler* handler);
+              SendGate& gate, PathChoice* path_choice, CompletionHandler* handler,
+              std::shared_ptr<SharedReceives> shared_receives);
 
   // Returns whether the peer is to hear of it.
   bool post_receive(TimePs now, PostedReceive receive);
@@ -85,6 +86,8 @@ class RcResponder {
   uint8_t check_shape(const Shape& shape, const roce::ParsedPacket& packet) const;
   uint8_t begin_message(const Shape& shape, const roce::ParsedPacket& packet);
   uint8_t place_payload(const Shape& shape, const roce::ParsedPacket& packet);
+  // Returns false if foreign memory is not there.
+  bool place_in_receive(const roce::ParsedPacket& packet) const;
   uint8_t place_alone(const Shape& shape, const roce::ParsedPacket& packet);
   uint8_t write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);
   uint8_t write_lines_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);

@@ -60,6 +60,7 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
       ledger_(std::max<uint64_t>(config.advance_bytes, largest_frame_bytes_)) {}
 
 void Initiator::post(TimePs now, RcRequest request) {
+  refuse_foreign(request.foreign, "UET");
   if (is_atomic(request.kind)) {
     throw std::invalid_argument(std::string("a queue pair of UET carries no ") +
                                 completion_kind_name(request.kind) +

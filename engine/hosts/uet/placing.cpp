@@ -23,8 +23,11 @@ uint8_t place_write(const roce::ParsedPacket& packet, const WriteHeader& write,
   const MemoryRegion* region =
       is_key ? memory.find(static_cast<uint32_t>(write.memory_key), address, bytes, kRemoteWrite) : nullptr;
   if (region == nullptr) return kReturnPermissionViolation;
-  if (region->data != nullptr && !packet.as_length)
+  if (packet.as_length) return kReturnOk;
+  if (region->data != nullptr)
     std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
+  else if (!store(*region, address, packet.payload, bytes))
+    return kReturnPermissionViolation;  // no code says that memory has gone
   return kReturnOk;
 }
 

@@ -98,7 +98,12 @@ PacketPtr ReadResponses::build(const Part& part, uint64_t sequence, bool retrans
       refused_message_ = part.message_id;
       return nullptr;
     }
-    if (region->data != nullptr) data = region->data + (part.address - region->virtual_address);
+    if (region->data != nullptr) {
+      data = region->data + (part.address - region->virtual_address);
+    } else if (region->foreign != nullptr) {
+      refused_message_ = part.message_id;  // UET's READs reach no foreign memory
+      return nullptr;
+    }
   }
   const Request pds{.type = response_type(config_),
                     .next_header = kResponseData,

@@ -28,6 +28,7 @@ RudiInitiator::RudiInitiator(const RcConfig& common, const UetConfig& config, Rc
 }
 
 void RudiInitiator::post(TimePs now, RcRequest request) {
+  refuse_foreign(request.foreign, "RUDI");
   if (request.kind != CompletionKind::kWrite) {
     throw std::invalid_argument(std::string("a queue pair of RUDI carries no ") +
                                 completion_kind_name(request.kind) + " (valid: WRITE without immediate)");
