@@ -44,7 +44,10 @@ class OutstandingReads {
   };
 
   // Whether the peer has resources for one more.
-  bool has_room() const { return reads_.size() < config_.max_outstanding_reads; }
+  bool has_room() const {
+    return reads_.size() <
+           (config_.max_reads_sent == 0 ? config_.max_outstanding_reads : config_.max_reads_sent);
+  }
   // The request is about to be sent, as packet `sequence` of the requester. Nothing happens if it has been
   // before.
   void add(const RcRequest& request, uint64_t sequence, uint64_t first_psn);

@@ -73,6 +73,7 @@ struct RcConfig {
   uint16_t source_udp_port = 0xC000;  // entropy for ECMP
   uint8_t hop_limit = 64;
   uint64_t line_rate_bps = 0;  // of the port, at which segments leave
+  uint32_t max_reads_sent = 0;  // READs that it has under way itself; 0: as many as it answers
 
   WEFT_OPTIONS(RcConfig, WEFT_RC_OPTIONS)
 };

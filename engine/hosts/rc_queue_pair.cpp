@@ -146,6 +146,19 @@ void RcQueuePair::follow_rate(TimePs now) {
   responder_.reads()->follow_rate(now);
 }
 
+void RcQueuePair::begin_sending(const Sending& sending) {
+  if (requester_.has_begun()) throw std::logic_error("requests have been posted before");
+  RcConfig changed = config_;
+  changed.initial_psn = sending.initial_psn;
+  changed.retransmission_timeout_ps = sending.retransmission_timeout_ps;
+  changed.retry_limit = sending.retry_limit;
+  changed.rnr_retry_limit = sending.rnr_retry_limit;
+  changed.max_reads_sent = sending.max_reads;
+  check(changed);
+  config_ = changed;
+  requester_.begin(changed.initial_psn);
+}
+
 void RcQueuePair::flush(TimePs now) {
   requester_.flush(now);
   responder_.flush(now);

@@ -35,6 +35,9 @@ class RcRequester : public SendingHalf<RcRequester> {
 
   using Request = RcRequest;
 
+  // The PSN of the first packet, if it is not the configuration's at construction. Before anything is posted.
+  void begin(uint32_t initial_psn) { psn_map_ = PsnMap(initial_psn); }
+  bool has_begun() const { return end_sequence_ > 0; }
   void post(TimePs now, Request request);
   // Throws UnreadableMemory if the packet's payload is not there: on_unreadable() is to follow.
   PacketPtr pull(TimePs now);

@@ -671,6 +671,7 @@ Raises RuntimeError if the engine has no probe.)doc")
         PythonGuard guard(MadeByPython::engine_of(queue_pair));
         queue_pair.reset_counters();
       });
+  m.def("rnr_timer_ps", &rnr_timer_ps, "code"_a, "What an RNR timer code stands for (InfiniBand, table 45).");
   py::class_<RcQueuePair, WritingQueuePair, std::shared_ptr<RcQueuePair>>(
       m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
@@ -686,7 +687,21 @@ naming the parameter that is out of range.)doc")
            py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def_property_readonly("source_udp_port", [](const RcQueuePair& queue_pair) {
         return queue_pair.config().source_udp_port;
-      });
+      })
+      .def(
+          "begin_sending",
+          [](RcQueuePair& queue_pair, uint32_t initial_psn, TimePs retransmission_timeout_ps,
+             uint32_t retry_limit, uint32_t rnr_retry_limit, uint32_t max_reads) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.begin_sending({.initial_psn = initial_psn,
+                                      .retransmission_timeout_ps = retransmission_timeout_ps,
+                                      .retry_limit = retry_limit,
+                                      .rnr_retry_limit = rnr_retry_limit,
+                                      .max_reads = max_reads});
+          },
+          py::kw_only(), "initial_psn"_a, "retransmission_timeout_ps"_a, "retry_limit"_a, "rnr_retry_limit"_a,
+          "max_reads"_a,
+          "Set what the sending half alone needs, before anything is posted. Raises ValueError as the constructor.");
   py::class_<MrcQueuePair, WritingQueuePair, std::shared_ptr<MrcQueuePair>>(
       m, "MrcQueuePair",
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.

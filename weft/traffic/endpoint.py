@@ -30,6 +30,7 @@ from weft.traffic.host_control import ControlSocket
 from weft.traffic.host_metrics import MetricsSocket
 from weft.traffic.messages import Message, MessageError, as_message, read_message
 from weft.traffic.port_guard import PortGuard
+from weft.traffic.verbs.socket import VerbsSocket
 
 
 class Endpoint:
@@ -131,7 +132,7 @@ def _print_answer(answer: Message) -> None:
 
 
 def _serve(
-    endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], others: Sequence[AnsweringSocket]
+    endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], others: Sequence[AnsweringSocket | VerbsSocket]
 ) -> None:
     for line in first:
         endpoint.execute(line)
@@ -187,14 +188,16 @@ def main() -> int:
     return 0
 
 
-def _other_sockets(config: HostConfig, host: Host, commands: HostCommands) -> list[AnsweringSocket]:
+def _other_sockets(config: HostConfig, host: Host, commands: HostCommands) -> list[AnsweringSocket | VerbsSocket]:
     """Return the sockets for others than the runner."""
-    sockets: list[AnsweringSocket] = []
+    sockets: list[AnsweringSocket | VerbsSocket] = []
     if config.metrics_socket is not None:
         host.count_hops()
         sockets.append(MetricsSocket(Path(config.metrics_socket), host))
     if config.control_socket is not None:
         sockets.append(ControlSocket(Path(config.control_socket), commands))
+    if config.verbs_socket is not None:
+        sockets.append(VerbsSocket(Path(config.verbs_socket), host))
     return sockets
 
 

@@ -45,6 +45,11 @@ def control_socket(directory: Path, host: HostSpec) -> Path:
     return directory / f"host{host.index}.control"
 
 
+def verbs_socket(directory: Path, host: HostSpec) -> Path:
+    """Return where programs find a host's RDMA device, in the lab's directory."""
+    return directory / f"host{host.index}.verbs"
+
+
 class Endpoints:
     """The endpoint processes of a lab and the group that drives them. Use as a context manager."""
 
@@ -146,4 +151,5 @@ class Endpoints:
             scale_up=scale_up_config(lab.fabric, host.index, sockets),
             metrics_socket=str(metrics_socket(lab.directory, host)),
             control_socket=str(control_socket(lab.directory, host)),
+            verbs_socket=str(verbs_socket(lab.directory, host)),
         )

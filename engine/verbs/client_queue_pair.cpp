@@ -1,0 +1,275 @@
+#include "verbs/client_queue_pair.hpp"
+
+#include <arpa/inet.h>
+
+#include <utility>
+#include <vector>
+
+namespace weft::verbs {
+namespace {
+
+constexpr bool has_immediate(uint32_t opcode) {
+  return opcode == kWorkWriteImmediate || opcode == kWorkSendImmediate;
+}
+constexpr bool is_receive(CompletionKind kind) {
+  return kind == CompletionKind::kReceive || kind == CompletionKind::kWriteImmediate;
+}
+
+}  // namespace
+
+ClientQueuePair::ClientQueuePair(Client& client, uint32_t domain, QueuePairType type, uint32_t number,
+                                 const Client::QueuePairSize& size, CompletionRing& sends,
+                                 CompletionRing& receives, bool signals_all, uint64_t cookie)
+    : client_(client),
+      domain_(domain),
+      type_(type),
+      number_(number),
+      cookie_(cookie),
+      signals_all_(signals_all),
+      send_ring_(size.sends, verbs::send_entry_bytes(size.send_pieces, size.inline_bytes), size.send_pieces),
+      receive_ring_(size.receives, receive_entry_bytes(size.receive_pieces), size.receive_pieces),
+      memory_(send_ring_.size_bytes() + receive_ring_.size_bytes()),
+      send_completions_(&sends),
+      receive_completions_(&receives) {
+  send_ring_.place(memory_, 0);
+  receive_ring_.place(memory_, send_ring_.size_bytes());
+  ++sends.users;
+  ++receives.users;
+}
+
+ClientQueuePair::~ClientQueuePair() { close(); }
+
+void ClientQueuePair::close() {
+  if (send_completions_ == nullptr) return;
+  reset();
+  --std::exchange(send_completions_, nullptr)->users;
+  --std::exchange(receive_completions_, nullptr)->users;
+}
+
+void ClientQueuePair::connect(std::shared_ptr<WritingQueuePair> queue_pair) {
+  queue_pair_ = std::move(queue_pair);
+}
+
+void ClientQueuePair::reset() {
+  stage_ = Stage::kIdle;
+  if (queue_pair_ != nullptr) {
+    client_.nic().detach(*queue_pair_);
+    queue_pair_.reset();
+  }
+  send_ring_.drop();
+  receive_ring_.drop();
+  sent_.clear();
+  unfreed_ = reads_ = 0;
+  fenced_.reset();
+  refused_.reset();
+  held_ = HeldReceives();
+}
+
+void ClientQueuePair::set_stage(Stage stage) {
+  stage_ = stage;
+  take_receives();
+  take_sends();
+}
+
+void ClientQueuePair::take_receives() {
+  while (stage_ != Stage::kIdle) {
+    // What the engine still holds completes first.
+    if (stage_ == Stage::kFlushes && held_.count() > 0) return;
+    const ReceiveEntry* entry = receive_ring_.take();
+    if (entry == nullptr) return;
+    if (stage_ == Stage::kFlushes)
+      complete_receive(entry->work_id, kStatusFlushed, kDoneReceive, {});
+    else
+      post_receive(*entry);
+  }
+}
+
+void ClientQueuePair::post_receive(const ReceiveEntry& entry) {
+  uint64_t length_bytes = 0;
+  std::optional<std::vector<ClientRange::Part>> parts;
+  if (entry.pieces <= receive_ring_.max_pieces()) {
+    parts = client_.parts(domain_, reinterpret_cast<const Piece*>(receive_ring_.after_entry()), entry.pieces,
+                          true, length_bytes);
+  }
+  if (!parts) {
+    complete_receive(entry.work_id, kStatusLocalProtection, kDoneReceive, {});
+    enter_error();
+    return;
+  }
+  auto range = std::make_shared<ClientRange>(client_.process(), std::move(*parts));
+  ForeignMemory* foreign = range.get();
+  queue_pair_->post_receive(client_.now(), {.length_bytes = length_bytes,
+                                            .work_id = held_.put(entry.work_id),
+                                            .owner = std::move(range),
+                                            .foreign = foreign});
+}
+
+void ClientQueuePair::take_sends() {
+  if (taking_) return;  // a completion within post()
+  taking_ = true;
+  while (stage_ == Stage::kBoth || stage_ == Stage::kFlushes) {
+    const bool flushes = stage_ == Stage::kFlushes;
+    if (flushes ? !sent_.empty() : refused_ || fenced_ != nullptr) break;
+    if (flushes && fenced_ != nullptr) {
+      const SendEntry entry = *std::exchange(fenced_, nullptr);
+      complete_send(done(entry), kStatusFlushed, 0);
+      continue;
+    }
+    const SendEntry* entry = send_ring_.take();
+    if (entry == nullptr) break;
+    if (flushes)
+      complete_send(done(*entry), kStatusFlushed, 0);
+    else
+      post(*entry);
+  }
+  taking_ = false;
+}
+
+ClientQueuePair::Sent ClientQueuePair::done(const SendEntry& entry) {
+  return {entry.work_id, opcode_of(kind_of(entry.opcode)), true, false};
+}
+
+void ClientQueuePair::post(const SendEntry& entry) {
+  const CompletionKind kind = kind_of(entry.opcode);
+  const bool reads = is_read(kind);
+  if ((entry.flags & kFence) != 0 && reads_ > 0) {
+    // Its pieces stay where the ring has copied them: nothing is taken before this one has gone.
+    fenced_ = std::make_unique<SendEntry>(entry);
+    return;
+  }
+  const bool known = entry.opcode <= kWorkFetchAdd && (type_ == QueuePairType::kTypeRc || !reads);
+  if (!known) {
+    refuse_send(entry, kStatusLocalOperation);
+    return;
+  }
+  RcRequest request{.kind = kind, .remote_address = entry.remote_address, .rkey = entry.remote_key};
+  if (entry.is_inline != 0) {
+    if (reads || entry.inline_bytes > send_ring_.room_bytes()) {
+      refuse_send(entry, kStatusLocalLength);
+      return;
+    }
+    auto data = std::make_shared<std::vector<uint8_t>>(send_ring_.after_entry(),
+                                                       send_ring_.after_entry() + entry.inline_bytes);
+    request.length_bytes = entry.inline_bytes;
+    request.data = data->data();
+    request.owner = std::move(data);
+  } else {
+    uint64_t length_bytes = 0;
+    std::optional<std::vector<ClientRange::Part>> parts;
+    if (entry.pieces <= send_ring_.max_pieces()) {
+      parts = client_.parts(domain_, reinterpret_cast<const Piece*>(send_ring_.after_entry()), entry.pieces,
+                            reads, length_bytes);
+    }
+    if (!parts || length_bytes > kMaxMessageBytes || (is_atomic(kind) && length_bytes != kAtomicBytes)) {
+      refuse_send(entry, parts ? kStatusLocalLength : kStatusLocalProtection);
+      return;
+    }
+    auto range = std::make_shared<ClientRange>(client_.process(), std::move(*parts));
+    request.length_bytes = length_bytes;
+    request.foreign = range.get();
+    request.owner = std::move(range);
+  }
+  if (has_immediate(entry.opcode)) request.immediate = ntohl(entry.immediate);
+  if (kind == CompletionKind::kCompareSwap) {
+    request.compare = entry.compare_or_add;
+    request.swap_or_add = entry.swap;
+  } else {
+    request.swap_or_add = entry.compare_or_add;
+  }
+  sent_.push_back({entry.work_id, opcode_of(kind), signals_all_ || (entry.flags & kSignaled) != 0, reads});
+  reads_ += reads ? 1 : 0;
+  queue_pair_->post(client_.now(), std::move(request));
+}
+
+// It fails in its turn, after those before it.
+void ClientQueuePair::refuse_send(const SendEntry& entry, WorkStatus status) {
+  const Sent refused = done(entry);
+  if (!sent_.empty()) {
+    sent_.push_back(refused);
+    refused_ = status;
+    return;
+  }
+  complete_send(refused, status, 0);
+  enter_error();
+}
+
+void ClientQueuePair::enter_error() {
+  if (stage_ == Stage::kFlushes) return;
+  stage_ = Stage::kFlushes;
+  if (queue_pair_ != nullptr) queue_pair_->flush(client_.now());
+  take_receives();
+  take_sends();
+}
+
+void ClientQueuePair::on_completion(const Completion& completion) {
+  if (is_receive(completion.kind)) {
+    finish_receive(completion);
+  } else {
+    finish_send(completion);
+  }
+}
+
+void ClientQueuePair::finish_send(const Completion& completion) {
+  if (sent_.empty()) return;
+  const Sent sent = sent_.front();
+  sent_.pop_front();
+  reads_ -= sent.is_read ? 1 : 0;
+  const WorkStatus status = status_of(completion.status);
+  if (status == kStatusSuccess && !sent.signaled) {
+    ++unfreed_;
+  } else {
+    complete_send(sent, status, completion.length_bytes);
+  }
+  if (status != kStatusSuccess && stage_ != Stage::kFlushes) enter_error();
+  if (refused_ && sent_.size() == 1) {
+    const Sent refused = sent_.front();
+    sent_.pop_front();
+    complete_send(refused, stage_ == Stage::kFlushes ? kStatusFlushed : *refused_, 0);
+    refused_.reset();
+    enter_error();
+  }
+  if (fenced_ != nullptr && reads_ == 0 && stage_ == Stage::kBoth) {
+    SendEntry entry = *std::exchange(fenced_, nullptr);
+    entry.flags &= ~static_cast<uint32_t>(kFence);
+    post(entry);
+  }
+  take_sends();
+}
+
+void ClientQueuePair::finish_receive(const Completion& completion) {
+  const uint64_t work_id = held_.take(completion.work_id);
+  const WorkStatus status = status_of(completion.status);
+  complete_receive(work_id, status, opcode_of(completion.kind), completion);
+  if (status != kStatusSuccess) enter_error();
+  if (stage_ == Stage::kFlushes) take_receives();
+}
+
+void ClientQueuePair::complete_send(const Sent& sent, WorkStatus status, uint64_t length_bytes) {
+  client_.complete(*send_completions_,
+                   {.work_id = sent.work_id,
+                    .time_ps = static_cast<uint64_t>(client_.now()),
+                    .status = status,
+                    .opcode = sent.opcode,
+                    .length_bytes = static_cast<uint32_t>(length_bytes),
+                    .queue_pair = number_,
+                    .freed = std::exchange(unfreed_, 0) + 1},
+                   status != kStatusSuccess);
+}
+
+void ClientQueuePair::complete_receive(uint64_t work_id, WorkStatus status, CompletionOpcode opcode,
+                                       const Completion& of) {
+  client_.complete(*receive_completions_,
+                   {.work_id = work_id,
+                    .time_ps = static_cast<uint64_t>(client_.now()),
+                    .status = status,
+                    .opcode = opcode,
+                    .length_bytes = static_cast<uint32_t>(of.length_bytes),
+                    .immediate = htonl(of.immediate),
+                    .queue_pair = number_,
+                    .flags = of.has_immediate ? static_cast<uint32_t>(kHasImmediate) : 0,
+                    .freed = 1,
+                    .is_receive = 1},
+                   true);
+}
+
+}  // namespace weft::verbs

@@ -1,0 +1,136 @@
+"""A host's ports as verbs show them, and queue pairs of the engine there."""
+
+from __future__ import annotations
+
+import errno
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv6Address, ip_interface
+from typing import TYPE_CHECKING
+
+from weft.engine import _core
+from weft.traffic.commands.connections import Connection
+from weft.traffic.host_transport import HostTransport
+from weft.traffic.verbs.queue_pairs import address_of, source_port_of
+
+if TYPE_CHECKING:
+    from weft.traffic.host import Host
+
+LABEL = "verbs"
+_TIMEOUT_UNIT_NS = 4096
+"""Timeouts of queue pairs are this times a power of two (InfiniBand specification volume 1, section 9.7.6.1.3)."""
+_NO_TIMEOUT_NS = _TIMEOUT_UNIT_NS << 31
+_RNR_CODES = range(32)
+# Widths and speeds of ports as `ibv_port_attr` has them: lanes by code, and Gb/s of a lane by code.
+_WIDTHS = {1: 1, 4: 2, 8: 4, 12: 8, 2: 16}
+_SPEEDS = {2.5: 1, 5: 2, 10: 8, 14: 16, 25: 32, 50: 64, 100: 128}
+_ACTIVE, _DOWN = 4, 1
+_LINK_UP, _DISABLED = 5, 3
+
+
+class VerbsPorts:
+    """The ports of a host's NIC, numbered from 1."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        transport = host.config.transport
+        # Verbs' reliable connection is RoCEv2's, whatever the collectives of the lab run over.
+        if transport.protocol != "rc" or transport.retransmission != "go-back-n" or transport.path != "flow":
+            transport = type(transport)()
+        self._transport = HostTransport(replace(host.config, transport=transport))
+
+    @property
+    def count(self) -> int:
+        """Ports of the NIC."""
+        return len(self._host.config.nics)
+
+    def gids(self, port: int) -> list[IPv4Address | IPv6Address]:
+        """Return the addresses of a port's GIDs, by index."""
+        nic = self._host.config.nics[port - 1]
+        return [ip_interface(each).ip for each in (nic.ipv4, nic.ipv6) if each is not None]
+
+    def check_port(self, port: int) -> None:
+        """Raise OSError (EINVAL) for a port that is not there."""
+        if not 1 <= port <= self.count:
+            raise OSError(errno.EINVAL, f"port {port} (valid: 1 to {self.count})")
+
+    def check_address(self, fields: dict[str, int]) -> None:
+        """Raise OSError (EINVAL) for an address vector that names no way to a peer."""
+        self.check_port(fields["address_port"])
+        gids = self.gids(fields["address_port"])
+        if not fields["is_global"]:
+            raise OSError(errno.EINVAL, "RoCEv2 needs a global route")
+        if fields["gid_index"] >= len(gids):
+            raise OSError(errno.EINVAL, f"GID index {fields['gid_index']} (valid: 0 to {len(gids) - 1})")
+        peer = address_of(fields["gid_high"], fields["gid_low"])
+        if peer.version != gids[fields["gid_index"]].version:
+            raise OSError(errno.EINVAL, f"{peer} is not of the IP version of GID index {fields['gid_index']}")
+
+    def timeout_ps(self, port: int, exponent: int) -> int:
+        """Return the emulated time of a timeout that programs give in time of the wall clock; 0 is none."""
+        nic = self._host.config.nics[port - 1]
+        wall_ns = _TIMEOUT_UNIT_NS << exponent if exponent else _NO_TIMEOUT_NS
+        return max(self._transport.least_timeout_ps(nic), self._emulated_ps(wall_ns))
+
+    def _emulated_ps(self, wall_ns: int) -> int:
+        return int(wall_ns * 1000 / self._host.config.dilation)
+
+    def _rnr_code(self, code: int) -> int:
+        """Return the code of the emulated time that comes nearest to a code's of the wall clock."""
+        wanted_ps = _core.rnr_timer_ps(code) / self._host.config.dilation
+        return min(_RNR_CODES, key=lambda each: abs(_core.rnr_timer_ps(each) - wanted_ps))
+
+    def open_queue_pair(
+        self, native: _core.VerbsQueuePair, attributes: dict[str, int], mtu_bytes: int
+    ) -> _core.RcQueuePair:
+        """Return the engine's queue pair for one of a client. Raises OSError (EINVAL) for what it cannot have."""
+        number = attributes["address_port"] - 1
+        plane = self._host.plane(number)
+        connection = Connection(
+            plane=number,
+            peer=self._host.config.rank,
+            queue_pair=native.number,
+            remote_queue_pair=attributes["remote_number"],
+            destination_ip=str(address_of(attributes["gid_high"], attributes["gid_low"])),
+            label=LABEL,
+            source_udp_port=source_port_of(attributes["flow_label"]),
+            remote_initial_psn=attributes["receive_psn"],
+        )
+        try:
+            made = self._transport.make_queue_pair(
+                self._host.nic,
+                plane.port,
+                plane.config,
+                native,
+                connection,
+                path_mtu_bytes=mtu_bytes,
+                max_outstanding_reads=max(1, attributes["max_reads_answered"]),
+                rnr_timer_code=self._rnr_code(attributes["rnr_timer"]),
+                receive_for_immediate=True,
+            )
+        except ValueError as error:
+            raise OSError(errno.EINVAL, str(error)) from error
+        assert isinstance(made, _core.RcQueuePair)
+        return made
+
+    def query(self, port: int) -> dict[str, int]:
+        """Carry out `query_port`."""
+        self.check_port(port)
+        nic = self._host.config.nics[port - 1]
+        up = self._host.nic.is_port_up(self._host.plane(port - 1).port)
+        width, speed = _width_and_speed(nic.rate_bps)
+        return {
+            "state": _ACTIVE if up else _DOWN,
+            "physical_state": _LINK_UP if up else _DISABLED,
+            "active_mtu": max(code for code in range(1, 6) if 128 << code <= max(256, self._host.config.mtu_bytes)),
+            "max_message_bytes": 1 << 31,
+            "gid_count": len(self.gids(port)),
+            "width": width,
+            "speed": speed,
+        }
+
+
+def _width_and_speed(rate_bps: int) -> tuple[int, int]:
+    """Return the codes of the narrowest port that has at least this rate, the fastest where none has."""
+    ports = sorted((lanes * gbps, lanes, gbps) for lanes in (1, 4, 8) for gbps in _SPEEDS)
+    _, lanes, gbps = next((port for port in ports if port[0] * 1e9 >= rate_bps), ports[-1])
+    return _WIDTHS[lanes], _SPEEDS[gbps]
