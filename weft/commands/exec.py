@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 
 import click
 
@@ -18,10 +20,11 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
     """Run COMMAND in HOST of the running lab, as `ssh HOST COMMAND` would: the words are joined and given to a shell.
 
     Without COMMAND it is a shell of its own. It is root's, or sudo's, as the lab is. mpirun takes it as its remote
-    shell (docs/mpi.md). The exit code is the command's; 3 if there is no such host, 4 if there is
-    no lab, or if you may not enter its hosts.
+    shell (docs/mpi.md). RDMA programs find the host's device (docs/verbs.md). The exit code is the command's; 3 if
+    there is no such host, 4 if there is no lab, or if you may not enter its hosts.
     """
-    from weft.clocks.real.fabric_hosts import enter
+    from weft.clocks.real.fabric_hosts import enter, with_variables
+    from weft.verbs.libraries import variables
 
     state = lab_state.load()
     if state is None or not state.owner.alive:
@@ -35,7 +38,20 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
         raise EnvironmentLacksError(f"only root may enter {host}: sudo weft exec {host} …")
     line = " ".join(command) or 'exec "${SHELL:-/bin/sh}"'
     words = [*enter(holder.pid), "sh", "-c", line]
+    if host in state.verbs_sockets:
+        words[-3:-3] = with_variables(variables(state.verbs_sockets[host]))
+    elif state.verbs_missing and _needs_device(command):
+        click.echo(f"warning: {host} has no RDMA device: {state.verbs_missing}", err=True)
     try:
         os.execvp(words[0], words)
     except OSError as error:
         raise EnvironmentLacksError(f"{words[0]} cannot be run: {error.strerror}") from None
+
+
+def _needs_device(command: tuple[str, ...]) -> bool:
+    """Return whether the command's first word is a program that looks for an RDMA device."""
+    from weft.verbs.libraries import uses_verbs
+
+    words = " ".join(command).split()
+    program = shutil.which(words[0]) if words else None
+    return program is not None and uses_verbs(Path(program))

@@ -29,6 +29,7 @@ from weft.clocks.real.link_events import EmulatedLinkEvents
 from weft.clocks.real.operations_server import OperationsServer
 from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoch_ns
+from weft.clocks.real.verbs_devices import VerbsDevices
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import GrpcTarget, embedded_targets
@@ -156,6 +157,8 @@ class MininetLab(Lab):
             for host in self.fabric.hosts
             if (process := ProcessId.of(self.network.net.get(host.name).pid)) is not None
         }
+        devices = VerbsDevices(self.fabric, self.network, self.directory, self._access, self._plain_hosts())
+        self._state.verbs_sockets, self._state.verbs_missing = devices.sockets, devices.missing
         self._state.save()
 
     def _connect_controller(self, stack: contextlib.ExitStack, targets: Mapping[str, GrpcTarget]) -> None:
