@@ -3,15 +3,21 @@
 #include <pybind11/stl.h>
 
 #include <memory>
+#include <optional>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <tuple>
 #include <vector>
 
 #include "python/bindings.hpp"
+#include "python/bind_codec.hpp"
 #include "python/bindings_support.hpp"
+#include "python/registered_memory.hpp"
+#include "python/shared_receives.hpp"
 #include "verbs/client.hpp"
 #include "verbs/client_queue_pair.hpp"
+#include "verbs/client_shared_queue.hpp"
 #include "verbs/protocol.hpp"
 
 namespace weft {
@@ -76,6 +82,7 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
   limit("MAX_COMPLETIONS", Client::kMaxCompletions);
   limit("MAX_QUEUE_PAIRS", Client::kMaxQueuePairs);
   limit("MAX_SHARED_QUEUES", Client::kMaxSharedQueues);
+  limit("MAX_ADDRESS_HANDLES", Client::kMaxAddressHandles);
   limit("MAX_REQUESTS", Client::kMaxRequests);
   limit("MAX_PIECES", Client::kMaxPieces);
   limit("MAX_INLINE_BYTES", Client::kMaxInlineBytes);
@@ -113,7 +120,13 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
         return self.raise(static_cast<verbs::EventType>(type), cookie);
       },
       "type"_a, "cookie"_a);
-  method("create_domain", &Client::create_domain);
+  client.def(
+      "create_domain",
+      [](Client& self, const std::shared_ptr<MemoryDomain>& domain) {
+        PythonGuard guard(self.nic().engine());
+        return self.create_domain(std::shared_ptr<MemoryRegistry>(domain, &domain->registry));
+      },
+      "domain"_a, "`domain`: where its queue pairs look keys up.");
   method("destroy_domain", &Client::destroy_domain, "domain"_a);
   method("register_memory", &Client::register_memory, "domain"_a, "address"_a, "length_bytes"_a,
          "virtual_address"_a, "access"_a);
@@ -139,23 +152,65 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
   client.def(
       "create_queue_pair",
       [](Client& self, uint32_t domain, uint32_t type, uint32_t send_queue, uint32_t receive_queue,
-         const std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>& size, bool signals_all,
+         uint32_t shared_queue, const std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>& size, bool signals_all,
          uint64_t cookie) {
         PythonGuard guard(self.nic().engine());
         const auto [sends, receives, send_pieces, receive_pieces, inline_bytes] = size;
-        return self.create_queue_pair(domain, static_cast<verbs::QueuePairType>(type), send_queue,
-                                      receive_queue,
-                                      {.sends = sends,
+        return self.create_queue_pair(domain, static_cast<verbs::QueuePairType>(type), send_queue, receive_queue, shared_queue,
+ {.sends = sends,
                                        .receives = receives,
                                        .send_pieces = send_pieces,
                                        .receive_pieces = receive_pieces,
                                        .inline_bytes = inline_bytes},
                                       signals_all, cookie);
       },
-      "domain"_a, "type"_a, "send_queue"_a, "receive_queue"_a, "size"_a, "signals_all"_a, "cookie"_a,
+      "domain"_a, "type"_a, "send_queue"_a, "receive_queue"_a, "shared_queue"_a, "size"_a, "signals_all"_a, "cookie"_a,
       "`size`: sends, receives, pieces of each, and bytes inline.");
   method("queue_pair", &Client::queue_pair, "handle"_a, py::keep_alive<0, 1>());
   method("destroy_queue_pair", &Client::destroy_queue_pair, "handle"_a);
+
+  method("create_shared_queue", &Client::create_shared_queue, "domain"_a, "requests"_a, "pieces"_a, "cookie"_a);
+  method("destroy_shared_queue", &Client::destroy_shared_queue, "handle"_a);
+  client.def("ring_of_shared_queue", &Client::ring_of_shared_queue, "handle"_a);
+  client.def(
+      "shared_queue",
+      [](Client& self, uint32_t handle) {
+        PythonGuard guard(self.nic().engine());
+        const verbs::ClientSharedQueue& queue = self.shared_queue(handle);
+        return std::tuple(queue.descriptor(), queue.entries(), queue.max_pieces(), queue.limit(),
+                          queue.asynchronous_events);
+      },
+      "handle"_a, "Its descriptor, its entries, pieces of each, its limit, how many events it has raised.");
+  client.def(
+      "shared_receives",
+      [](Client& self, uint32_t handle) {
+        PythonGuard guard(self.nic().engine());
+        auto shared = std::make_shared<PythonSharedReceives>(self.nic());
+        shared->receives = self.shared_queue(handle).receives();
+        return shared;
+      },
+      "handle"_a, py::keep_alive<0, 1>());
+  client.def(
+      "arm_shared_queue",
+      [](Client& self, uint32_t handle, size_t limit) {
+        PythonGuard guard(self.nic().engine());
+        self.shared_queue(handle).arm(limit);
+      },
+      "handle"_a, "limit"_a);
+  client.def(
+      "create_address_handle",
+      [](Client& self, uint32_t domain, int port, const std::string& ip, const std::string& mac,
+         std::optional<uint8_t> dscp, uint8_t hop_limit, uint32_t flow_label) {
+        PythonGuard guard(self.nic().engine());
+        return self.create_address_handle(domain, port,
+                                          {.ip = parse_ip(ip),
+                                           .mac = parse_mac(mac),
+                                           .dscp = dscp,
+                                           .hop_limit = hop_limit,
+                                           .flow_label = flow_label});
+      },
+      "domain"_a, py::kw_only(), "port"_a, "ip"_a, "mac"_a, "dscp"_a, "hop_limit"_a, "flow_label"_a);
+  method("destroy_address_handle", &Client::destroy_address_handle, "handle"_a);
 
   // Keeps its client, whose rings it has.
   py::class_<ClientQueuePair, CompletionHandler, std::shared_ptr<ClientQueuePair>> queue_pair(
@@ -183,6 +238,13 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
             self.connect(std::move(counterpart));
           },
           "counterpart"_a)
+      .def(
+          "connect_datagrams",
+          [](ClientQueuePair& self, std::shared_ptr<UdQueuePair> counterpart, int port) {
+            PythonGuard guard(self.client().nic().engine());
+            self.connect(std::move(counterpart), port);
+          },
+          "counterpart"_a, "port"_a)
       .def("reset", engine_call([](ClientQueuePair& self) { self.reset(); }))
       .def("fail", engine_call([](ClientQueuePair& self) { self.fail(); }))
       .def(

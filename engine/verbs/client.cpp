@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <string>
 #include <system_error>
@@ -12,6 +13,7 @@
 
 #include "time/event_fd.hpp"
 #include "verbs/client_queue_pair.hpp"
+#include "verbs/client_shared_queue.hpp"
 
 namespace weft::verbs {
 namespace {
@@ -49,9 +51,9 @@ Client::Client(Nic& nic, int memory_descriptor)
 }
 
 Client::~Client() {
-  for (const auto& each : queue_pairs_)
-    if (each != nullptr) each->close();
-  for (const auto& [key, region] : regions_) nic_.memory().remove(key);
+  for (const Rings& each : rings_)
+    if (each.queue_pair != nullptr) each.queue_pair->close();
+  for (const auto& [key, region] : regions_) domains_[region.domain].registry->remove(key);
   nic_.engine().remove_pollable(this);
   close(doorbell_);
 }
@@ -73,9 +75,9 @@ uint32_t Client::new_handle(const std::unordered_map<uint32_t, T>& objects, uint
   return last_handle_;
 }
 
-uint32_t Client::create_domain() {
+uint32_t Client::create_domain(std::shared_ptr<MemoryRegistry> registry) {
   const uint32_t handle = new_handle(domains_, kMaxDomains, "protection domains");
-  domains_[handle];
+  domains_[handle].registry = std::move(registry);
   return handle;
 }
 
@@ -101,7 +103,7 @@ uint32_t Client::register_memory(uint32_t domain, uint64_t address, uint64_t len
   auto range =
       std::make_shared<ClientRange>(process_, std::vector<ClientRange::Part>{{address, length_bytes}});
   const uint32_t key =
-      nic_.memory().add_foreign(virtual_address, std::move(range), length_bytes, remote_access(access));
+      of.registry->add_foreign(virtual_address, std::move(range), length_bytes, remote_access(access));
   regions_[key] = {domain, address, virtual_address, length_bytes, access};
   ++of.users;
   return key;
@@ -109,13 +111,14 @@ uint32_t Client::register_memory(uint32_t domain, uint64_t address, uint64_t len
 
 void Client::deregister_memory(uint32_t key) {
   const uint32_t domain = find(regions_, key, "memory region").domain;
-  nic_.memory().remove(key);
+  domains_[domain].registry->remove(key);
   regions_.erase(key);
   --domains_[domain].users;
 }
 
 std::shared_ptr<EventChannel> Client::create_channel() {
   std::erase_if(channels_, [](const auto& each) { return each.second.expired(); });
+  if (channels_.size() >= kMaxChannels) refuse(EMFILE, "too many completion channels");
   auto channel = std::make_shared<EventChannel>();
   channels_[inode_of(channel->clients_end())] = channel;
   return channel;
@@ -148,37 +151,91 @@ void Client::destroy_completion_queue(uint32_t queue) {
   completion_queues_.erase(queue);
 }
 
+uint32_t Client::place_for_rings() {
+  auto place = std::find_if(rings_.begin(), rings_.end(), [](const Rings& each) { return each.is_free(); });
+  if (place == rings_.end()) place = rings_.emplace(place);
+  return static_cast<uint32_t>(place - rings_.begin()) + 1;
+}
+
 uint32_t Client::create_queue_pair(uint32_t domain, QueuePairType type, uint32_t send_queue,
-                                   uint32_t receive_queue, const QueuePairSize& size, bool signals_all,
-                                   uint64_t cookie) {
+                                   uint32_t receive_queue, uint32_t shared_queue_handle,
+                                   const QueuePairSize& size, bool signals_all, uint64_t cookie) {
   Domain& of = find(domains_, domain, "protection domain");
   CompletionRing& sends = completion_queue(send_queue);
   CompletionRing& receives = completion_queue(receive_queue);
+  ClientSharedQueue* shared = shared_queue_handle == 0 ? nullptr : &shared_queue(shared_queue_handle);
   if (size.sends > kMaxRequests || size.receives > kMaxRequests || size.send_pieces > kMaxPieces ||
       size.receive_pieces > kMaxPieces || size.inline_bytes > kMaxInlineBytes)
     refuse(EINVAL, "the queue pair's size");
-  auto place = std::find(queue_pairs_.begin(), queue_pairs_.end(), nullptr);
-  if (place == queue_pairs_.end()) {
-    if (queue_pairs_.size() >= kMaxQueuePairs) refuse(ENOMEM, "too many queue pairs");
-    place = queue_pairs_.insert(place, nullptr);
-  }
-  *place = std::make_shared<ClientQueuePair>(*this, domain, type, nic_.allocate_queue_pair_number(), size,
-                                             sends, receives, signals_all, cookie);
+  if (queue_pairs_ >= kMaxQueuePairs) refuse(ENOMEM, "too many queue pairs");
+  const uint32_t handle = place_for_rings();
+  rings_[handle - 1].queue_pair =
+      std::make_shared<ClientQueuePair>(*this, domain, type, nic_.allocate_queue_pair_number(), size, sends,
+                                        receives, shared, signals_all, cookie);
+  ++queue_pairs_;
   ++of.users;
-  return static_cast<uint32_t>(place - queue_pairs_.begin()) + 1;
+  return handle;
 }
 
 std::shared_ptr<ClientQueuePair> Client::queue_pair(uint32_t handle) {
-  if (handle == 0 || handle > queue_pairs_.size() || queue_pairs_[handle - 1] == nullptr)
+  if (handle == 0 || handle > rings_.size() || rings_[handle - 1].queue_pair == nullptr)
     refuse(EINVAL, "no queue pair " + std::to_string(handle));
-  return queue_pairs_[handle - 1];
+  return rings_[handle - 1].queue_pair;
 }
 
 void Client::destroy_queue_pair(uint32_t handle) {
   const std::shared_ptr<ClientQueuePair> found = queue_pair(handle);
   found->close();
   --domains_[found->domain()].users;
-  queue_pairs_[handle - 1] = nullptr;
+  rings_[handle - 1].queue_pair = nullptr;
+  --queue_pairs_;
+}
+
+uint32_t Client::create_shared_queue(uint32_t domain, uint32_t requests, uint32_t pieces, uint64_t cookie) {
+  Domain& of = find(domains_, domain, "protection domain");
+  if (requests == 0 || requests > kMaxRequests || pieces > kMaxPieces)
+    refuse(EINVAL, "the shared receive queue's size");
+  if (shared_queues_ >= kMaxSharedQueues) refuse(ENOMEM, "too many shared receive queues");
+  const uint32_t handle = place_for_rings();
+  rings_[handle - 1].shared_queue =
+      std::make_unique<ClientSharedQueue>(*this, domain, requests, std::max<uint32_t>(pieces, 1), cookie);
+  ++shared_queues_;
+  ++of.users;
+  return handle;
+}
+
+ClientSharedQueue& Client::shared_queue(uint32_t handle) {
+  if (handle == 0 || handle > rings_.size() || rings_[handle - 1].shared_queue == nullptr)
+    refuse(EINVAL, "no shared receive queue " + std::to_string(handle));
+  return *rings_[handle - 1].shared_queue;
+}
+
+void Client::destroy_shared_queue(uint32_t handle) {
+  const ClientSharedQueue& found = shared_queue(handle);
+  if (found.users > 0) refuse(EBUSY, "the shared receive queue is in use");
+  --domains_[found.domain()].users;
+  rings_[handle - 1].shared_queue = nullptr;
+  --shared_queues_;
+}
+
+uint32_t Client::create_address_handle(uint32_t domain, int port, const AddressHandle& address) {
+  Domain& of = find(domains_, domain, "protection domain");
+  const uint32_t handle = new_handle(address_handles_, kMaxAddressHandles, "address handles");
+  address_handles_[handle] = {domain, port, address};
+  ++of.users;
+  return handle;
+}
+
+void Client::destroy_address_handle(uint32_t handle) {
+  --domains_[find(address_handles_, handle, "address handle").domain].users;
+  address_handles_.erase(handle);
+}
+
+const AddressHandle* Client::address_handle(uint32_t handle, uint32_t domain, int port) const {
+  const auto found = address_handles_.find(handle);
+  const bool fits =
+      found != address_handles_.end() && found->second.domain == domain && found->second.port == port;
+  return fits ? &found->second.address : nullptr;
 }
 
 void Client::complete(CompletionRing& ring, const CompletionEntry& entry, bool solicited) {
@@ -216,21 +273,26 @@ TimePs Client::poll() {
   make_unreadable(doorbell_);
   DoorbellPage& page = *page_.at<DoorbellPage>(0);
   page.is_rung.store(0);
-  const size_t words = (2 * queue_pairs_.size() + 63) / 64;
+  const size_t words = (2 * rings_.size() + 63) / 64;
   for (size_t word = 0; word < words; ++word) {
     if (page.waiting[word].load(std::memory_order_relaxed) == 0) continue;
-    for (uint64_t bits = page.waiting[word].exchange(0); bits != 0; bits &= bits - 1) {
-      const size_t ring = word * 64 + static_cast<size_t>(std::countr_zero(bits));
-      const size_t place = ring / 2;
-      if (place >= queue_pairs_.size() || queue_pairs_[place] == nullptr) continue;
-      const std::shared_ptr<ClientQueuePair> held = queue_pairs_[place];
-      if (ring % 2 == 0)
-        held->take_sends();
-      else
-        held->take_receives();
-    }
+    for (uint64_t bits = page.waiting[word].exchange(0); bits != 0; bits &= bits - 1)
+      take_from(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
   }
   return kNever;
+}
+
+void Client::take_from(size_t ring) {
+  if (ring / 2 >= rings_.size()) return;
+  const Rings& rings = rings_[ring / 2];
+  if (rings.shared_queue != nullptr) {
+    rings.shared_queue->take_receives();
+  } else if (const std::shared_ptr<ClientQueuePair> held = rings.queue_pair; held != nullptr) {
+    if (ring % 2 == 0)
+      held->take_sends();
+    else
+      held->take_receives();
+  }
 }
 
 }  // namespace weft::verbs

@@ -10,6 +10,7 @@
 
 #include "hosts/memory_region.hpp"
 #include "hosts/nic.hpp"
+#include "hosts/ud_queue_pair.hpp"
 #include "time/engine.hpp"
 #include "verbs/client_memory.hpp"
 #include "verbs/completion_ring.hpp"
@@ -33,6 +34,8 @@ class Client final : public Pollable {
   static constexpr uint32_t kMaxCompletions = 1u << 20;
   static constexpr uint32_t kMaxQueuePairs = 8192;
   static constexpr uint32_t kMaxSharedQueues = 1024;
+  static constexpr uint32_t kMaxAddressHandles = 1u << 16;
+  static constexpr uint32_t kMaxChannels = 1024;
   static constexpr uint32_t kMaxRequests = 1u << 15;
   static constexpr uint32_t kMaxPieces = 30;
   static constexpr uint32_t kMaxInlineBytes = 1024;
@@ -50,7 +53,8 @@ class Client final : public Pollable {
   int doorbell_descriptor() const { return doorbell_; }
   EventChannel& asynchronous_events() { return *events_; }
 
-  uint32_t create_domain();
+  // `registry`: where its queue pairs look keys up, the NIC's.
+  uint32_t create_domain(std::shared_ptr<MemoryRegistry> registry);
   void destroy_domain(uint32_t domain);
 
   // Result: the key, local and remote, by which it is named from then on.
@@ -72,13 +76,27 @@ class Client final : public Pollable {
     uint32_t receive_pieces = 0;
     uint32_t inline_bytes = 0;
   };
-  // Its number is allocated at once.
+  // `shared_queue` 0: receives of its own. Its number is allocated at once.
   uint32_t create_queue_pair(uint32_t domain, QueuePairType type, uint32_t send_queue, uint32_t receive_queue,
-                             const QueuePairSize& size, bool signals_all, uint64_t cookie);
+                             uint32_t shared_queue, const QueuePairSize& size, bool signals_all,
+                             uint64_t cookie);
   std::shared_ptr<ClientQueuePair> queue_pair(uint32_t handle);
   void destroy_queue_pair(uint32_t handle);
 
+  uint32_t create_shared_queue(uint32_t domain, uint32_t requests, uint32_t pieces, uint64_t cookie);
+  ClientSharedQueue& shared_queue(uint32_t handle);
+  // The number of its ring.
+  uint32_t ring_of_shared_queue(uint32_t handle) const { return 2 * (handle - 1) + 1; }
+  void destroy_shared_queue(uint32_t handle);
+
+  // `port`: of the NIC, from 0.
+  uint32_t create_address_handle(uint32_t domain, int port, const AddressHandle& address);
+  void destroy_address_handle(uint32_t handle);
+
   // --- for its queue pairs
+
+  // Null if there is none of this domain and port.
+  const AddressHandle* address_handle(uint32_t handle, uint32_t domain, int port) const;
 
   Nic& nic() { return nic_; }
   TimePs now() { return nic_.engine().now(); }
@@ -97,7 +115,13 @@ class Client final : public Pollable {
 
  private:
   struct Domain {
+    std::shared_ptr<MemoryRegistry> registry;
     uint32_t users = 0;
+  };
+  struct Destination {
+    uint32_t domain = 0;
+    int port = 0;
+    AddressHandle address;
   };
   struct Region {
     uint32_t domain = 0;
@@ -112,6 +136,10 @@ class Client final : public Pollable {
   template <class T>
   uint32_t new_handle(const std::unordered_map<uint32_t, T>& objects, uint32_t limit, const char* what);
 
+  void take_from(size_t ring);
+  // A free place for rings. Result: its handle.
+  uint32_t place_for_rings();
+
   Nic& nic_;
   std::shared_ptr<const ClientProcess> process_;
   SharedMemory page_;
@@ -122,7 +150,16 @@ class Client final : public Pollable {
   std::unordered_map<uint32_t, Region> regions_;
   std::unordered_map<uint64_t, std::weak_ptr<EventChannel>> channels_;
   std::unordered_map<uint32_t, std::unique_ptr<CompletionRing>> completion_queues_;
-  std::vector<std::shared_ptr<ClientQueuePair>> queue_pairs_;  // by handle less one; null: free
+  std::unordered_map<uint32_t, Destination> address_handles_;
+  // By handle less one: what has rings, a queue pair, a shared queue, or neither.
+  struct Rings {
+    std::shared_ptr<ClientQueuePair> queue_pair;
+    std::unique_ptr<ClientSharedQueue> shared_queue;
+    bool is_free() const { return queue_pair == nullptr && shared_queue == nullptr; }
+  };
+  std::vector<Rings> rings_;
+  uint32_t queue_pairs_ = 0;
+  uint32_t shared_queues_ = 0;
 };
 
 }  // namespace weft::verbs

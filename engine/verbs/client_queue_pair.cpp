@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -19,7 +20,8 @@ constexpr bool is_receive(CompletionKind kind) {
 
 ClientQueuePair::ClientQueuePair(Client& client, uint32_t domain, QueuePairType type, uint32_t number,
                                  const Client::QueuePairSize& size, CompletionRing& sends,
-                                 CompletionRing& receives, bool signals_all, uint64_t cookie)
+                                 CompletionRing& receives, ClientSharedQueue* shared, bool signals_all,
+                                 uint64_t cookie)
     : client_(client),
       domain_(domain),
       type_(type),
@@ -30,11 +32,13 @@ ClientQueuePair::ClientQueuePair(Client& client, uint32_t domain, QueuePairType 
       receive_ring_(size.receives, receive_entry_bytes(size.receive_pieces), size.receive_pieces),
       memory_(send_ring_.size_bytes() + receive_ring_.size_bytes()),
       send_completions_(&sends),
-      receive_completions_(&receives) {
+      receive_completions_(&receives),
+      shared_(shared) {
   send_ring_.place(memory_, 0);
   receive_ring_.place(memory_, send_ring_.size_bytes());
   ++sends.users;
   ++receives.users;
+  if (shared != nullptr) ++shared->users;
 }
 
 ClientQueuePair::~ClientQueuePair() { close(); }
@@ -44,18 +48,15 @@ void ClientQueuePair::close() {
   reset();
   --std::exchange(send_completions_, nullptr)->users;
   --std::exchange(receive_completions_, nullptr)->users;
-}
-
-void ClientQueuePair::connect(std::shared_ptr<WritingQueuePair> queue_pair) {
-  queue_pair_ = std::move(queue_pair);
+  if (shared_ != nullptr) --shared_->users;
 }
 
 void ClientQueuePair::reset() {
   stage_ = Stage::kIdle;
-  if (queue_pair_ != nullptr) {
-    client_.nic().detach(*queue_pair_);
-    queue_pair_.reset();
-  }
+  if (connected_ != nullptr) client_.nic().detach(*connected_);
+  if (datagrams_ != nullptr) client_.nic().detach(*datagrams_);
+  connected_.reset();
+  datagrams_.reset();
   send_ring_.drop();
   receive_ring_.drop();
   sent_.clear();
@@ -98,10 +99,14 @@ void ClientQueuePair::post_receive(const ReceiveEntry& entry) {
   }
   auto range = std::make_shared<ClientRange>(client_.process(), std::move(*parts));
   ForeignMemory* foreign = range.get();
-  queue_pair_->post_receive(client_.now(), {.length_bytes = length_bytes,
-                                            .work_id = held_.put(entry.work_id),
-                                            .owner = std::move(range),
-                                            .foreign = foreign});
+  PostedReceive receive{.length_bytes = length_bytes,
+                        .work_id = held_.put(entry.work_id),
+                        .owner = std::move(range),
+                        .foreign = foreign};
+  if (datagrams_ != nullptr)
+    datagrams_->post_receive(client_.now(), std::move(receive));
+  else
+    connected_->post_receive(client_.now(), std::move(receive));
 }
 
 void ClientQueuePair::take_sends() {
@@ -130,55 +135,81 @@ ClientQueuePair::Sent ClientQueuePair::done(const SendEntry& entry) {
 }
 
 void ClientQueuePair::post(const SendEntry& entry) {
-  const CompletionKind kind = kind_of(entry.opcode);
-  const bool reads = is_read(kind);
+  const bool reads = is_read(kind_of(entry.opcode));
   if ((entry.flags & kFence) != 0 && reads_ > 0) {
     // Its pieces stay where the ring has copied them: nothing is taken before this one has gone.
     fenced_ = std::make_unique<SendEntry>(entry);
     return;
   }
-  const bool known = entry.opcode <= kWorkFetchAdd && (type_ == QueuePairType::kTypeRc || !reads);
-  if (!known) {
-    refuse_send(entry, kStatusLocalOperation);
-    return;
+  RcRequest request;
+  WorkStatus status = fill(entry, request);
+  if (status == kStatusSuccess) {
+    Sent sent = done(entry);
+    sent.signaled = signals_all_ || (entry.flags & kSignaled) != 0;
+    sent.is_read = reads;
+    if (datagrams_ != nullptr) {
+      status = send_datagram(entry, std::move(request), sent);
+    } else {
+      sent_.push_back(sent);
+      reads_ += reads ? 1 : 0;
+      connected_->post(client_.now(), std::move(request));
+    }
   }
-  RcRequest request{.kind = kind, .remote_address = entry.remote_address, .rkey = entry.remote_key};
-  if (entry.is_inline != 0) {
-    if (reads || entry.inline_bytes > send_ring_.room_bytes()) {
-      refuse_send(entry, kStatusLocalLength);
-      return;
-    }
-    auto data = std::make_shared<std::vector<uint8_t>>(send_ring_.after_entry(),
-                                                       send_ring_.after_entry() + entry.inline_bytes);
-    request.length_bytes = entry.inline_bytes;
-    request.data = data->data();
-    request.owner = std::move(data);
-  } else {
-    uint64_t length_bytes = 0;
-    std::optional<std::vector<ClientRange::Part>> parts;
-    if (entry.pieces <= send_ring_.max_pieces()) {
-      parts = client_.parts(domain_, reinterpret_cast<const Piece*>(send_ring_.after_entry()), entry.pieces,
-                            reads, length_bytes);
-    }
-    if (!parts || length_bytes > kMaxMessageBytes || (is_atomic(kind) && length_bytes != kAtomicBytes)) {
-      refuse_send(entry, parts ? kStatusLocalLength : kStatusLocalProtection);
-      return;
-    }
-    auto range = std::make_shared<ClientRange>(client_.process(), std::move(*parts));
-    request.length_bytes = length_bytes;
-    request.foreign = range.get();
-    request.owner = std::move(range);
-  }
+  if (status != kStatusSuccess) refuse_send(entry, status);
+}
+
+WorkStatus ClientQueuePair::fill(const SendEntry& entry, RcRequest& request) const {
+  const CompletionKind kind = kind_of(entry.opcode);
+  const bool reads = is_read(kind);
+  const bool sends = kind == CompletionKind::kSend;
+  if (entry.opcode > kWorkFetchAdd || (type_ != QueuePairType::kTypeRc && reads) ||
+      (type_ == QueuePairType::kTypeUd && !sends))
+    return kStatusLocalOperation;
+  request.kind = kind;
+  request.remote_address = entry.remote_address;
+  request.rkey = entry.remote_key;
   if (has_immediate(entry.opcode)) request.immediate = ntohl(entry.immediate);
-  if (kind == CompletionKind::kCompareSwap) {
-    request.compare = entry.compare_or_add;
-    request.swap_or_add = entry.swap;
-  } else {
-    request.swap_or_add = entry.compare_or_add;
+  request.swap_or_add = kind == CompletionKind::kCompareSwap ? entry.swap : entry.compare_or_add;
+  request.compare = entry.compare_or_add;
+  if (entry.is_inline != 0) {
+    if (reads || entry.inline_bytes > send_ring_.room_bytes()) return kStatusLocalLength;
+    const uint8_t* data = send_ring_.after_entry();
+    auto copy = std::make_shared<std::vector<uint8_t>>(data, data + entry.inline_bytes);
+    request.length_bytes = entry.inline_bytes;
+    request.data = copy->data();
+    request.owner = std::move(copy);
+    return kStatusSuccess;
   }
-  sent_.push_back({entry.work_id, opcode_of(kind), signals_all_ || (entry.flags & kSignaled) != 0, reads});
-  reads_ += reads ? 1 : 0;
-  queue_pair_->post(client_.now(), std::move(request));
+  if (entry.pieces > send_ring_.max_pieces()) return kStatusLocalProtection;
+  auto parts = client_.parts(domain_, reinterpret_cast<const Piece*>(send_ring_.after_entry()), entry.pieces,
+                             reads, request.length_bytes);
+  if (!parts) return kStatusLocalProtection;
+  if (request.length_bytes > kMaxMessageBytes || (is_atomic(kind) && request.length_bytes != kAtomicBytes))
+    return kStatusLocalLength;
+  auto range = std::make_shared<ClientRange>(client_.process(), std::move(*parts));
+  request.foreign = range.get();
+  request.owner = std::move(range);
+  return kStatusSuccess;
+}
+
+WorkStatus ClientQueuePair::send_datagram(const SendEntry& entry, RcRequest request, const Sent& sent) {
+  const AddressHandle* to = client_.address_handle(entry.address_handle, domain_, port_);
+  if (to == nullptr) return kStatusLocalOperation;
+  if (request.length_bytes > datagrams_->config().path_mtu_bytes) return kStatusLocalLength;
+  UdRequest datagram;
+  static_cast<RcRequest&>(datagram) = std::move(request);
+  datagram.to = *to;
+  datagram.remote_queue_pair = entry.remote_number & 0xFFFFFF;
+  datagram.remote_q_key = entry.remote_qkey;
+  sent_.push_back(sent);
+  try {
+    datagrams_->post(client_.now(), std::move(datagram));
+  } catch (const std::invalid_argument&) {
+    // What a port cannot send, such as to another IP version.
+    sent_.pop_back();
+    return kStatusLocalOperation;
+  }
+  return kStatusSuccess;
 }
 
 // It fails in its turn, after those before it.
@@ -196,7 +227,8 @@ void ClientQueuePair::refuse_send(const SendEntry& entry, WorkStatus status) {
 void ClientQueuePair::enter_error() {
   if (stage_ == Stage::kFlushes) return;
   stage_ = Stage::kFlushes;
-  if (queue_pair_ != nullptr) queue_pair_->flush(client_.now());
+  if (connected_ != nullptr) connected_->flush(client_.now());
+  if (datagrams_ != nullptr) datagrams_->flush(client_.now());
   take_receives();
   take_sends();
 }
@@ -237,7 +269,8 @@ void ClientQueuePair::finish_send(const Completion& completion) {
 }
 
 void ClientQueuePair::finish_receive(const Completion& completion) {
-  const uint64_t work_id = held_.take(completion.work_id);
+  const uint64_t work_id =
+      shared_ == nullptr ? held_.take(completion.work_id) : shared_->finish(completion.work_id);
   const WorkStatus status = status_of(completion.status);
   complete_receive(work_id, status, opcode_of(completion.kind), completion);
   if (status != kStatusSuccess) enter_error();
@@ -266,7 +299,9 @@ void ClientQueuePair::complete_receive(uint64_t work_id, WorkStatus status, Comp
                     .length_bytes = static_cast<uint32_t>(of.length_bytes),
                     .immediate = htonl(of.immediate),
                     .queue_pair = number_,
-                    .flags = of.has_immediate ? static_cast<uint32_t>(kHasImmediate) : 0,
+                    .source_queue_pair = of.source_queue_pair,
+                    .flags = (of.has_immediate ? static_cast<uint32_t>(kHasImmediate) : 0u) |
+                             (of.has_grh ? static_cast<uint32_t>(kHasGrh) : 0u),
                     .freed = 1,
                     .is_receive = 1},
                    true);

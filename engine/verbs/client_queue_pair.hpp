@@ -10,8 +10,10 @@
 #include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_request.hpp"
+#include "hosts/ud_queue_pair.hpp"
 #include "hosts/writing_queue_pair.hpp"
 #include "verbs/client.hpp"
+#include "verbs/client_shared_queue.hpp"
 #include "verbs/completion_ring.hpp"
 #include "verbs/protocol.hpp"
 #include "verbs/values.hpp"
@@ -28,7 +30,7 @@ class ClientQueuePair final : public CompletionHandler {
   // The rings outlive it. Throws std::system_error.
   ClientQueuePair(Client& client, uint32_t domain, QueuePairType type, uint32_t number,
                   const Client::QueuePairSize& size, CompletionRing& sends, CompletionRing& receives,
-                  bool signals_all, uint64_t cookie);
+                  ClientSharedQueue* shared, bool signals_all, uint64_t cookie);
   ~ClientQueuePair() override;
 
   Client& client() { return client_; }
@@ -43,7 +45,12 @@ class ClientQueuePair final : public CompletionHandler {
   uint32_t asynchronous_events = 0;
 
   // Its counterpart in the engine, made for it, which reports to it.
-  void connect(std::shared_ptr<WritingQueuePair> queue_pair);
+  void connect(std::shared_ptr<WritingQueuePair> queue_pair) { connected_ = std::move(queue_pair); }
+  // The same for datagrams, from a port of the NIC.
+  void connect(std::shared_ptr<UdQueuePair> queue_pair, int port) {
+    datagrams_ = std::move(queue_pair);
+    port_ = port;
+  }
   // It is destroyed for its client: nothing of the client is touched from now on.
   void close();
   // Back to RESET: forgets counterpart and rings, without completions.
@@ -55,7 +62,6 @@ class ClientQueuePair final : public CompletionHandler {
   bool has_failed() const { return stage_ == Stage::kFlushes; }
   // Whether sends were posted that have not completed.
   bool has_sends() const { return !sent_.empty(); }
-  const WritingQueuePair* counterpart() const { return queue_pair_.get(); }
 
   // Takes what the client has posted.
   void take_sends();
@@ -73,6 +79,9 @@ class ClientQueuePair final : public CompletionHandler {
 
   static Sent done(const SendEntry& entry);
   void post(const SendEntry& entry);
+  // Result: success, or how the request fails.
+  WorkStatus fill(const SendEntry& entry, RcRequest& request) const;
+  WorkStatus send_datagram(const SendEntry& entry, RcRequest request, const Sent& sent);
   void post_receive(const ReceiveEntry& entry);
   void refuse_send(const SendEntry& entry, WorkStatus status);
   void finish_send(const Completion& completion);
@@ -92,7 +101,10 @@ class ClientQueuePair final : public CompletionHandler {
   SharedMemory memory_;  // sends, then receives
   CompletionRing* send_completions_;
   CompletionRing* receive_completions_;  // both null once it is closed
-  std::shared_ptr<WritingQueuePair> queue_pair_;
+  ClientSharedQueue* shared_;              // null: receives of its own
+  std::shared_ptr<WritingQueuePair> connected_;
+  std::shared_ptr<UdQueuePair> datagrams_;  // instead, of type UD
+  int port_ = 0;                            // of the NIC, of datagrams
   Stage stage_ = Stage::kIdle;
 
   std::deque<Sent> sent_;

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "common/channels.hpp"
 #include "objects.hpp"
 #include "operations.hpp"
 
@@ -133,8 +134,26 @@ const verbs_device_ops kDevice = {
     .uninit_device = uninit_device,
 };
 
+int create_channel(ibv_context* base) {
+  request::create_channel::Answer answer{};
+  int descriptors[kMaxDescriptors] = {-1, -1, -1};
+  if (const int error = context_of(base).connection.ask<request::create_channel>({}, answer, descriptors);
+      error != 0) {
+    errno = error;
+    return -1;
+  }
+  return descriptors[0];
+}
+
+const ChannelMaker kChannels = {poll_cq, create_channel};
+
 [[gnu::constructor]] void register_device() {
-  if (is_complete(library())) library().register_driver(&kDevice);
+  if (!is_complete(library())) return;
+  library().register_driver(&kDevice);
+  // Without the preloaded library programs cannot wait for completions; all else works.
+  using SetMaker = void (*)(const ChannelMaker*);
+  if (const auto set = reinterpret_cast<SetMaker>(dlsym(RTLD_DEFAULT, kSetChannelMaker)); set != nullptr)
+    set(&kChannels);
 }
 
 }  // namespace

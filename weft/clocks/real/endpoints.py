@@ -45,11 +45,6 @@ def control_socket(directory: Path, host: HostSpec) -> Path:
     return directory / f"host{host.index}.control"
 
 
-def verbs_socket(directory: Path, host: HostSpec) -> Path:
-    """Return where programs find a host's RDMA device, in the lab's directory."""
-    return directory / f"host{host.index}.verbs"
-
-
 class Endpoints:
     """The endpoint processes of a lab and the group that drives them. Use as a context manager."""
 
@@ -151,5 +146,5 @@ class Endpoints:
             scale_up=scale_up_config(lab.fabric, host.index, sockets),
             metrics_socket=str(metrics_socket(lab.directory, host)),
             control_socket=str(control_socket(lab.directory, host)),
-            verbs_socket=str(verbs_socket(lab.directory, host)),
+            verbs_socket=lab.verbs_sockets.get(host.name),
         )

@@ -91,6 +91,7 @@ class MininetLab(Lab):
         self.switch_processes: list[WatchedProcess] = []
         self._state: lab_state.LabState
         self._access: LabAccess
+        self.verbs_sockets: Mapping[str, str] = {}
         self._hosts: EndpointGroup
         self._programs: RealPrograms
         self.operations_server: OperationsServer
@@ -158,6 +159,7 @@ class MininetLab(Lab):
             if (process := ProcessId.of(self.network.net.get(host.name).pid)) is not None
         }
         devices = VerbsDevices(self.fabric, self.network, self.directory, self._access, self._plain_hosts())
+        self.verbs_sockets = devices.sockets
         self._state.verbs_sockets, self._state.verbs_missing = devices.sockets, devices.missing
         self._state.save()
 

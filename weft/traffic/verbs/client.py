@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from weft.engine import _core
 from weft.traffic.verbs.ports import VerbsPorts
 from weft.traffic.verbs.protocol import MAGIC, VERSION
-from weft.traffic.verbs.queue_pairs import VerbsQueuePair
+from weft.traffic.verbs.queue_pairs import Place, VerbsQueuePair, address_of
 from weft.traffic.verbs.states import Kind
 
 Fields = dict[str, int]
@@ -19,6 +19,7 @@ _CLOCK_KHZ = 1_000_000
 """Time stamps of completions are in nanoseconds."""
 MAX_READS = 128
 """READs under way that a queue pair may have (engine/hosts/rc_config.hpp, max_outstanding_reads)."""
+MAX_GROUPS = 1024
 _LIMIT_OF = {
     "max_memory_bytes": "MAX_REGION_BYTES",
     "max_queue_pairs": "MAX_QUEUE_PAIRS",
@@ -29,6 +30,7 @@ _LIMIT_OF = {
     "max_completions": "MAX_COMPLETIONS",
     "max_memory_regions": "MAX_REGIONS",
     "max_domains": "MAX_DOMAINS",
+    "max_address_handles": "MAX_ADDRESS_HANDLES",
     "max_shared_queues": "MAX_SHARED_QUEUES",
     "max_shared_requests": "MAX_REQUESTS",
     "max_shared_pieces": "MAX_PIECES",
@@ -49,7 +51,8 @@ class VerbsClient:
     """What one client has made. Requests raise OSError with the errno that the client gets."""
 
     def __init__(self, nic: _core.Nic, ports: VerbsPorts, pid: int, node_guid: int) -> None:
-        self._ports, self._node_guid = ports, node_guid
+        self._nic, self._ports, self._node_guid = nic, ports, node_guid
+        self._domains: dict[int, _core.MemoryDomain] = {}
         memory = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
         self._native = _core.VerbsClient(nic, memory)
         self._queue_pairs: dict[int, VerbsQueuePair] = {}
@@ -77,9 +80,8 @@ class VerbsClient:
             "port_count": self._ports.count,
             "max_reads_answered": MAX_READS,
             "max_reads_sent": MAX_READS,
-            "max_address_handles": 0,
-            "max_groups": 0,
-            "max_group_members": 0,
+            "max_groups": MAX_GROUPS,
+            "max_group_members": MAX_GROUPS,
             "clock_khz": _CLOCK_KHZ,
         }
 
@@ -88,10 +90,15 @@ class VerbsClient:
 
     def _create_domain(self, fields: Fields) -> Fields:
         del fields
-        return {"domain": self._native.create_domain()}
+        made = _core.MemoryDomain(self._nic)
+        domain = self._native.create_domain(made)
+        self._domains[domain] = made
+        return {"domain": domain}
 
     def _destroy_domain(self, fields: Fields) -> Fields:
-        self._native.destroy_domain(_handle(fields["domain"]))
+        domain = _handle(fields["domain"])
+        self._native.destroy_domain(domain)
+        del self._domains[domain]
         return _NOTHING
 
     def _register_memory(self, fields: Fields) -> Fields:
@@ -139,18 +146,22 @@ class VerbsClient:
         except ValueError as error:
             raise OSError(errno.EOPNOTSUPP, f"queue pairs of type {fields['type']}") from error
         sizes = ("max_sends", "max_receives", "max_send_pieces", "max_receive_pieces", "max_inline_bytes")
-        sends, receives, send_pieces, receive_pieces, inline_bytes = (_handle(fields[name]) for name in sizes)
+        size = tuple(_handle(fields[name]) for name in sizes)
+        shared = _handle(fields["shared_queue"])
         handle = self._native.create_queue_pair(
             _handle(fields["domain"]),
             kind,
             _handle(fields["send_queue"]),
             _handle(fields["receive_queue"]),
-            (sends, receives, send_pieces, receive_pieces, inline_bytes),
+            shared,
+            size,
             bool(fields["signals_all"]),
             fields["cookie"],
         )
         native = self._native.queue_pair(handle)
-        self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports)
+        receives = self._native.shared_receives(shared) if shared else None
+        place = Place(self._domains[fields["domain"]], receives)
+        self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
         made = {
             "queue_pair": handle,
             "number": native.number,
@@ -178,6 +189,45 @@ class VerbsClient:
         del self._queue_pairs[handle]
         self._native.destroy_queue_pair(handle)
         return {"asynchronous_events": events}
+
+    def _create_shared_queue(self, fields: Fields) -> Answer:
+        queue = self._native.create_shared_queue(
+            _handle(fields["domain"]), _handle(fields["max_requests"]), _handle(fields["max_pieces"]), fields["cookie"]
+        )
+        descriptor, entries, pieces, *_ = self._native.shared_queue(queue)
+        ring = self._native.ring_of_shared_queue(queue)
+        fields = {"queue": queue, "ring": ring, "actual_requests": entries, "actual_pieces": pieces}
+        return Answer(fields, [descriptor])
+
+    def _modify_shared_queue(self, fields: Fields) -> Fields:
+        self._native.arm_shared_queue(_handle(fields["queue"]), fields["limit"])
+        return _NOTHING
+
+    def _query_shared_queue(self, fields: Fields) -> Fields:
+        _, _, _, limit, _ = self._native.shared_queue(_handle(fields["queue"]))
+        return {"limit": limit}
+
+    def _destroy_shared_queue(self, fields: Fields) -> Fields:
+        queue = _handle(fields["queue"])
+        *_, events = self._native.shared_queue(queue)
+        self._native.destroy_shared_queue(queue)
+        return {"asynchronous_events": events}
+
+    def _create_address_handle(self, fields: Fields) -> Fields:
+        address = self._ports.address_handle(fields)
+        return {"handle": self._native.create_address_handle(_handle(fields["domain"]), **address)}
+
+    def _destroy_address_handle(self, fields: Fields) -> Fields:
+        self._native.destroy_address_handle(_handle(fields["handle"]))
+        return _NOTHING
+
+    def _attach_group(self, fields: Fields) -> Fields:
+        self._queue_pair(fields["queue_pair"]).join(str(address_of(fields["gid_high"], fields["gid_low"])))
+        return _NOTHING
+
+    def _detach_group(self, fields: Fields) -> Fields:
+        self._queue_pair(fields["queue_pair"]).leave(str(address_of(fields["gid_high"], fields["gid_low"])))
+        return _NOTHING
 
 
 def _handle(value: int) -> int:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import errno
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_interface
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft.engine import _core
 from weft.traffic.commands.connections import Connection
 from weft.traffic.host_transport import HostTransport
-from weft.traffic.verbs.queue_pairs import address_of, source_port_of
+from weft.traffic.verbs.queue_pairs import Place, address_of, source_port_of
+from weft.traffic.verbs.states import Kind
 
 if TYPE_CHECKING:
     from weft.traffic.host import Host
 
 LABEL = "verbs"
+DEFAULT_HOP_LIMIT = 64
+"""Of those who give none; 0 would reach the first switch only."""
 _TIMEOUT_UNIT_NS = 4096
 """Timeouts of queue pairs are this times a power of two (InfiniBand specification volume 1, section 9.7.6.1.3)."""
 _NO_TIMEOUT_NS = _TIMEOUT_UNIT_NS << 31
@@ -37,6 +40,7 @@ class VerbsPorts:
         if transport.protocol != "rc" or transport.retransmission != "go-back-n" or transport.path != "flow":
             transport = type(transport)()
         self._transport = HostTransport(replace(host.config, transport=transport))
+        self._groups: dict[int, _core.UdGroups] = {}
 
     @property
     def count(self) -> int:
@@ -79,9 +83,45 @@ class VerbsPorts:
         wanted_ps = _core.rnr_timer_ps(code) / self._host.config.dilation
         return min(_RNR_CODES, key=lambda each: abs(_core.rnr_timer_ps(each) - wanted_ps))
 
+    def native_port(self, port: int) -> int:
+        """Return the number of a port at the engine's NIC."""
+        return self._host.plane(port - 1).port
+
+    def address_handle(self, fields: dict[str, int]) -> dict[str, Any]:
+        """Return what the engine needs to know of an address. Raises OSError (EINVAL) for one that leads nowhere."""
+        self.check_address(fields)
+        port = fields["address_port"]
+        ip = address_of(fields["gid_high"], fields["gid_low"])
+        return {
+            "port": self.native_port(port),
+            "ip": str(ip),
+            "mac": _group_mac(ip) if ip.is_multicast else self._host.config.nics[port - 1].gateway_mac,
+            "dscp": fields["traffic_class"] >> 2 or None,
+            "hop_limit": min(255, fields["hop_limit"]) or DEFAULT_HOP_LIMIT,
+            "flow_label": fields["flow_label"],
+        }
+
+    def open_datagrams(
+        self, native: _core.VerbsQueuePair, attributes: dict[str, int], place: Place
+    ) -> _core.UdQueuePair:
+        """Return the engine's queue pair for one of type UD."""
+        port = attributes["port"]
+        if port not in self._groups:
+            self._groups[port] = _core.UdGroups(self._host.nic, self.native_port(port))
+        return _core.UdQueuePair(
+            self._host.nic,
+            self.native_port(port),
+            native,
+            q_key=attributes["qkey"],
+            queue_pair=native.number,
+            path_mtu_bytes=128 << self.query(port)["active_mtu"],
+            groups=self._groups[port],
+            shared_receives=place.shared_receives,
+        )
+
     def open_queue_pair(
-        self, native: _core.VerbsQueuePair, attributes: dict[str, int], mtu_bytes: int
-    ) -> _core.RcQueuePair:
+        self, kind: Kind, native: _core.VerbsQueuePair, attributes: dict[str, int], mtu_bytes: int, place: Place
+    ) -> _core.RcQueuePair | _core.UcQueuePair:
         """Return the engine's queue pair for one of a client. Raises OSError (EINVAL) for what it cannot have."""
         number = attributes["address_port"] - 1
         plane = self._host.plane(number)
@@ -96,12 +136,15 @@ class VerbsPorts:
             remote_initial_psn=attributes["receive_psn"],
         )
         try:
-            made = self._transport.make_queue_pair(
+            return self._transport.make_verbs_queue_pair(
+                _core.RcQueuePair if kind == Kind.RC else _core.UcQueuePair,
                 self._host.nic,
                 plane.port,
                 plane.config,
                 native,
                 connection,
+                domain=place.domain,
+                shared_receives=place.shared_receives,
                 path_mtu_bytes=mtu_bytes,
                 max_outstanding_reads=max(1, attributes["max_reads_answered"]),
                 rnr_timer_code=self._rnr_code(attributes["rnr_timer"]),
@@ -109,8 +152,6 @@ class VerbsPorts:
             )
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
-        assert isinstance(made, _core.RcQueuePair)
-        return made
 
     def query(self, port: int) -> dict[str, int]:
         """Carry out `query_port`."""
@@ -127,6 +168,14 @@ class VerbsPorts:
             "width": width,
             "speed": speed,
         }
+
+
+def _group_mac(group: IPv4Address | IPv6Address) -> str:
+    """Return the MAC of a multicast group (RFC 1112, section 6.4; RFC 2464, section 7)."""
+    packed = group.packed
+    if group.version == 4:
+        return bytes([0x01, 0x00, 0x5E, packed[1] & 0x7F, *packed[2:]]).hex(":")
+    return (b"\x33\x33" + packed[-4:]).hex(":")
 
 
 def _width_and_speed(rate_bps: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
 
@@ -69,14 +70,26 @@ def source_port_of(flow_label: int) -> int | None:
     return (flow_label & 0x3FFF ^ flow_label >> 14) & 0x3FFF | 0xC000
 
 
+Counterpart = _core.RcQueuePair | _core.UcQueuePair | _core.UdQueuePair
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a queue pair finds keys, and receives if they are shared."""
+
+    domain: _core.MemoryDomain
+    shared_receives: _core.SharedReceives | None
+
+
 class VerbsQueuePair:
     """A queue pair of a client. `native` takes its work."""
 
-    def __init__(self, kind: Kind, native: _core.VerbsQueuePair, ports: VerbsPorts) -> None:
-        self.native, self._kind, self._ports = native, kind, ports
+    def __init__(self, kind: Kind, native: _core.VerbsQueuePair, ports: VerbsPorts, place: Place) -> None:
+        self.native, self._kind, self._ports, self._place = native, kind, ports, place
         self._state = State.RESET
         self._attributes = dict.fromkeys((name for names in _FIELDS.values() for name in names), 0)
-        self._counterpart: _core.RcQueuePair | None = None
+        self._counterpart: Counterpart | None = None
+        self._groups: set[str] = set()
 
     @property
     def state(self) -> State:
@@ -95,10 +108,12 @@ class VerbsQueuePair:
             raise OSError(errno.EINVAL, f"state {fields['state']}") from error
         check_transition(self._kind, present, wanted, mask)
         changed = self._changed(mask, fields)
-        if wanted != present and wanted == State.RTR and self._kind != Kind.UD:
+        if wanted != present and wanted == State.RTR:
             self._connect(changed)
         if wanted != present and wanted == State.RTS and present == State.RTR:
             self._begin_sending(changed)
+        if Attribute.QKEY in mask and isinstance(self._counterpart, _core.UdQueuePair):
+            self._counterpart.set_q_key(changed["qkey"])
         self._attributes = changed
         self._enter(present, wanted)
         return {"new_state": wanted}
@@ -120,21 +135,47 @@ class VerbsQueuePair:
 
     def _connect(self, attributes: dict[str, int]) -> None:
         """Make the counterpart in the engine, which receives from now on."""
+        if self._kind == Kind.UD:
+            datagrams = self._ports.open_datagrams(self.native, attributes, self._place)
+            self.native.connect_datagrams(datagrams, self._ports.native_port(attributes["port"]))
+            self._counterpart = datagrams
+            for group in self._groups:
+                datagrams.join(group)
+            return
         mtu_bytes = _MTU_BYTES.get(attributes["path_mtu"])
         if mtu_bytes is None:
             raise OSError(errno.EINVAL, f"path_mtu {attributes['path_mtu']} (valid: 1 to 5)")
-        self._counterpart = self._ports.open_queue_pair(self.native, attributes, mtu_bytes)
+        self._counterpart = self._ports.open_queue_pair(self._kind, self.native, attributes, mtu_bytes, self._place)
         self.native.connect(self._counterpart)
 
     def _begin_sending(self, attributes: dict[str, int]) -> None:
-        if self._counterpart is not None and self._kind == Kind.RC:
+        psn = attributes["send_psn"]
+        if isinstance(self._counterpart, _core.RcQueuePair):
             self._counterpart.begin_sending(
-                initial_psn=attributes["send_psn"],
+                initial_psn=psn,
                 retransmission_timeout_ps=self._ports.timeout_ps(attributes["address_port"], attributes["timeout"]),
                 retry_limit=attributes["retry_count"],
                 rnr_retry_limit=attributes["rnr_retry"],
                 max_reads=attributes["max_reads_sent"],
             )
+        elif self._counterpart is not None:
+            self._counterpart.begin_sending(initial_psn=psn)
+
+    def join(self, group: str) -> None:
+        """Receive what comes for a group. Raises OSError (EINVAL)."""
+        if self._kind != Kind.UD or group in self._groups:
+            raise OSError(errno.EINVAL, f"{group} is no group that it can join")
+        if isinstance(self._counterpart, _core.UdQueuePair):
+            self._counterpart.join(group)
+        self._groups.add(group)
+
+    def leave(self, group: str) -> None:
+        """Receive no more of it. Raises OSError (EINVAL) if it is no member."""
+        if group not in self._groups:
+            raise OSError(errno.EINVAL, f"no member of {group}")
+        if isinstance(self._counterpart, _core.UdQueuePair):
+            self._counterpart.leave(group)
+        self._groups.remove(group)
 
     def _enter(self, present: State, wanted: State) -> None:
         self._state = wanted
