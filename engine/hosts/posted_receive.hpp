@@ -1,6 +1,8 @@
 // A receive that has been posted: where an incoming message goes.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -14,6 +16,15 @@ struct PostedReceive {
   uint64_t work_id = 0;
   std::shared_ptr<const void> owner{};  // of data or foreign
   ForeignMemory* foreign = nullptr;     // in place of data, which is null
+
+  // Puts what has arrived where it belongs. Returns false if foreign memory is not there.
+  bool store(uint64_t offset_bytes, const uint8_t* from, size_t bytes) const {
+    if (data != nullptr)
+      std::copy_n(from, bytes, data + offset_bytes);
+    else if (foreign != nullptr)
+      return foreign->write(offset_bytes, from, bytes);
+    return true;
+  }
 };
 
 }  // namespace weft

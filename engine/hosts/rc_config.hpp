@@ -80,6 +80,7 @@ struct RcConfig {
 
 // Throws std::invalid_argument naming the first parameter that is out of range.
 void check(const RcConfig& config);
+void check_path_mtu(uint32_t path_mtu_bytes);
 
 // A timeout well above the host's scheduling jitter: the larger of `round_trips` base round trips and the
 // wall-clock floor, which under the real clock is worth floor / dilation of emulated time (0 under the

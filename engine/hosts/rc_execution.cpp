@@ -9,38 +9,6 @@
 
 namespace weft {
 
-RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
-  using namespace roce;
-  switch (opcode) {
-    case kRcSendFirst:
-      return {Message::kSend, true, false, false};
-    case kRcSendMiddle:
-      return {Message::kSend, false, false, false};
-    case kRcSendLast:
-      return {Message::kSend, false, true, false};
-    case kRcSendLastImmediate:
-      return {Message::kSend, false, true, true};
-    case kRcSendOnly:
-      return {Message::kSend, true, true, false};
-    case kRcSendOnlyImmediate:
-      return {Message::kSend, true, true, true};
-    case kRcWriteFirst:
-      return {Message::kWrite, true, false, false};
-    case kRcWriteMiddle:
-      return {Message::kWrite, false, false, false};
-    case kRcWriteLast:
-      return {Message::kWrite, false, true, false};
-    case kRcWriteLastImmediate:
-      return {Message::kWrite, false, true, true};
-    case kRcWriteOnly:
-      return {Message::kWrite, true, true, false};
-    case kRcWriteOnlyImmediate:
-      return {Message::kWrite, true, true, true};
-    default:
-      return {};  // READs and atomics have no shape, invalidation is not offered
-  }
-}
-
 uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
   const bool whole_write = shape.message == Message::kWrite && shape.first && shape.last;
   if (!whole_write || packet.payload_bytes > config_.path_mtu_bytes ||
@@ -97,12 +65,7 @@ uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket&
 
 bool RcResponder::place_in_receive(const roce::ParsedPacket& packet) const {
   if (packet.as_length || packet.payload_bytes == 0) return true;
-  const PostedReceive& receive = receives_.front();
-  if (receive.data != nullptr)
-    std::copy_n(packet.payload, packet.payload_bytes, receive.data + message_bytes_);
-  else if (receive.foreign != nullptr)
-    return receive.foreign->write(message_bytes_, packet.payload, packet.payload_bytes);
-  return true;
+  return receives_.front().store(message_bytes_, packet.payload, packet.payload_bytes);
 }
 
 // The region is looked up for each packet, because it may have been deregistered meanwhile.

@@ -1,6 +1,7 @@
 // The packets of a requester: their payload, headers and path.
 #include <algorithm>
 
+#include "hosts/message_shape.hpp"
 #include "hosts/rc_requester.hpp"
 #include "hosts/switch_notification.hpp"
 
@@ -8,19 +9,6 @@ namespace weft {
 namespace {
 
 constexpr size_t kCongestionByteOfBth = 4;  // FECN, BECN and six reserved bits
-
-uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
-  using namespace roce;
-  const bool write = kind == CompletionKind::kWrite;
-  if (first && last) {
-    if (immediate) return write ? kRcWriteOnlyImmediate : kRcSendOnlyImmediate;
-    return write ? kRcWriteOnly : kRcSendOnly;
-  }
-  if (first) return write ? kRcWriteFirst : kRcSendFirst;
-  if (!last) return write ? kRcWriteMiddle : kRcSendMiddle;
-  if (immediate) return write ? kRcWriteLastImmediate : kRcSendLastImmediate;
-  return write ? kRcWriteLast : kRcSendLast;
-}
 
 }  // namespace
 

@@ -12,6 +12,7 @@ void bind_ports(pybind11::module_& m);          // links, transmit ports, packet
 void bind_switch(pybind11::module_& m);         // the v1model switch runtime
 void bind_transport(pybind11::module_& m);      // RoCEv2 codec, NIC, completions
 void bind_queue_pair(pybind11::module_& m);     // queue pairs
+void bind_unreliable(pybind11::module_& m);     // queue pairs of UC and UD
 void bind_congestion(pybind11::module_& m);     // congestion controls
 void bind_collective(pybind11::module_& m);     // schedules of collectives, aggregation client
 void bind_lane_schedule(pybind11::module_& m);  // schedules of lanes

@@ -158,7 +158,7 @@ class VerbsQueuePair:
                 rnr_retry_limit=attributes["rnr_retry"],
                 max_reads=attributes["max_reads_sent"],
             )
-        elif self._counterpart is not None:
+        elif isinstance(self._counterpart, _core.UcQueuePair):
             self._counterpart.begin_sending(initial_psn=psn)
 
     def join(self, group: str) -> None:
