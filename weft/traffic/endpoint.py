@@ -30,6 +30,7 @@ from weft.traffic.host_control import ControlSocket
 from weft.traffic.host_metrics import MetricsSocket
 from weft.traffic.messages import Message, MessageError, as_message, read_message
 from weft.traffic.port_guard import PortGuard
+from weft.traffic.verbs_counters import CountersSocket
 
 
 class Endpoint:
@@ -142,7 +143,9 @@ def _serve(
         for each in others:
             selector.register(each, selectors.EVENT_READ)
         while True:
-            ready = {key.fileobj for key, _ in selector.select(endpoint.seconds_to_next_deadline())}
+            turns = [endpoint.seconds_to_next_deadline(), *(each.seconds_to_next_turn() for each in others)]
+            timeout_s = min((turn for turn in turns if turn is not None), default=None)
+            ready = {key.fileobj for key, _ in selector.select(timeout_s)}
             if host.engine.failure_fd in ready:  # for good: once is enough
                 selector.unregister(host.engine.failure_fd)
             if reader.file in ready:
@@ -154,6 +157,7 @@ def _serve(
             for each in others:
                 if each in ready:
                     each.serve()
+                each.take_turn()
 
 
 def main() -> int:
@@ -195,6 +199,8 @@ def _other_sockets(config: HostConfig, host: Host, commands: HostCommands) -> li
         sockets.append(MetricsSocket(Path(config.metrics_socket), host))
     if config.control_socket is not None:
         sockets.append(ControlSocket(Path(config.control_socket), commands))
+    if config.counters_socket is not None and config.verbs_device is not None:
+        sockets.append(CountersSocket(Path(config.counters_socket), host, Path(config.verbs_device)))
     return sockets
 
 

@@ -17,7 +17,6 @@ PORT_COUNTERS = (
     "port_rcv_data",
     "port_rcv_packets",
     "port_rcv_errors",
-    "port_xmit_discards",
 )
 """Of a port; data is counted in units of 4 bytes (Linux: Documentation/ABI/stable/sysfs-class-infiniband)."""
 
@@ -70,7 +69,7 @@ class CounterFiles:
         self._files[port, path.name] = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
 
     def write(self, ports: Mapping[int, Mapping[str, int]], totals: Mapping[str, int]) -> None:
-        """Write counters that have changed.
+        """Write counters that have grown; those of an adapter do not go back, though Weft's can be reset.
 
         Args:
             ports: by port, values of `PORT_COUNTERS`.

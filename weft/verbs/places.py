@@ -1,7 +1,7 @@
 """Puts a host's RDMA device where programs look for it, in the host's own mount namespace.
 
-The machine's /dev and /sys stay as they are: what is mounted here is seen in the host only, and goes with it. mknod is
-not used, because containers may not: files of the device are /dev/null, mounted under another name.
+The machine's /dev and /sys stay as they are: what is mounted here is seen in the host only, and goes with it.
+The device's files are /dev/null, mounted under other names, because containers may not use mknod.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _CLONE_FS, _CLONE_NEWNS = 0x200, 0x20000  # sched.h
 _MS_NOSUID, _MS_BIND, _MS_REC = 0x2, 0x1000, 0x4000  # sys/mount.h
 
 _DEV = Path("/dev")
+_PTMX = _DEV / "ptmx"
 _CLASS = Path("/sys/class")
 RDMA_CM = "rdma_cm"
 
@@ -103,10 +104,22 @@ def _cover(directory: Path, without: Collection[str] = ()) -> None:
             if source.is_symlink():
                 # Relative ones lead to the same place, because the directory's path is the same.
                 target.symlink_to(os.readlink(source))
+            elif target == _PTMX:
+                _make_ptmx(source)
             else:
                 _bind(source, target)
     finally:
         os.close(old)
+
+
+def _make_ptmx(source: Path) -> None:
+    """Make the multiplexer of pseudo-terminals again: mounted under another name it finds no devpts at its side."""
+    status = source.stat()
+    try:
+        os.mknod(_PTMX, status.st_mode, status.st_rdev)
+        _PTMX.chmod(stat.S_IMODE(status.st_mode))
+    except PermissionError:  # as containers have it (Linux, Documentation/filesystems/devpts.rst)
+        _PTMX.symlink_to("pts/ptmx")
 
 
 def _mount_empty(directory: Path) -> None:

@@ -29,6 +29,7 @@ def write_sysfs(root: Path, device: Device) -> Path:
 
     Everybody may read it, whatever the process's umask.
     """
+    root.mkdir(parents=True)
     numbers = os.stat(STANDS_FOR_DEVICES).st_rdev
     dev = f"{os.major(numbers)}:{os.minor(numbers)}"
     tree = root / "class"
