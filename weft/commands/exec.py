@@ -21,9 +21,10 @@ _FIRST_DESCRIPTOR = 100
 
 
 @click.command(name="exec", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
+@click.option("--kernel-devices", is_flag=True, help="Show RDMA programs the kernel's devices, not the lab's.")
 @click.argument("host")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
-def exec_command(host: str, command: tuple[str, ...]) -> None:
+def exec_command(kernel_devices: bool, host: str, command: tuple[str, ...]) -> None:
     """Run COMMAND in HOST of the running lab, as `ssh HOST COMMAND` would: the words are joined and given to a shell.
 
     Without COMMAND it is a shell of its own. It is root's, or sudo's, as the lab is. mpirun takes it as its remote
@@ -32,6 +33,7 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
     """
     from weft.clocks.real.fabric_hosts import enter, with_variables
     from weft.verbs.libraries import variables
+    from weft.verbs.places import without_devices
 
     state = lab_state.load()
     if state is None or not state.owner.alive:
@@ -45,10 +47,12 @@ def exec_command(host: str, command: tuple[str, ...]) -> None:
         raise EnvironmentLacksError(f"only root may enter {host}: sudo weft exec {host} …")
     line = " ".join(command) or 'exec "${SHELL:-/bin/sh}"'
     words = [*enter(holder.pid), "sh", "-c", line]
-    if host in state.verbs_sockets:
+    if host in state.verbs_sockets and kernel_devices:
+        words[-3:-3] = without_devices()
+    elif host in state.verbs_sockets:
         words[-3:-3] = with_variables(variables(state.verbs_sockets[host]))
         _watch_counters(Path(state.verbs_counters[host]))
-    elif state.verbs_missing and _needs_device(command):
+    elif state.verbs_missing and not kernel_devices and _needs_device(command):
         click.echo(f"warning: {host} has no RDMA device: {state.verbs_missing}", err=True)
     try:
         os.execvp(words[0], words)

@@ -18,7 +18,7 @@ PORT_COUNTERS = (
     "port_rcv_packets",
     "port_rcv_errors",
 )
-"""Of a port; data is counted in units of 4 bytes (Linux: Documentation/ABI/stable/sysfs-class-infiniband)."""
+"""A port's counters; data is counted in units of 4 bytes (Linux, Documentation/ABI/stable/sysfs-class-infiniband)."""
 
 DATA_UNIT_BYTES = 4
 
@@ -32,7 +32,7 @@ HARDWARE_COUNTERS = {
     "rnr_nak_retry_err": "rnr_naks_received",
     "local_ack_timeout_err": "timeouts",
 }
-"""Sums over all queue pairs of a device: names as of NVIDIA's adapters, and the counters of Weft that they show."""
+"""Sums over all queue pairs of a device: the names on NVIDIA's adapters, and the counters of Weft that they show."""
 
 REFRESH_S = 1.0
 """How old a counter may be while somebody watches; `hw_counters/lifespan` says so, in milliseconds."""

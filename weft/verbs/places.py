@@ -46,6 +46,16 @@ def put_devices(trees: Mapping[int, Path]) -> None:
     _in_thread(put_all)
 
 
+_TAKEN_AWAY = """
+if ! umount --lazy "$0/infiniband" 2>/dev/null; then umount --lazy "$0"; fi && umount --lazy "$1" && shift && exec "$@"
+"""
+
+
+def without_devices() -> list[str]:
+    """Return the command that runs another one of a host where the machine's own /dev and /sys are seen again."""
+    return ["unshare", "--mount", "sh", "-c", _TAKEN_AWAY, str(_DEV), str(_CLASS)]
+
+
 def _in_thread(action: Callable[[], None]) -> None:
     """Run an action in a thread that ends with it, so that only this thread changes its namespace."""
     failures: list[BaseException] = []
