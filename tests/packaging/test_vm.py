@@ -69,7 +69,7 @@ def test_what_only_tests_need_is_not_set_up_without_them() -> None:
     assert chosen("", "extras") == ["demo", "report"]
     assert not {"tshark", "shellcheck", "chromium", "prometheus", "valgrind"} & set(chosen("", "packages"))
     assert {"mininet", "g++", "python3-venv"} <= set(chosen("", "packages"))
-    assert set(chosen("tests", "parts")) == {"tests", "browser", "mpi", "prometheus", "shell", "valgrind"}
+    assert set(chosen("tests", "parts")) == {"tests", "browser", "mpi", "prometheus", "rdma", "shell", "valgrind"}
     assert set(chosen("tests", "extras")) == {"demo", "report", "dev", "sweep", "test"}
     assert {"tshark", "shellcheck"} <= set(chosen("tests", "packages"))
 
@@ -77,11 +77,11 @@ def test_what_only_tests_need_is_not_set_up_without_them() -> None:
 def test_single_parts_are_set_up_and_left_out() -> None:
     assert chosen("mpi notebooks", "parts") == ["mpi", "notebooks"]
     assert chosen("mpi notebooks", "extras") == ["demo", "report", "notebook"]
-    without = {"WEFT_WITHOUT": "browser prometheus shell valgrind"}
+    without = {"WEFT_WITHOUT": "browser prometheus rdma shell valgrind"}
     assert chosen("tests", "parts", **without) == ["tests", "mpi"]
     assert chosen("prometheus tests", "parts", **without) == ["prometheus", "tests", "mpi"]
     done = provisioned("choose promtheus")
-    valid = "(valid: mpi notebooks prometheus references shell tests)"
+    valid = "(valid: mpi notebooks prometheus rdma references shell tests)"
     assert (done.returncode, done.stderr) == (2, f"provision: there is no part 'promtheus' {valid}\n")
 
 

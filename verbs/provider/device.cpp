@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <ctime>
 
-// The library's private structures are in no development package. These are as rdma-core's libibverbs/driver.h has them
-// for private ABIs 34 to 64, up to the members that are used here.
+// The library's private structures are in no development package. These are as rdma-core's
+// libibverbs/driver.h has them for private ABIs 34 to 64, up to the members that are used here.
 namespace {
 
 struct ListNode {
@@ -73,4 +73,6 @@ const DeviceOperations kOperations = {
 
 extern "C" void WEFT_REGISTER(WEFT_PRIVATE_ABI)(const void* operations);
 
-__attribute__((constructor)) static void register_provider() { WEFT_REGISTER(WEFT_PRIVATE_ABI)(&kOperations); }
+__attribute__((constructor)) static void register_provider() {
+  WEFT_REGISTER(WEFT_PRIVATE_ABI)(&kOperations);
+}
