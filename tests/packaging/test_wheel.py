@@ -189,7 +189,8 @@ def test_bindings_alone_are_optimised_less_and_are_linked_last(sdist: Path, tmp_
     command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
     done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    *calls, link = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
+    *calls, link = (line for line in lines if "-fsyntax-only" not in line and "verbs/" not in line)
     levels = {unit: re.findall(r"-O\d", call)[-1] for call in calls for unit in re.findall(r" -c (\S+)", call)}
     bindings = {unit for unit in levels if "/python" in unit}
     assert {levels[unit] for unit in bindings} == {"-O1"}

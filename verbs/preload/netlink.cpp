@@ -1,4 +1,5 @@
-// The kernel's list of RDMA devices, hidden: libibverbs asks it first and looks into sysfs only where it is not there.
+// The kernel's list of RDMA devices, hidden: libibverbs asks it first and looks into sysfs only where it is
+// not there.
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -73,6 +73,13 @@ class AnsweringSocket(ABC):
                 connection.settimeout(_PATIENCE_S)  # for all of it
                 connection.sendall(answer)
 
+    def seconds_to_next_turn(self) -> float | None:
+        """Return when `take_turn` has something to do, though nobody comes; None: never."""
+        return None
+
+    def take_turn(self) -> None:  # noqa: B027
+        """Do what is due without being asked."""
+
     @staticmethod
     def _line_from(connection: socket.socket, most_bytes: int) -> bytes:
         """Return a request of one line. Errors as `read_line`."""

@@ -31,6 +31,7 @@ from weft.traffic.host_metrics import MetricsSocket
 from weft.traffic.messages import Message, MessageError, as_message, read_message
 from weft.traffic.port_guard import PortGuard
 from weft.traffic.verbs.socket import VerbsSocket
+from weft.traffic.verbs_counters import CountersSocket
 
 
 class Endpoint:
@@ -143,7 +144,9 @@ def _serve(
         for each in others:
             selector.register(each, selectors.EVENT_READ)
         while True:
-            ready = {key.fileobj for key, _ in selector.select(endpoint.seconds_to_next_deadline())}
+            turns = [endpoint.seconds_to_next_deadline(), *(each.seconds_to_next_turn() for each in others)]
+            timeout_s = min((turn for turn in turns if turn is not None), default=None)
+            ready = {key.fileobj for key, _ in selector.select(timeout_s)}
             if host.engine.failure_fd in ready:  # for good: once is enough
                 selector.unregister(host.engine.failure_fd)
             if reader.file in ready:
@@ -155,6 +158,7 @@ def _serve(
             for each in others:
                 if each in ready:
                     each.serve()
+                each.take_turn()
 
 
 def main() -> int:
@@ -198,6 +202,8 @@ def _other_sockets(config: HostConfig, host: Host, commands: HostCommands) -> li
         sockets.append(ControlSocket(Path(config.control_socket), commands))
     if config.verbs_socket is not None:
         sockets.append(VerbsSocket(Path(config.verbs_socket), host))
+    if config.counters_socket is not None and config.verbs_device is not None:
+        sockets.append(CountersSocket(Path(config.counters_socket), host, Path(config.verbs_device)))
     return sockets
 
 

@@ -17,9 +17,8 @@ PORT_COUNTERS = (
     "port_rcv_data",
     "port_rcv_packets",
     "port_rcv_errors",
-    "port_xmit_discards",
 )
-"""Of a port; data is counted in units of 4 bytes (Linux: Documentation/ABI/stable/sysfs-class-infiniband)."""
+"""A port's counters; data is counted in units of 4 bytes (Linux, Documentation/ABI/stable/sysfs-class-infiniband)."""
 
 DATA_UNIT_BYTES = 4
 
@@ -33,7 +32,7 @@ HARDWARE_COUNTERS = {
     "rnr_nak_retry_err": "rnr_naks_received",
     "local_ack_timeout_err": "timeouts",
 }
-"""Sums over all queue pairs of a device: names as of NVIDIA's adapters, and the counters of Weft that they show."""
+"""Sums over all queue pairs of a device: the names on NVIDIA's adapters, and the counters of Weft that they show."""
 
 REFRESH_S = 1.0
 """How old a counter may be while somebody watches; `hw_counters/lifespan` says so, in milliseconds."""
@@ -70,7 +69,7 @@ class CounterFiles:
         self._files[port, path.name] = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
 
     def write(self, ports: Mapping[int, Mapping[str, int]], totals: Mapping[str, int]) -> None:
-        """Write counters that have changed.
+        """Write counters that have grown; those of an adapter do not go back, though Weft's can be reset.
 
         Args:
             ports: by port, values of `PORT_COUNTERS`.

@@ -1,7 +1,7 @@
 """Puts a host's RDMA device where programs look for it, in the host's own mount namespace.
 
-The machine's /dev and /sys stay as they are: what is mounted here is seen in the host only, and goes with it. mknod is
-not used, because containers may not: files of the device are /dev/null, mounted under another name.
+The machine's /dev and /sys stay as they are: what is mounted here is seen in the host only, and goes with it.
+The device's files are /dev/null, mounted under other names, because containers may not use mknod.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _CLONE_FS, _CLONE_NEWNS = 0x200, 0x20000  # sched.h
 _MS_NOSUID, _MS_BIND, _MS_REC = 0x2, 0x1000, 0x4000  # sys/mount.h
 
 _DEV = Path("/dev")
+_PTMX = "/dev/ptmx"
 _CLASS = Path("/sys/class")
 RDMA_CM = "rdma_cm"
 
@@ -43,6 +44,16 @@ def put_devices(trees: Mapping[int, Path]) -> None:
             _put(tree)
 
     _in_thread(put_all)
+
+
+_TAKEN_AWAY = """
+if ! umount --lazy "$0/infiniband" 2>/dev/null; then umount --lazy "$0"; fi && umount --lazy "$1" && shift && exec "$@"
+"""
+
+
+def without_devices() -> list[str]:
+    """Return the command that runs another one of a host where the machine's own /dev and /sys are seen again."""
+    return ["unshare", "--mount", "sh", "-c", _TAKEN_AWAY, str(_DEV), str(_CLASS)]
 
 
 def _in_thread(action: Callable[[], None]) -> None:
@@ -82,13 +93,16 @@ def _put(tree: Path) -> None:
         _cover(_DEV)
         folder.mkdir()
     for name in (UVERBS, RDMA_CM):
-        _bind(STANDS_FOR_DEVICES, folder / name)
+        _bind(str(STANDS_FOR_DEVICES), str(folder / name), is_folder=False)
     # Devices of the machine, if it has any, are no NICs of the host.
     _cover(_CLASS, without=[each.name for each in _CLASS.iterdir() if each.name.startswith("infiniband")])
-    if (_CLASS / "misc").is_dir():
-        _cover(_CLASS / "misc", without=[RDMA_CM])
-    for source in (tree / "class" / name for name in ("infiniband", "infiniband_verbs", f"misc/{RDMA_CM}")):
-        _bind(source, _CLASS / source.relative_to(tree / "class"))
+    misc = _CLASS / "misc"
+    if misc.is_dir():
+        _cover(misc, without=[RDMA_CM])
+    else:
+        misc.mkdir()
+    for name in ("infiniband", "infiniband_verbs", f"misc/{RDMA_CM}"):
+        _bind(str(tree / "class" / name), str(_CLASS / name), is_folder=True)
 
 
 def _cover(directory: Path, without: Collection[str] = ()) -> None:
@@ -96,17 +110,30 @@ def _cover(directory: Path, without: Collection[str] = ()) -> None:
     old = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         _mount_empty(directory)
-        for name in os.listdir(old):
-            source, target = Path(f"/proc/self/fd/{old}", name), directory / name
-            if name in without:
-                continue
-            if source.is_symlink():
-                # Relative ones lead to the same place, because the directory's path is the same.
-                target.symlink_to(os.readlink(source))
-            else:
-                _bind(source, target)
+        with os.scandir(old) as entries:
+            for entry in entries:
+                source, target = f"/proc/self/fd/{old}/{entry.name}", f"{directory}/{entry.name}"
+                if entry.name in without:
+                    continue
+                if entry.is_symlink():
+                    # Relative ones lead to the same place, because the directory's path is the same.
+                    os.symlink(os.readlink(source), target)
+                elif target == _PTMX:
+                    _make_ptmx(source)
+                else:
+                    _bind(source, target, entry.is_dir(follow_symlinks=False))
     finally:
         os.close(old)
+
+
+def _make_ptmx(source: str) -> None:
+    """Make the multiplexer of pseudo-terminals again: mounted under another name it finds no devpts at its side."""
+    status = os.stat(source)
+    try:
+        os.mknod(_PTMX, status.st_mode, status.st_rdev)
+        os.chmod(_PTMX, stat.S_IMODE(status.st_mode))
+    except PermissionError:  # as containers have it (Linux, Documentation/filesystems/devpts.rst)
+        os.symlink("pts/ptmx", _PTMX)
 
 
 def _mount_empty(directory: Path) -> None:
@@ -114,13 +141,12 @@ def _mount_empty(directory: Path) -> None:
     _checked(made, f"mount(tmpfs, {directory})")
 
 
-def _bind(source: Path, target: Path) -> None:
+def _bind(source: str, target: str, is_folder: bool) -> None:
     """Mount a file or folder, with what is mounted in it, under a new name."""
-    if stat.S_ISDIR(os.stat(source).st_mode):
-        target.mkdir(parents=True)
+    if is_folder:
+        os.mkdir(target)
     else:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.touch()
+        os.close(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC))
     made = _libc.mount(os.fsencode(source), os.fsencode(target), None, _MS_BIND | _MS_REC, None)
     _checked(made, f"mount({source}, {target})")
 

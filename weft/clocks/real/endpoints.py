@@ -13,6 +13,7 @@ from weft.clocks.endpoint_settings import nic_settings, patient_timeout_ps, reco
 from weft.clocks.losses import losses_of
 from weft.clocks.real.host_sockets import HostSockets, scale_up_config
 from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
+from weft.clocks.real.verbs_devices import device_folder
 from weft.clocks.switch_memory import (
     classes_of_dscps,
     host_credits,
@@ -43,6 +44,11 @@ def metrics_socket(directory: Path, host: HostSpec) -> Path:
 def control_socket(directory: Path, host: HostSpec) -> Path:
     """Return where a host's process takes an operator's commands, in the lab's directory."""
     return directory / f"host{host.index}.control"
+
+
+def counters_socket(directory: Path, host: HostSpec) -> Path:
+    """Return where a host's process takes those who watch its RDMA device's counters, in the lab's directory."""
+    return directory / f"host{host.index}.counters"
 
 
 class Endpoints:
@@ -146,5 +152,7 @@ class Endpoints:
             scale_up=scale_up_config(lab.fabric, host.index, sockets),
             metrics_socket=str(metrics_socket(lab.directory, host)),
             control_socket=str(control_socket(lab.directory, host)),
-            verbs_socket=lab.verbs_sockets.get(host.name),
+            verbs_socket=lab.verbs.sockets.get(host.name),
+            verbs_device=str(device_folder(lab.directory, host.name)) if lab.verbs.sockets else None,
+            counters_socket=str(counters_socket(lab.directory, host)) if lab.verbs.sockets else None,
         )
