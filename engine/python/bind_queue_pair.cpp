@@ -638,7 +638,7 @@ naming the parameter that is out of range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
-           "domain"_a = py::none(), "shared_receives"_a = py::none(), py::keep_alive<1, 2>(),
+           "domain"_a.none(true) = py::none(), "shared_receives"_a.none(true) = py::none(), py::keep_alive<1, 2>(),
            py::keep_alive<1, 4>())
       .def_property_readonly("source_udp_port", [](const RcQueuePair& queue_pair) {
         return queue_pair.config().source_udp_port;

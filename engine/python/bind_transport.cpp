@@ -295,7 +295,7 @@ negative times.)doc")
           },
           "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true,
           "remote_read"_a = false, "remote_atomic"_a = false, "local_write"_a = py::none(),
-          "domain"_a = py::none(), py::keep_alive<0, 1>(),
+          "domain"_a.none(true) = py::none(), py::keep_alive<0, 1>(),
           R"doc(Register a C-contiguous buffer without copying it.
 
 remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
@@ -319,7 +319,7 @@ Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
                                                       std::move(memory), length_bytes, virtual_address,
                                                       kAnyRemoteAccess, true);
           },
-          "memory"_a, py::kw_only(), "virtual_address"_a = 0, "domain"_a = py::none(), py::keep_alive<0, 1>(),
+          "memory"_a, py::kw_only(), "virtual_address"_a = 0, "domain"_a.none(true) = py::none(), py::keep_alive<0, 1>(),
           "Register memory that the engine reads and writes by copies alone; peers may do everything with "
           "it.")
       .def(
@@ -345,6 +345,13 @@ Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
           },
           "When the first and the last packet sent again was acknowledged since the last call; -1: there was "
           "none.")
+      .def(
+          "is_port_up",
+          [](Nic& nic, int port) {
+            PythonGuard guard(nic.engine());
+            return nic.is_port_up(port);
+          },
+          "port"_a)
       .def(
           "set_port_up",
           [](Nic& nic, int port, bool up) {

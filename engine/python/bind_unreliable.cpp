@@ -140,7 +140,7 @@ window does not. Otherwise as RcQueuePair. Raises ValueError naming the paramete
       .def(py::init(&make_uc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
-           "domain"_a = py::none(), "shared_receives"_a = py::none(), py::keep_alive<1, 2>(),
+           "domain"_a.none(true) = py::none(), "shared_receives"_a.none(true) = py::none(), py::keep_alive<1, 2>(),
            py::keep_alive<1, 4>())
       .def(
           "begin_sending",
@@ -173,8 +173,8 @@ for one that joins some. shared_receives: where its receives are posted, None: h
 parameter that is out of range.)doc")
       .def(py::init(&make_ud_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(), "q_key"_a,
            "queue_pair"_a = py::none(), "path_mtu_bytes"_a = UdConfig().path_mtu_bytes,
-           "data_class"_a = UdConfig().data_class, "initial_psn"_a = 0, "groups"_a = py::none(),
-           "shared_receives"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "data_class"_a = UdConfig().data_class, "initial_psn"_a = 0, "groups"_a.none(true) = py::none(),
+           "shared_receives"_a.none(true) = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def_property_readonly(
           "queue_pair", [](const UdQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
           "Its number.")

@@ -10,8 +10,8 @@
 #include <tuple>
 #include <vector>
 
-#include "python/bindings.hpp"
 #include "python/bind_codec.hpp"
+#include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/registered_memory.hpp"
 #include "python/shared_receives.hpp"
@@ -66,8 +66,15 @@ void bind_verbs(py::module_& m) {
         "Names of the requests of a verbs provider by number, of their fields and of their answers' fields.");
   m.attr("VERBS_MAGIC") = verbs::kMagic;
   m.attr("VERBS_VERSION") = verbs::kVersion;
-  m.attr("VERBS_MESSAGE_BYTES") = verbs::kMaxMessageBytes;
+  m.attr("VERBS_MESSAGE_BYTES") = verbs::kMaxRequestBytes;
 
+  // Signatures name these, so they come first.
+  using Channel = verbs::EventChannel;
+  py::class_<Channel, std::shared_ptr<Channel>>(m, "VerbsChannel", "Sends a client completion events.")
+      .def_property_readonly("descriptor", &Channel::clients_end)
+      .def("close_clients_end", &Channel::close_clients_end);
+  py::class_<ClientQueuePair, CompletionHandler, std::shared_ptr<ClientQueuePair>> queue_pair(
+      m, "VerbsQueuePair", "A queue pair of a client, which its counterpart in the engine reports to.");
   py::class_<Client, std::shared_ptr<Client>> client(
       m, "VerbsClient",
       R"doc(What a process has made at a NIC by verbs. Real clock only.
@@ -143,33 +150,31 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
       },
       "queue"_a, "Its descriptor, its entries, and how many events of both kinds it has sent.");
 
-  using Channel = verbs::EventChannel;
-  py::class_<Channel, std::shared_ptr<Channel>>(m, "VerbsChannel", "Sends a client completion events.")
-      .def_property_readonly("descriptor", &Channel::clients_end)
-      .def("close_clients_end", &Channel::close_clients_end);
   method("create_channel", &Client::create_channel);
 
   client.def(
       "create_queue_pair",
       [](Client& self, uint32_t domain, uint32_t type, uint32_t send_queue, uint32_t receive_queue,
-         uint32_t shared_queue, const std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>& size, bool signals_all,
-         uint64_t cookie) {
+         uint32_t shared_queue, const std::tuple<uint32_t, uint32_t, uint32_t, uint32_t, uint32_t>& size,
+         bool signals_all, uint64_t cookie) {
         PythonGuard guard(self.nic().engine());
         const auto [sends, receives, send_pieces, receive_pieces, inline_bytes] = size;
-        return self.create_queue_pair(domain, static_cast<verbs::QueuePairType>(type), send_queue, receive_queue, shared_queue,
- {.sends = sends,
+        return self.create_queue_pair(domain, static_cast<verbs::QueuePairType>(type), send_queue,
+                                      receive_queue, shared_queue,
+                                      {.sends = sends,
                                        .receives = receives,
                                        .send_pieces = send_pieces,
                                        .receive_pieces = receive_pieces,
                                        .inline_bytes = inline_bytes},
                                       signals_all, cookie);
       },
-      "domain"_a, "type"_a, "send_queue"_a, "receive_queue"_a, "shared_queue"_a, "size"_a, "signals_all"_a, "cookie"_a,
-      "`size`: sends, receives, pieces of each, and bytes inline.");
+      "domain"_a, "type"_a, "send_queue"_a, "receive_queue"_a, "shared_queue"_a, "size"_a, "signals_all"_a,
+      "cookie"_a, "`size`: sends, receives, pieces of each, and bytes inline.");
   method("queue_pair", &Client::queue_pair, "handle"_a, py::keep_alive<0, 1>());
   method("destroy_queue_pair", &Client::destroy_queue_pair, "handle"_a);
 
-  method("create_shared_queue", &Client::create_shared_queue, "domain"_a, "requests"_a, "pieces"_a, "cookie"_a);
+  method("create_shared_queue", &Client::create_shared_queue, "domain"_a, "requests"_a, "pieces"_a,
+         "cookie"_a);
   method("destroy_shared_queue", &Client::destroy_shared_queue, "handle"_a);
   client.def("ring_of_shared_queue", &Client::ring_of_shared_queue, "handle"_a);
   client.def(
@@ -212,9 +217,6 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
       "domain"_a, py::kw_only(), "port"_a, "ip"_a, "mac"_a, "dscp"_a, "hop_limit"_a, "flow_label"_a);
   method("destroy_address_handle", &Client::destroy_address_handle, "handle"_a);
 
-  // Keeps its client, whose rings it has.
-  py::class_<ClientQueuePair, CompletionHandler, std::shared_ptr<ClientQueuePair>> queue_pair(
-      m, "VerbsQueuePair", "A queue pair of a client, which its counterpart in the engine reports to.");
   const auto engine_call = [](auto&& call) {
     return [call](ClientQueuePair& self) {
       PythonGuard guard(self.client().nic().engine());

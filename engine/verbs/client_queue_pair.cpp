@@ -278,33 +278,35 @@ void ClientQueuePair::finish_receive(const Completion& completion) {
 }
 
 void ClientQueuePair::complete_send(const Sent& sent, WorkStatus status, uint64_t length_bytes) {
-  client_.complete(*send_completions_,
-                   {.work_id = sent.work_id,
-                    .time_ps = static_cast<uint64_t>(client_.now()),
-                    .status = status,
-                    .opcode = sent.opcode,
-                    .length_bytes = static_cast<uint32_t>(length_bytes),
-                    .queue_pair = number_,
-                    .freed = std::exchange(unfreed_, 0) + 1},
-                   status != kStatusSuccess);
+  CompletionEntry entry{};
+  entry.work_id = sent.work_id;
+  entry.status = status;
+  entry.opcode = sent.opcode;
+  entry.length_bytes = static_cast<uint32_t>(length_bytes);
+  entry.freed = std::exchange(unfreed_, 0) + 1;
+  complete(*send_completions_, entry, status != kStatusSuccess);
 }
 
 void ClientQueuePair::complete_receive(uint64_t work_id, WorkStatus status, CompletionOpcode opcode,
                                        const Completion& of) {
-  client_.complete(*receive_completions_,
-                   {.work_id = work_id,
-                    .time_ps = static_cast<uint64_t>(client_.now()),
-                    .status = status,
-                    .opcode = opcode,
-                    .length_bytes = static_cast<uint32_t>(of.length_bytes),
-                    .immediate = htonl(of.immediate),
-                    .queue_pair = number_,
-                    .source_queue_pair = of.source_queue_pair,
-                    .flags = (of.has_immediate ? static_cast<uint32_t>(kHasImmediate) : 0u) |
-                             (of.has_grh ? static_cast<uint32_t>(kHasGrh) : 0u),
-                    .freed = 1,
-                    .is_receive = 1},
-                   true);
+  CompletionEntry entry{};
+  entry.work_id = work_id;
+  entry.status = status;
+  entry.opcode = opcode;
+  entry.length_bytes = static_cast<uint32_t>(of.length_bytes);
+  entry.immediate = htonl(of.immediate);
+  entry.source_queue_pair = of.source_queue_pair;
+  entry.flags = (of.has_immediate ? static_cast<uint32_t>(kHasImmediate) : 0u) |
+                (of.has_grh ? static_cast<uint32_t>(kHasGrh) : 0u);
+  entry.freed = 1;
+  entry.is_receive = 1;
+  complete(*receive_completions_, entry, true);
+}
+
+void ClientQueuePair::complete(CompletionRing& ring, CompletionEntry& entry, bool solicited) {
+  entry.queue_pair = number_;
+  entry.time_ps = static_cast<uint64_t>(client_.now());
+  client_.complete(ring, entry, solicited);
 }
 
 }  // namespace weft::verbs

@@ -88,6 +88,7 @@ class ClientQueuePair final : public CompletionHandler {
   void finish_receive(const Completion& completion);
   void complete_send(const Sent& sent, WorkStatus status, uint64_t length_bytes);
   void complete_receive(uint64_t work_id, WorkStatus status, CompletionOpcode opcode, const Completion& of);
+  void complete(CompletionRing& ring, CompletionEntry& entry, bool solicited);
   void enter_error();
 
   Client& client_;
@@ -101,7 +102,7 @@ class ClientQueuePair final : public CompletionHandler {
   SharedMemory memory_;  // sends, then receives
   CompletionRing* send_completions_;
   CompletionRing* receive_completions_;  // both null once it is closed
-  ClientSharedQueue* shared_;              // null: receives of its own
+  ClientSharedQueue* shared_;            // null: receives of its own
   std::shared_ptr<WritingQueuePair> connected_;
   std::shared_ptr<UdQueuePair> datagrams_;  // instead, of type UD
   int port_ = 0;                            // of the NIC, of datagrams

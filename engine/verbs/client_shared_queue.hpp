@@ -55,8 +55,8 @@ class ClientSharedQueue {
         parts = client_.parts(domain_, reinterpret_cast<const Piece*>(ring_.after_entry()), entry->pieces,
                               true, length_bytes);
       }
-      auto range = std::make_shared<ClientRange>(client_.process(),
-                                                 parts ? std::move(*parts) : std::vector<ClientRange::Part>());
+      auto range = std::make_shared<ClientRange>(
+          client_.process(), parts ? std::move(*parts) : std::vector<ClientRange::Part>());
       ForeignMemory* foreign = range.get();
       receives_->post({.length_bytes = parts ? length_bytes : 0,
                        .work_id = held_.put(entry->work_id),

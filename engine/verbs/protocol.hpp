@@ -87,7 +87,7 @@ struct AnswerHeader {
   int32_t error;  // an errno, 0: done
   uint32_t descriptors;
 };
-constexpr size_t kMaxMessageBytes = 512;
+constexpr size_t kMaxRequestBytes = 512;
 constexpr size_t kMaxDescriptors = 3;
 
 // --- Descriptors of events: what libibverbs reads from them.

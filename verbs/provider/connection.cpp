@@ -31,7 +31,7 @@ void Connection::close() {
 
 int Connection::ask(uint32_t operation, const void* question, size_t question_bytes, void* answer,
                     size_t answer_bytes, int* descriptors) {
-  unsigned char message[kMaxMessageBytes];
+  unsigned char message[kMaxRequestBytes];
   const QuestionHeader header{operation, static_cast<uint32_t>(sizeof(QuestionHeader) + question_bytes)};
   std::memcpy(message, &header, sizeof header);
   std::memcpy(message + sizeof header, question, question_bytes);

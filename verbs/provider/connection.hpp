@@ -21,7 +21,7 @@ class Connection {
   template <class Request>
   int ask(const typename Request::Question& question, typename Request::Answer& answer,
           int* descriptors = nullptr) {
-    static_assert(sizeof question + sizeof(QuestionHeader) <= kMaxMessageBytes);
+    static_assert(sizeof question + sizeof(QuestionHeader) <= kMaxRequestBytes);
     return ask(static_cast<uint32_t>(Request::kOperation), &question, sizeof question, &answer, sizeof answer,
                descriptors);
   }

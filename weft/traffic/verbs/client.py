@@ -146,7 +146,7 @@ class VerbsClient:
         except ValueError as error:
             raise OSError(errno.EOPNOTSUPP, f"queue pairs of type {fields['type']}") from error
         sizes = ("max_sends", "max_receives", "max_send_pieces", "max_receive_pieces", "max_inline_bytes")
-        size = tuple(_handle(fields[name]) for name in sizes)
+        sends, receives, send_pieces, receive_pieces, inline_bytes = (_handle(fields[name]) for name in sizes)
         shared = _handle(fields["shared_queue"])
         handle = self._native.create_queue_pair(
             _handle(fields["domain"]),
@@ -154,7 +154,7 @@ class VerbsClient:
             _handle(fields["send_queue"]),
             _handle(fields["receive_queue"]),
             shared,
-            size,
+            (sends, receives, send_pieces, receive_pieces, inline_bytes),
             bool(fields["signals_all"]),
             fields["cookie"],
         )

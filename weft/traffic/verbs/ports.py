@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from weft.traffic.host import Host
 
 LABEL = "verbs"
-DEFAULT_HOP_LIMIT = 64
-"""Of those who give none; 0 would reach the first switch only."""
+HOP_LIMIT = 64
+"""Of unicast, whatever a program says, and of multicast that says none: Linux's RDMA core, too, takes it from the route
+(`ib_resolve_unicast_gid_dmac`), so that programs with the usual 1 are routed."""
 _TIMEOUT_UNIT_NS = 4096
 """Timeouts of queue pairs are this times a power of two (InfiniBand specification volume 1, section 9.7.6.1.3)."""
 _NO_TIMEOUT_NS = _TIMEOUT_UNIT_NS << 31
@@ -97,7 +98,7 @@ class VerbsPorts:
             "ip": str(ip),
             "mac": _group_mac(ip) if ip.is_multicast else self._host.config.nics[port - 1].gateway_mac,
             "dscp": fields["traffic_class"] >> 2 or None,
-            "hop_limit": min(255, fields["hop_limit"]) or DEFAULT_HOP_LIMIT,
+            "hop_limit": (min(255, fields["hop_limit"]) if ip.is_multicast else 0) or HOP_LIMIT,
             "flow_label": fields["flow_label"],
         }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import socket
 import struct
+import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -51,6 +53,12 @@ class VerbsSocket:
         """Return the descriptor to wait for."""
         return self._poller.fileno()
 
+    def seconds_to_next_turn(self) -> None:
+        """Return that it is served only when somebody has something to say."""
+
+    def take_turn(self) -> None:
+        """Do nothing without being asked."""
+
     def serve(self) -> None:
         """Serve whoever has something to say, once each."""
         for descriptor, event in self._poller.poll(0):
@@ -78,7 +86,7 @@ class VerbsSocket:
             try:
                 client = VerbsClient(self._host.nic, self._ports, pid, self._node_guid)
             except OSError as error:
-                connection.send(refused(error.errno or 5))
+                connection.send(refused(error.errno or errno.EIO))
                 connection.close()
                 return
             connection.setblocking(False)
@@ -98,8 +106,8 @@ class VerbsSocket:
             return True
         except OSError:
             return False
-        for level, kind, data in ancillary:  # nobody asked for descriptors
-            if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+        for level, sort, data in ancillary:  # nobody asked for descriptors
+            if level == socket.SOL_SOCKET and sort == socket.SCM_RIGHTS:
                 for (each,) in struct.iter_unpack("=i", data[: len(data) // 4 * 4]):
                     os.close(each)
         if not message:
@@ -110,7 +118,11 @@ class VerbsSocket:
         except MalformedRequestError:
             return False
         except OSError as error:
-            return _sent(of.connection, refused(error.errno or 5), [])
+            return _sent(of.connection, refused(error.errno or errno.EIO), [])
+        except Exception:
+            # The host goes on, whatever a program has asked for.
+            traceback.print_exc()
+            return _sent(of.connection, refused(errno.EIO), [])
         sent = _sent(of.connection, answered(kind, answer.fields, answer.descriptors), answer.descriptors)
         answer.afterwards()
         return sent
