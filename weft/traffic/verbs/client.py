@@ -159,8 +159,7 @@ class VerbsClient:
             fields["cookie"],
         )
         native = self._native.queue_pair(handle)
-        receives = self._native.shared_receives(shared) if shared else None
-        place = Place(self._domains[fields["domain"]], receives)
+        place = Place(self._domains[fields["domain"]], self._native.shared_receives(shared) if shared else None)
         self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
         made = {
             "queue_pair": handle,
