@@ -184,11 +184,11 @@ def test_a_target_that_has_gone_fails_its_request(atomic: bool, retransmission: 
     pair = cabled_pair(retransmission=retransmission)
     a = Foreign(pair.a, np.zeros(SIZE, np.uint8))
     source = random_bytes(SIZE)
-    region = pair.b.nic.register_memory(source, remote_read=True, remote_atomic=True)
+    region = pair.b.nic.register_memory(source.copy(), remote_read=True, remote_atomic=True)
     a.memory.unmap(3000)
     pair.a.queue_pair.post_read(a.region, 0, 3000, 0, region.rkey, work_id=1)
     if atomic:
-        pair.a.queue_pair.post_fetch_add(a.region, 2996, 0, region.rkey, add=1, work_id=2)
+        pair.a.queue_pair.post_fetch_add(a.region, 2996, SIZE - 8, region.rkey, add=1, work_id=2)
     else:
         pair.a.queue_pair.post_read(a.region, 0, SIZE, 0, region.rkey, work_id=2)
     pair.a.queue_pair.post_write(None, 0, 1, 0, region.rkey, work_id=3)
@@ -199,7 +199,9 @@ def test_a_target_that_has_gone_fails_its_request(atomic: bool, retransmission: 
 
 
 @pytest.mark.parametrize(
-    "options", [{"mrc_options": {}}, {"uet_options": {}}, {"uet_options": {"service": "uud"}}], ids=["mrc", "uet", "uud"]
+    "options",
+    [{"mrc_options": {}}, {"uet_options": {}}, {"uet_options": {"service": "uud"}}],
+    ids=["mrc", "uet", "uud"],
 )
 def test_other_transports_write_to_it_or_refuse_it(options: dict[str, Any]) -> None:
     pair = cabled_pair(**options, version=6, retransmission_timeout_ps=50 * US)

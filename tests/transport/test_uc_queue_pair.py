@@ -136,9 +136,10 @@ def test_whatever_the_wire_does_messages_arrive_whole(messages: list[tuple[str, 
         pair.step(wire)
     sent.arrived()
     stats, counted = pair.b.queue_pair.stats(), pair.b.queue_pair.uc_stats()
-    assert stats["data_packets_received"] + counted["packets_skipped"] == sum(delivered) - counted[
-        "messages_without_receive"
-    ]
+    assert (
+        stats["data_packets_received"] + counted["packets_skipped"]
+        == sum(delivered) - counted["messages_without_receive"]
+    )
     assert counted["messages_malformed"] == counted["messages_refused"] == counted["messages_too_long"] == 0
 
 

@@ -137,8 +137,16 @@ def test_the_ip_header_stands_before_the_data(version: int) -> None:
 
     data = random_bytes(101)
     both.a.post_send(
-        both.pair.a.register(data), 0, 101, immediate=5, dscp=10, hop_limit=9, flow_label=0x54321, **both.to(both.pair.b)
+        both.pair.a.register(data),
+        0,
+        101,
+        immediate=5,
+        dscp=10,
+        hop_limit=9,
+        flow_label=0x54321,
+        **both.to(both.pair.b),
     )
+    both.pair.step(wire)
     both.pair.step(wire)
     [frame] = frames
     ip = frame[14 : 14 + (20 if version == 4 else 40)]
@@ -199,9 +207,13 @@ def test_each_member_of_a_group_gets_a_copy(version: int, blocks: bool) -> None:
     both = Datagrams(version)
     groups = [UdGroups(host.nic, 0) for host in (both.pair.a, both.pair.b)]
     senders = [
-        datagrams_of(both.pair.a, queue_pair=NUMBER + 1 + place, groups=groups[0], path_mtu_bytes=MTU) for place in (0, 1)
+        datagrams_of(both.pair.a, queue_pair=NUMBER + 1 + place, groups=groups[0], path_mtu_bytes=MTU)
+        for place in (0, 1)
     ]
-    members = [*senders, *(datagrams_of(both.pair.b, queue_pair=NUMBER + 3 + place, groups=groups[1]) for place in (0, 1))]
+    members = [
+        *senders,
+        *(datagrams_of(both.pair.b, queue_pair=NUMBER + 3 + place, groups=groups[1]) for place in (0, 1)),
+    ]
     for member in members:
         member.join(GROUP[version])
         member.post_receive(None, 0, GRH_BYTES + MTU)
@@ -317,6 +329,7 @@ def test_malformed_packets_are_dropped_and_counted() -> None:
 
     for size in (MTU, 3):
         both.send(size)
+    both.pair.step(wire)
     both.pair.step(wire)
     both.pair.b.completions.poll()
     random = np.random.default_rng(5)

@@ -846,6 +846,47 @@ class TcpWindowSamples(typing.TypedDict):
     marked_share: numpy.typing.NDArray[numpy.float64]
     """DCTCP's alpha."""
 
+class UcCounters(typing.TypedDict):
+    packets_missing: int
+    """That have not come when a later one came."""
+    packets_skipped: int
+    """Dropped: of a message that had been dropped or whose first is missing."""
+    messages_broken: int
+    """Dropped: begun, and a packet of them is missing."""
+    messages_without_receive: int
+    """Dropped: no receive was posted."""
+    messages_too_long: int
+    """Dropped: SENDs longer than their receive."""
+    messages_refused: int
+    """Dropped: WRITEs to memory that the peer may not write, or that has gone."""
+    messages_malformed: int
+    """Dropped: an opcode or a length that does not go on as it began."""
+
+class UdCounters(typing.TypedDict):
+    datagrams_sent: int
+    bytes_sent: int
+    """Payload."""
+    datagrams_received: int
+    """In a receive."""
+    bytes_received: int
+    """Payload, in a receive."""
+    datagrams_looped: int
+    """Sent to a group of which the port is a member."""
+    bad_q_key: int
+    """Dropped: another Q_Key than the queue pair's."""
+    datagrams_without_receive: int
+    """Dropped: no receive was posted."""
+    datagrams_too_long: int
+    """Dropped: longer than their receive, with the 40 bytes before them."""
+    wrong_partition_key: int
+    """Dropped."""
+    unexpected_opcode: int
+    """Dropped: no datagram."""
+    dropped_in_error: int
+    """Dropped: arrived after the queue pair had failed."""
+    error: str
+    """Why requests fail; "success" as long as they do not."""
+
 class UdpSinkStats(typing.TypedDict):
     packets: int
     """Datagrams, each counted once."""
@@ -1909,7 +1950,7 @@ class CompletionQueue(CompletionHandler):
         """Take out completions, oldest first.
 
         kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
-        status: success, local_length_error, remote_invalid_request, remote_access_error,
+        status: success, local_length_error, local_protection_error, remote_invalid_request, remote_access_error,
         remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
         network: whose doing the error is.
         """
@@ -1955,6 +1996,10 @@ class Nic(Node):
         """A number not in use, for a queue pair to be made later."""
     def detach(self, queue_pair: QueuePair) -> None:
         """Packets for it are dropped and counted from now on."""
+    def register_foreign(
+        self, memory: ForeignMemory | None, *, virtual_address: int = 0, domain: MemoryDomain = None
+    ) -> MemoryRegion:
+        """Register memory that the engine reads and writes by copies alone; peers may do everything with it."""
     def register_memory(
         self,
         buffer: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
@@ -1964,11 +2009,13 @@ class Nic(Node):
         remote_read: bool = False,
         remote_atomic: bool = False,
         local_write: bool | None = None,
+        domain: MemoryDomain = None,
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 
         remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
         what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
+        domain: whose queue pairs let peers reach it, None: the NIC's first.
         Raises ValueError if it is not contiguous, BufferError if it is read-only.
         """
     def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
@@ -1990,6 +2037,33 @@ class Nic(Node):
         """When the first and the last packet sent again was acknowledged since the last call; -1: there was none."""
     @property
     def name(self) -> str: ...
+
+class ForeignMemory:
+    """A writable C-contiguous buffer that the engine reaches as it does the memory of other processes.
+
+    Raises ValueError if it is not contiguous, BufferError if it is read-only.
+    """
+    def __init__(self, buffer: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any]) -> None: ...
+    def unmap(self, from_bytes: int = 0) -> None:
+        """From that byte on, reads and writes fail from now on, for ever. Call it between runs of the engine."""
+
+class MemoryDomain:
+    """A protection domain of a NIC beyond its first.
+
+    Peers reach what is registered in it over queue pairs of this domain alone. Its rkeys are no other domain's.
+    """
+    def __init__(self, nic: Nic) -> None: ...
+
+class SharedReceives:
+    """A shared receive queue: receives that several queue pairs of a NIC take theirs from."""
+    def __init__(self, nic: Nic) -> None: ...
+    def __len__(self) -> int: ...
+    def arm(self, limit: int, listener: collections.abc.Callable[[], object] | None) -> None:
+        """Call listener() from the engine, once, when a receive is taken and fewer than limit are left."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for one incoming SEND of any of the queue pairs."""
 
 class NotificationReceiver:
     """Gives switches' notifications of queues to the NIC's queue pairs; other packets go where they went."""
@@ -2183,7 +2257,8 @@ class RcQueuePair(WritingQueuePair):
     retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
     overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
     entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
-    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. RcOptions has all other
+    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. domain: the memory that the
+    peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions has all other
     options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
     naming the parameter that is out of range.
     """
@@ -2200,6 +2275,8 @@ class RcQueuePair(WritingQueuePair):
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
+        domain: MemoryDomain = None,
+        shared_receives: SharedReceives = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
     @property
@@ -2333,6 +2410,97 @@ class UudQueuePair(WritingQueuePair):
     ) -> None: ...
     def uet_stats(self) -> UetCounters:
         """What it counts beyond RcStats."""
+
+class UcQueuePair(WritingQueuePair):
+    """A connected UC queue pair on a port of a NIC: WRITE and SEND, each with or without immediate.
+
+    A request completes when it has left. A message of which a packet is lost is dropped and counted. Of RcOptions
+    those of acknowledgements, retransmission and READs do not apply; the rate of its congestion control does, the
+    window does not. Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        path_choice: PathChoice | None = None,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        domain: MemoryDomain = None,
+        shared_receives: SharedReceives = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def uc_stats(self) -> UcCounters:
+        """What it counts beyond RcStats."""
+
+class UdGroups:
+    """The multicast groups of UD queue pairs at a port of a NIC."""
+    def __init__(self, nic: Nic, port: int) -> None: ...
+
+class UdQueuePair(QueuePair):
+    """A UD queue pair on a port of a NIC: SENDs of one packet to any queue pair, or to a multicast group.
+
+    queue_pair None allocates a number; 1, with q_key 0x80010000, is that of connection managers. groups: of the port,
+    for one that joins some. shared_receives: where its receives are posted, None: here. Raises ValueError naming the
+    parameter that is out of range.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        q_key: int,
+        queue_pair: int | None = None,
+        path_mtu_bytes: int = 1024,
+        data_class: int = 3,
+        initial_psn: int = 0,
+        groups: UdGroups = None,
+        shared_receives: SharedReceives = None,
+    ) -> None: ...
+    def block_own_copies(self, block: bool) -> None:
+        """Whether what it sends to a group of its own leaves it out."""
+    def flush(self) -> None:
+        """What is posted completes as "flushed", and nothing more is sent or received."""
+    def join(self, group: str) -> None:
+        """Receive what comes for this group. Raises ValueError if it does, or without groups."""
+    def leave(self, group: str) -> None:
+        """The opposite. Raises ValueError if it is no member."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for a datagram and the 40 bytes before it, which length_bytes of its completion counts, too."""
+    def post_send(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        *,
+        destination_mac: str,
+        destination_ip: str,
+        remote_queue_pair: int,
+        q_key: int,
+        immediate: int | None = None,
+        dscp: int | None = None,
+        hop_limit: int = 64,
+        flow_label: int = 0,
+        work_id: int = 0,
+    ) -> None:
+        """Send a datagram from memory (None: zeros); completes as "send" when it has left.
+
+        q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label 0:
+        path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path MTU, that
+        the port has no address for, or that a NIC would take for in-network aggregation.
+        """
+    def stats(self) -> UdCounters: ...
+    @property
+    def queue_pair(self) -> int:
+        """Its number."""
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
@@ -3647,4 +3815,5 @@ def withdraw_mrc_ports(nic: Nic, ports: collections.abc.Sequence[int]) -> None:
     """Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all others."""
 
 CREDIT_BLOCK_BYTES: int = 64
+GRH_BYTES: int = 40
 MOST_CREDIT_BUFFER_BYTES: int = 131072
