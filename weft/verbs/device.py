@@ -1,4 +1,4 @@
-"""What a host's RDMA device is called, and what its ports are: taken from the host's NICs."""
+"""The name of a host's RDMA device, and its ports, taken from the host's NICs."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Device:
 
 
 def device_of(host: HostSpec, interfaces: Mapping[int, str] = _OWN_NAMES, has_ipv6: bool = True) -> Device:
-    """Return a host's device: a port for each NIC, its first GID that of its IPv4 address, its second that of IPv6.
+    """Return a host's device: a port for each NIC, its first GID from its IPv4 address, its second from IPv6.
 
     Args:
         host: the host.
