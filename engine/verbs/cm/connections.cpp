@@ -46,17 +46,26 @@ uint8_t ack_timeout(uint8_t ack_delay, uint8_t packet_life_time) {
 }
 
 const char* state_name(State state) {
-  static constexpr const char* kNames[] = {
-      "idle",         "req_sent",    "mra_req_received", "req_received",      "rep_sent",
-      "mra_rep_received", "rep_received", "established",  "dreq_sent",        "dreq_received",
-      "time_wait",    "sidr_req_sent", "sidr_req_received"};
+  static constexpr const char* kNames[] = {"idle",
+                                           "req_sent",
+                                           "mra_req_received",
+                                           "req_received",
+                                           "rep_sent",
+                                           "mra_rep_received",
+                                           "rep_received",
+                                           "established",
+                                           "dreq_sent",
+                                           "dreq_received",
+                                           "time_wait",
+                                           "sidr_req_sent",
+                                           "sidr_req_received"};
   return kNames[static_cast<size_t>(state)];
 }
 
 const char* event_name(EventKind kind) {
   static constexpr const char* kNames[] = {
-      "req_received",  "rep_received",   "rtu_received",      "rej_received",     "dreq_received",
-      "drep_received", "req_timed_out",  "rep_timed_out",     "dreq_timed_out",   "time_wait_over",
+      "req_received",      "rep_received",      "rtu_received",      "rej_received",   "dreq_received",
+      "drep_received",     "req_timed_out",     "rep_timed_out",     "dreq_timed_out", "time_wait_over",
       "sidr_req_received", "sidr_rep_received", "sidr_req_timed_out"};
   return kNames[static_cast<size_t>(kind)];
 }
@@ -77,31 +86,31 @@ Connection* Connections::make() {
   do {
     id = next_id_++ ^ id_mask_;
   } while (id == 0 || connections_.contains(id));
-  auto& connection = connections_[id] = std::make_unique<Connection>();
-  connection->id = id;
-  return connection.get();
+  Connection& connection = connections_[id];
+  connection.id = id;
+  return &connection;
 }
 
 Connection* Connections::owned(uint32_t id) {
   const auto found = connections_.find(id);
-  return found == connections_.end() || found->second->is_orphan ? nullptr : found->second.get();
+  return found == connections_.end() || found->second.is_orphan ? nullptr : &found->second;
 }
 
 const Connection* Connections::find(uint32_t id) const {
   const auto found = connections_.find(id);
-  return found == connections_.end() || found->second->is_orphan ? nullptr : found->second.get();
+  return found == connections_.end() || found->second.is_orphan ? nullptr : &found->second;
 }
 
 Connection* Connections::matching(uint32_t id, uint32_t remote_id) {
   const auto found = connections_.find(id);
-  return found == connections_.end() || found->second->remote_id != remote_id ? nullptr : found->second.get();
+  return found == connections_.end() || found->second.remote_id != remote_id ? nullptr : &found->second;
 }
 
 void Connections::erase(Connection& connection) {
   set_deadline(connection, kNever);
   leave_remote_ids(connection);
   leave_remote_qpns(connection);
-  connections_.erase(connection.id);
+  connections_.erase(uint32_t{connection.id});
 }
 
 void Connections::set_deadline(Connection& connection, TimePs deadline) {
@@ -127,8 +136,8 @@ void Connections::reset(Connection& connection) {
   connection.state = State::kIdle;
 }
 
-// The remote ID stays known, so that a request that comes late does not begin another connection. The queue pair
-// does not: another connection may use it at once.
+// The remote ID stays known, so that a request that comes late does not begin another connection. The queue
+// pair does not: another connection may use it at once.
 void Connections::enter_time_wait(TimePs now, Connection& connection) {
   leave_remote_qpns(connection);
   connection.state = State::kTimeWait;
@@ -149,8 +158,8 @@ void Connections::send(const Path& path, Message message) {
   Outgoing& outgoing = outgoing_.emplace_back();
   outgoing.path = path;
   outgoing.mad = build_message(message);
-  const auto attribute = std::visit([](const auto& part) { return std::remove_cvref_t<decltype(part)>::kAttribute; },
-                                    message.body);
+  const auto attribute = std::visit(
+      [](const auto& part) { return std::remove_cvref_t<decltype(part)>::kAttribute; }, message.body);
   ++counters_.sent[attribute - kReq];
 }
 
@@ -178,7 +187,8 @@ void Connections::send_rej(const Connection& connection, uint16_t reason, std::s
 }
 
 // Answers a REQ or REP that belongs to no connection.
-void Connections::send_rej_stateless(const Arrival& arrival, const Message& of, uint16_t reason, uint8_t about) {
+void Connections::send_rej_stateless(const Arrival& arrival, const Message& of, uint16_t reason,
+                                     uint8_t about) {
   Rej rej;
   rej.message = about;
   rej.reason = reason;
@@ -313,7 +323,8 @@ int Connections::confirm(TimePs, uint32_t id) {
 int Connections::reject(TimePs now, uint32_t id, uint16_t reason, std::span<const uint8_t> info,
                         std::span<const uint8_t> private_data) {
   Connection* const connection = owned(id);
-  if (connection == nullptr || info.size() > Rej::kInfoBytes || private_data.size() > Rej::kPrivateBytes) return EINVAL;
+  if (connection == nullptr || info.size() > Rej::kInfoBytes || private_data.size() > Rej::kPrivateBytes)
+    return EINVAL;
   switch (connection->state) {
     case State::kReqSent:
     case State::kMraReqReceived:
@@ -464,7 +475,8 @@ void Connections::receive(TimePs now, const Arrival& arrival, std::span<const ui
   if (const auto* rtu = std::get_if<Rtu>(&message.body)) return on_rtu(message, *rtu);
   if (const auto* dreq = std::get_if<Dreq>(&message.body)) return on_dreq(now, arrival, message, *dreq);
   if (const auto* drep = std::get_if<Drep>(&message.body)) return on_drep(now, message, *drep);
-  if (const auto* request = std::get_if<SidrReq>(&message.body)) return on_sidr_req(now, arrival, message, *request);
+  if (const auto* request = std::get_if<SidrReq>(&message.body))
+    return on_sidr_req(now, arrival, message, *request);
   if (const auto* reply = std::get_if<SidrRep>(&message.body)) return on_sidr_rep(message, *reply);
 }
 
@@ -472,10 +484,11 @@ void Connections::on_req(TimePs now, const Arrival& arrival, const Message& mess
   const RemoteKey id_key{req.local_comm_id, req.local_ca_guid};
   const RemoteKey qpn_key{req.local_qpn, req.local_ca_guid};
   if (const auto found = remote_ids_.find(id_key); found != remote_ids_.end())
-    return on_duplicate_req(arrival, message, *connections_.at(found->second));
+    return on_duplicate_req(arrival, message, connections_.at(found->second));
   if (req.transport != kReliable && req.transport != kUnreliable)
     return send_rej_stateless(arrival, message, kInvalidTransport, kAboutReq);
-  if (req.path_mtu < 1 || req.path_mtu > 5) return send_rej_stateless(arrival, message, kInvalidMtu, kAboutReq);
+  if (req.path_mtu < 1 || req.path_mtu > 5)
+    return send_rej_stateless(arrival, message, kInvalidMtu, kAboutReq);
   if (const auto found = remote_qpns_.find(qpn_key); found != remote_qpns_.end()) {
     send_rej_stateless(arrival, message, kStaleConnection, kAboutReq);
     return end_stale(now, found->second);
@@ -520,7 +533,8 @@ void Connections::on_req(TimePs now, const Arrival& arrival, const Message& mess
   report(*connection, EventKind::kReqReceived, &message);
 }
 
-void Connections::on_duplicate_req(const Arrival& arrival, const Message& message, const Connection& connection) {
+void Connections::on_duplicate_req(const Arrival& arrival, const Message& message,
+                                   const Connection& connection) {
   count_duplicate(kReq);
   if (connection.state == State::kReqReceived) {
     send_mra(connection, kAboutReq);  // the owner has not answered yet
@@ -531,12 +545,13 @@ void Connections::on_duplicate_req(const Arrival& arrival, const Message& messag
 
 // The peer's queue pair has begun another connection, so this one is over at its end.
 void Connections::end_stale(TimePs now, uint32_t id) {
-  Connection& connection = *connections_.at(id);
+  Connection& connection = connections_.at(id);
   if (connection.state == State::kEstablished) send_dreq(now, connection);
 }
 
 void Connections::on_mra(TimePs now, const Mra& mra) {
-  Connection* const connection = matching(mra.remote_comm_id, mra.message == kAboutReq ? 0 : mra.local_comm_id);
+  Connection* const connection =
+      matching(mra.remote_comm_id, mra.message == kAboutReq ? 0 : mra.local_comm_id);
   if (connection == nullptr) return count_unmatched(kMra);
   if (connection->state == State::kReqSent && mra.message == kAboutReq) {
     connection->state = State::kMraReqReceived;
@@ -555,7 +570,7 @@ void Connections::on_rej(TimePs now, const Message& message, const Rej& rej) {
   Connection* connection = nullptr;
   if (rej.reason == kTimeout) {
     const auto found = remote_ids_.find({rej.local_comm_id, load_big_endian<uint64_t>(message.info.data())});
-    if (found != remote_ids_.end()) connection = connections_.at(found->second).get();
+    if (found != remote_ids_.end()) connection = &connections_.at(found->second);
   } else {
     connection = matching(rej.remote_comm_id, rej.message == kAboutReq ? 0 : rej.local_comm_id);
   }
@@ -674,7 +689,8 @@ void Connections::on_drep(TimePs now, const Message& message, const Drep& drep) 
   report(*connection, EventKind::kDrepReceived, &message);
 }
 
-void Connections::on_sidr_req(TimePs, const Arrival& arrival, const Message& message, const SidrReq& request) {
+void Connections::on_sidr_req(TimePs, const Arrival& arrival, const Message& message,
+                              const SidrReq& request) {
   const SidrKey key{request.request_id, arrival.remote};
   if (const auto found = sidr_replies_.find(key); found != sidr_replies_.end()) {
     count_duplicate(kSidrReq);
@@ -726,7 +742,7 @@ void Connections::advance(TimePs now) {
     sidr_forgotten_.pop_front();
   }
   while (!deadlines_.empty() && deadlines_.begin()->first <= now) {
-    on_due(now, *connections_.at(deadlines_.begin()->second));
+    on_due(now, connections_.at(deadlines_.begin()->second));
   }
 }
 

@@ -1,14 +1,13 @@
-// Communication management of one device as a pure state machine: messages and times go in, messages, events and
-// the next deadline come out. Source: InfiniBand Architecture, volume 1, 12.9 (states) and 12.11 (service ID
-// resolution), with timeouts, retries and answers to duplicates as Linux has them (drivers/infiniband/core/cm.c,
-// cma.c). docs/spec/connection-management.md says where it differs.
+// Communication management of one device as a pure state machine: messages and times go in, messages, events
+// and the next deadline come out. Source: InfiniBand Architecture, volume 1, 12.9 (states) and 12.11 (service
+// ID resolution), with timeouts, retries and answers to duplicates as Linux has them
+// (drivers/infiniband/core/cm.c, cma.c). docs/spec/connection-management.md says where it differs.
 #pragma once
 
 #include <array>
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <memory>
 #include <set>
 #include <span>
 #include <unordered_map>
@@ -22,8 +21,8 @@ namespace weft::cm {
 
 constexpr uint8_t kResponseTimeout = 20;  // 4.096 us * 2^20, as Linux's CMA asks for
 constexpr uint8_t kMaxRetries = 15;
-constexpr uint8_t kServiceTimeout = 24;      // of an MRA
-constexpr uint8_t kPacketLifeTime = 16;      // of a path over Ethernet
+constexpr uint8_t kServiceTimeout = 24;       // of an MRA
+constexpr uint8_t kPacketLifeTime = 16;       // of a path over Ethernet
 constexpr size_t kMostConnections = 1 << 16;  // of a device; more are refused or dropped
 constexpr size_t kMostSidrReplies = 1 << 12;  // remembered for requests that come again
 
@@ -153,7 +152,8 @@ struct MessageCounters {
   uint64_t without_room = 0;
 };
 
-// All functions that return int return 0 or an errno: EINVAL in a state, or with sizes, that do not allow it.
+// A copy goes on from the same state. All functions that return int return 0 or an errno: EINVAL in a state,
+// or with sizes, that do not allow it.
 class Connections {
  public:
   // `ack_delay`: the device's, as an exponent. `seed` decides the communication IDs.
@@ -165,7 +165,8 @@ class Connections {
   // 0 if there are kMostConnections already; `private_data` of at most Req::kPrivateBytes.
   uint32_t connect(TimePs now, const Path& path, uint64_t service_id, uint8_t transport,
                    const QueuePairFacts& queue_pair, std::span<const uint8_t> private_data);
-  int accept(TimePs now, uint32_t id, const QueuePairFacts& queue_pair, std::span<const uint8_t> private_data);
+  int accept(TimePs now, uint32_t id, const QueuePairFacts& queue_pair,
+             std::span<const uint8_t> private_data);
   int confirm(TimePs now, uint32_t id);  // by an RTU
   int reject(TimePs now, uint32_t id, uint16_t reason, std::span<const uint8_t> info,
              std::span<const uint8_t> private_data);
@@ -175,10 +176,10 @@ class Connections {
   // 0 as connect().
   uint32_t resolve_service(TimePs now, const Path& path, uint64_t service_id,
                            std::span<const uint8_t> private_data);
-  int answer_service(TimePs now, uint32_t id, uint8_t status, uint32_t qpn, uint32_t qkey, uint32_t vendor_options,
-                     std::span<const uint8_t> private_data);
-  // Ends whatever is under way; what the peer must hear is sent, and sent again, without the owner. `quietly`: a
-  // request that has come is forgotten, so that it can come again.
+  int answer_service(TimePs now, uint32_t id, uint8_t status, uint32_t qpn, uint32_t qkey,
+                     uint32_t vendor_options, std::span<const uint8_t> private_data);
+  // Ends whatever is under way; what the peer must hear is sent, and sent again, without the owner.
+  // `quietly`: a request that has come is forgotten, so that it can come again.
   void destroy(TimePs now, uint32_t id, bool quietly = false);
 
   void receive(TimePs now, const Arrival& arrival, std::span<const uint8_t> mad);
@@ -245,9 +246,9 @@ class Connections {
   const uint8_t ack_delay_;
   const uint32_t id_mask_;
   uint32_t next_id_ = 1;
-  std::unordered_map<uint32_t, std::unique_ptr<Connection>> connections_;
-  std::map<RemoteKey, uint32_t> remote_ids_;   // those of connections whose peer is known
-  std::map<RemoteKey, uint32_t> remote_qpns_;  // without those in time-wait
+  std::unordered_map<uint32_t, Connection> connections_;  // which stay where they are
+  std::map<RemoteKey, uint32_t> remote_ids_;              // those of connections whose peer is known
+  std::map<RemoteKey, uint32_t> remote_qpns_;             // without those in time-wait
   std::map<uint64_t, uint32_t> listens_;
   std::set<std::pair<TimePs, uint32_t>> deadlines_;
   std::map<SidrKey, SidrReply> sidr_replies_;

@@ -55,7 +55,8 @@ void Message::set_private_data(std::span<const uint8_t> data) {
 }
 
 size_t private_bytes_of(const Body& body) {
-  return std::visit([](const auto& part) { return std::remove_cvref_t<decltype(part)>::kPrivateBytes; }, body);
+  return std::visit([](const auto& part) { return std::remove_cvref_t<decltype(part)>::kPrivateBytes; },
+                    body);
 }
 
 size_t info_bytes_of(const Body& body) {

@@ -1,6 +1,6 @@
-// Messages of InfiniBand's communication management as plain values, and their 256 bytes on the wire: InfiniBand
-// Architecture, volume 1, 12.6 and 13.4; annex A11 for IP addresses. weft/wire/headers/cm.py describes the same
-// fields. Alternate paths are not looked at and written as zeros.
+// Messages of InfiniBand's communication management as plain values, and their 256 bytes on the wire:
+// InfiniBand Architecture, volume 1, 12.6 and 13.4; annex A11 for IP addresses. weft/wire/headers/cm.py
+// describes the same fields. Alternate paths are not looked at and written as zeros.
 #pragma once
 
 #include <array>
@@ -379,8 +379,8 @@ using Body = std::variant<Req, Mra, Rej, Rep, Rtu, Dreq, Drep, SidrReq, SidrRep>
 constexpr size_t kMostInfoBytes = 72;
 constexpr size_t kMostPrivateBytes = 224;
 
-// A whole message. `attribute_id` of `mad` follows from the body; bytes of information and private data beyond
-// the message's own are not written.
+// A whole message. `attribute_id` of `mad` follows from the body; bytes of information and private data
+// beyond the message's own are not written.
 struct Message {
   MadHeader mad;
   Body body;

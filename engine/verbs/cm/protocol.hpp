@@ -1,18 +1,18 @@
-// What passes between a program's preloaded library and the host's NIC process for /dev/infiniband/rdma_cm: one
-// Unix connection for each descriptor of that device. Freestanding: the preloaded library has no libstdc++.
+// What passes between a program's preloaded library and the host's NIC process for /dev/infiniband/rdma_cm:
+// one Unix connection for each descriptor of that device. Freestanding: the preloaded library has no
+// libstdc++.
 //
-// The program's descriptor is the connection itself (SOCK_SEQPACKET), so that dup(), fork() and close() need no
-// help and poll() sees what the kernel's device would show: it is readable while events wait. The server sends a
-// single byte whenever the first event of a client comes, and whoever takes the last one reads a byte. Commands
-// carry a socket for their answer (SCM_RIGHTS), so that answers never make the descriptor readable and threads and
-// processes that share it cannot take each other's.
+// The program's descriptor is the connection itself (SOCK_SEQPACKET), so that dup(), fork() and close() need
+// no help and poll() sees what the kernel's device would show: it is readable while events wait. The server
+// sends a single byte when events of a client begin to wait, and says in a command's answer that none waits
+// any more: then the byte is read. Commands carry a socket for their answer (SCM_RIGHTS), so that answers
+// never make the descriptor readable and threads and processes that share it cannot take each other's.
 #pragma once
-
-#include <stddef.h>
-#include <stdint.h>
 
 #include <netinet/in.h>
 #include <rdma/rdma_user_cm.h>
+#include <stddef.h>
+#include <stdint.h>
 
 namespace weft::cm {
 
@@ -42,8 +42,8 @@ struct CommandHeader {
 struct CommandAnswer {
   uint32_t error = 0;  // an errno
   uint32_t response_bytes = 0;
-  uint32_t is_drained = 0;  // that was the last event: take a byte from the connection
-  uint32_t reserved = 0;
+  uint32_t is_drained = 0;         // no event waits any more: take a byte from the connection
+  uint32_t is_source_drained = 0;  // the same of the connection of MIGRATE_ID's `fd`
 };
 
 // Where a command has its `response`, behind its header; -1 for commands without an answer.

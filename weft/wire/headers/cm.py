@@ -128,7 +128,9 @@ MAD = Header(
             notation="hexadecimal",
         ),
         reserved(16),
-        _hexadecimal("attribute_modifier", 32, "of REQ, REP and SIDR_REP: options of enhanced connection establishment"),
+        _hexadecimal(
+            "attribute_modifier", 32, "of REQ, REP and SIDR_REP: options of enhanced connection establishment"
+        ),
     ),
 )
 
