@@ -206,7 +206,8 @@ def drawn(header: cm.Header, number: int, **given_values: int) -> dict[str, int]
     values = {}
     for name, field in header.numbers():
         valid = field.valid_values
-        values[name] = given_values.get(name, random.choice((valid[0], valid[-1], random.choice(valid))))
+        middle = random.randint(valid[0], valid[-1]) if isinstance(valid, range) else random.choice(valid)
+        values[name] = given_values.get(name, random.choice((valid[0], valid[-1], middle)))
     return values
 
 

@@ -431,8 +431,10 @@ void Connections::destroy(TimePs now, uint32_t id, bool quietly) {
       break;
     case State::kRepSent:
     case State::kMraRepReceived:
+      // Nothing answers a REJ. If it is lost, and the peer is connected already, the DREQ ends the
+      // connection.
       send_rej(*connection, kConsumerDefined, {}, {});
-      enter_time_wait(now, *connection);
+      send_dreq(now, *connection);
       break;
     case State::kEstablished:
       send_dreq(now, *connection);
@@ -650,7 +652,7 @@ void Connections::on_rtu(const Message& message, const Rtu& rtu) {
 
 void Connections::on_dreq(TimePs now, const Arrival& arrival, const Message& message, const Dreq& dreq) {
   Connection* const connection = matching(dreq.remote_comm_id, dreq.local_comm_id);
-  if (connection == nullptr) {
+  if (connection == nullptr || connection->state == State::kIdle) {
     count_duplicate(kDreq);
     const Drep drep{dreq.remote_comm_id, dreq.local_comm_id};
     return send(path_back(arrival), message_of(message.mad.transaction_id, drep));
