@@ -47,8 +47,12 @@ class End:
         return End(self.name, self.connections.copy(), self.id, self.events)
 
     def take_events(self) -> list[tuple[str, int, dict[str, Any]]]:
+        """Take all events; those of the tested connection are remembered, which is the first that is asked for."""
         found = self.connections.take_events()
-        self.events += tuple(kind for kind, _, _ in found)
+        for kind, number, _ in found:
+            if kind in ("req_received", "sidr_req_received") and not self.id:
+                self.id = number
+            self.events += (kind,) if number == self.id else ()
         return found
 
     @property

@@ -36,8 +36,6 @@ def connect(pair: Pair, **options: Any) -> int:
 
 def accepts(end: End, now: int, kind: str, number: int, message: dict[str, Any]) -> None:
     if kind == "req_received":
-        if not end.id:
-            end.id = number
         end.connections.accept(now, number, qpn=QPNS["b"], starting_psn=200, private_data=b"welcome")
     elif kind == "rep_received":
         end.connections.confirm(now, number)
