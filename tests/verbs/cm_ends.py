@@ -111,7 +111,9 @@ class Pair:
         self.flush(fate)
         return True
 
-    def run(self, fate: Callable[[int], list[int]], until: Callable[[], bool] = lambda: False, steps: int = 5000) -> None:
+    def run(
+        self, fate: Callable[[int], list[int]], until: Callable[[], bool] = lambda: False, steps: int = 5000
+    ) -> None:
         """Go on until nothing is left to do, or a condition holds. Raises AssertionError after so many steps."""
         self.flush(fate)
         for _ in range(steps):

@@ -73,7 +73,9 @@ def successors(world: World) -> Iterator[tuple[str, World]]:
         for call in calls(end) if end.id else ():
             after, acting = changed(world, at)
             function = getattr(acting.connections, call)
-            result = function(0, acting.id, qpn=QPNS["b"], starting_psn=200) if call == "accept" else function(0, acting.id)
+            result = (
+                function(0, acting.id, qpn=QPNS["b"], starting_psn=200) if call == "accept" else function(0, acting.id)
+            )
             assert not result, (call, end.state, result)
             yield f"{end.name} {call}", settled(after)
         if end.connections.next_deadline_ps is not None:

@@ -268,9 +268,7 @@ def test_services_are_resolved() -> None:
     pair = Pair(act)
     random = Random(3)
     a = pair.ends["a"]
-    a.id = a.connections.resolve_service(
-        0, local=GIDS["a"], remote=GIDS["b"], service_id=SERVICE, private_data=b"who?"
-    )
+    a.id = a.connections.resolve_service(0, local=GIDS["a"], remote=GIDS["b"], service_id=SERVICE, private_data=b"who?")
     pair.run(lambda _: [] if random.random() < 0.5 else [DELAY_PS, 2 * DELAY_PS])
     assert [(each["fields"]["qpn"], each["fields"]["status"], each["private_data"][:2]) for each in heard] == [
         (0x33, 0, b"me")
@@ -312,7 +310,9 @@ def test_no_message_of_a_peer_does_harm(junk: list[bytes], data: st.DataObject) 
         for each in junk:
             end.receive(pair.now_ps, each)
         for _ in range(3):
-            kind = data.draw(st.sampled_from(("req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep")))
+            kind = data.draw(
+                st.sampled_from(("req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep"))
+            )
             fields = {
                 "local_comm_id": data.draw(st.sampled_from(ids)),
                 "remote_comm_id": data.draw(st.sampled_from(ids)),
@@ -330,4 +330,6 @@ def test_no_message_of_a_peer_does_harm(junk: list[bytes], data: st.DataObject) 
     pair.run(in_order)
     for end in pair.ends.values():
         counted = end.connections.counters
-        assert sum(counted["parse_errors"].values()) == len([each for each in junk if _core.cm_parse_error(each) != "none"])
+        assert sum(counted["parse_errors"].values()) == len(
+            [each for each in junk if _core.cm_parse_error(each) != "none"]
+        )
