@@ -392,6 +392,10 @@ Its clock stands where `now_ps` is put; what it sends is kept until it is taken.
       .def(
           "serve_channel", [](PythonCmHost& self, int socket) { return self.channels.serve(socket); },
           "socket"_a, "Serve what has come; returns False once the program has gone.")
+      .def(
+          "listens",
+          [](const PythonCmHost& self, uint64_t service_id) { return self.ucma.listens(service_id); },
+          "service_id"_a)
       .def_property_readonly("channels", [](const PythonCmHost& self) { return self.channels.size(); })
       .def_property_readonly("ids", [](const PythonCmHost& self) { return self.ucma.ids(); })
       .def_property_readonly("connections", [](const PythonCmHost& self) { return self.ucma.connections(); })

@@ -104,7 +104,8 @@ def check(world: World, way: tuple[str, ...]) -> None:
     if a.state == "established":
         assert "b accept" in way, place
         known = a.connections.connection(a.id)
-        assert known is not None and (known["remote_qpn"], known["send_psn"]) == (QPNS["b"], 200), place
+        assert known, place
+        assert (known["remote_qpn"], known["send_psn"]) == (QPNS["b"], 200), place
     # A program hears of each step once.
     for end in world.ends:
         for kind in ("rep_received", "rtu_received", "rej_received", "drep_received", "time_wait_over"):

@@ -15,6 +15,7 @@ DELAY_PS = 1_000_000
 MS_PS = 1_000_000_000
 RESPONSE_MS = 1 << 12
 """In which a side is to answer: 4.096 us times 2 to the power of 20, as Linux rounds it."""
+KINDS = ("req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep")
 REQ_RETRY_MS = 2 * (1 << 8) + RESPONSE_MS
 
 
@@ -50,7 +51,8 @@ def test_a_connection_is_made_and_ended() -> None:
     a, b = pair.ends["a"], pair.ends["b"]
     assert (a.state, b.state) == ("established", "established")
     of_a, of_b = a.connections.connection(a.id), b.connections.connection(b.id)
-    assert of_a is not None and of_b is not None
+    assert of_a is not None
+    assert of_b is not None
     assert (of_a["remote_qpn"], of_b["remote_qpn"]) == (QPNS["b"], QPNS["a"])
     assert (of_a["send_psn"], of_b["send_psn"]) == (200, 100)
     assert (a.events, b.events) == (("rep_received",), ("req_received", "rtu_received"))
@@ -201,7 +203,8 @@ def test_losses_delays_and_copies_change_no_outcome(seed: int, loss: float, twic
     assert (a.state, b.state) == ("established", "established")
     assert len(ids) == 1
     of_a, of_b = a.connections.connection(a.id), b.connections.connection(b.id)
-    assert of_a is not None and of_b is not None
+    assert of_a is not None
+    assert of_b is not None
     assert (of_a["remote_qpn"], of_b["remote_qpn"]) == (QPNS["b"], QPNS["a"])
 
     first = random.choice((a, b))
@@ -310,9 +313,7 @@ def test_no_message_of_a_peer_does_harm(junk: list[bytes], data: st.DataObject) 
         for each in junk:
             end.receive(pair.now_ps, each)
         for _ in range(3):
-            kind = data.draw(
-                st.sampled_from(("req", "mra", "rej", "rep", "rtu", "dreq", "drep", "sidr_req", "sidr_rep"))
-            )
+            kind = data.draw(st.sampled_from(KINDS))
             fields = {
                 "local_comm_id": data.draw(st.sampled_from(ids)),
                 "remote_comm_id": data.draw(st.sampled_from(ids)),
@@ -328,8 +329,6 @@ def test_no_message_of_a_peer_does_harm(junk: list[bytes], data: st.DataObject) 
             known = {name: value for name, value in fields.items() if name in blank}
             end.receive(pair.now_ps, _core.build_cm({"message": kind, "fields": known}))
     pair.run(in_order)
+    refused = [each for each in junk if _core.cm_parse_error(each) != "none"]
     for end in pair.ends.values():
-        counted = end.connections.counters
-        assert sum(counted["parse_errors"].values()) == len(
-            [each for each in junk if _core.cm_parse_error(each) != "none"]
-        )
+        assert sum(end.connections.counters["parse_errors"].values()) == len(refused)

@@ -240,14 +240,14 @@ def test_the_backlog_holds_requests_back() -> None:
 
 def test_a_host_connects_to_itself() -> None:
     hosts = Hosts()
-    for destination in ("10.0.0.1", "127.0.0.1"):
+    for qpn, destination in ((10, "10.0.0.1"), (20, "127.0.0.1")):
         a = Program(hosts, "a")
         server = Program(hosts, "a")
         listener = listening(server)
         number = resolved(a, destination)
-        a.ask(ucma.connect(number, 1))
+        a.ask(ucma.connect(number, qpn))
         request = server.event()
-        server.ask(ucma.accept(request.id, 2, uid=3))
+        server.ask(ucma.accept(request.id, qpn + 1, uid=3))
         assert a.event().name == "CONNECT_RESPONSE"
         a.ask(ucma.accept(number, 0, valid=0))
         assert server.event().name == "ESTABLISHED"
@@ -307,7 +307,7 @@ def test_multicast_groups_are_joined_and_left() -> None:
     assert struct.unpack("=I", a.ask(ucma.leave(group))) == (1,)
     assert a.host.take_groups() == [(False, 1, gid_of("239.1.2.3"))]
     assert a.refused(ucma.leave(group)) == "ENOENT"
-    assert a.refused(ucma.join(number, "ff0e::1")) == "EOPNOTSUPP"
+    assert a.refused(ucma.join(number, "ff0e::1")) == "ENOTSUP"
     assert a.refused(ucma.join(number, "10.0.0.2")) == "EINVAL"
     a.ask(ucma.join(number, "239.1.2.3"))
     a.ask(ucma.join(number, "239.1.2.4", flags=1))  # sends only
@@ -389,7 +389,7 @@ def test_addresses_of_infiniband_are_bound_but_lead_nowhere() -> None:
 
 @pytest.mark.parametrize(
     ("space", "qp_type", "error"),
-    [(ucma.PS_IPOIB, 4, "EPROTONOSUPPORT"), (ucma.PS_IB, 9, "EOPNOTSUPP"), (0x999, 2, "EINVAL")],
+    [(ucma.PS_IPOIB, 4, "EPROTONOSUPPORT"), (ucma.PS_IB, 9, "ENOTSUP"), (0x999, 2, "EINVAL")],
 )
 def test_what_is_not_there_is_refused(space: int, qp_type: int, error: str) -> None:
     assert Program(Hosts(), "a").refused(ucma.create_id(1, space, qp_type)) == error
@@ -451,7 +451,7 @@ def test_a_listener_takes_its_requests_with_it() -> None:
 
 
 @pytest.mark.parametrize("name", ucma.COMMANDS)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_no_command_of_a_client_does_harm(name: str, data: st.DataObject) -> None:
     """Bodies of any length with any bytes, often with an ID that is there; another client goes on undisturbed."""
@@ -480,7 +480,7 @@ def test_no_command_of_a_client_does_harm(name: str, data: st.DataObject) -> Non
     assert a.host.ids == 0
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 1 << 32))
 def test_any_order_of_commands_leaves_nothing_behind(seed: int) -> None:
     random = Random(seed)
@@ -491,9 +491,9 @@ def test_any_order_of_commands_leaves_nothing_behind(seed: int) -> None:
         lambda number: ucma.create_id(random.randint(1, 9), random.choice((ucma.PS_TCP, ucma.PS_UDP)), 2),
         ucma.destroy_id,
         lambda number: ucma.bind(
-            number, random.choice(("0.0.0.0", "10.0.0.1", "10.0.0.2", "::")), random.choice((0, 80))
+            number, random.choice(("0.0.0.0", "10.0.0.1", "10.0.0.2", "::")), random.choice((0, 8))
         ),
-        lambda number: ucma.resolve_addr(number, random.choice(("10.0.0.1", "10.0.0.2", "fd00::2")), 80),
+        lambda number: ucma.resolve_addr(number, random.choice(("10.0.0.1", "10.0.0.2", "fd00::2")), 8),
         ucma.resolve_route,
         ucma.listen,
         lambda number: ucma.connect(number, 5),

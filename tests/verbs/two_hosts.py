@@ -2,7 +2,8 @@
 
     PYTHONPATH=. python tests/verbs/two_hosts.py FOLDER [--loss 0.1] [--twice 0.1]
 
-serves FOLDER/a.sock (10.0.0.1, fd00::1) and FOLDER/b.sock (10.0.0.2, fd00::2) until its standard input ends. One second
+serves FOLDER/a.sock (10.0.0.1, fd00::1) and FOLDER/b.sock (10.0.0.2, fd00::2) until its standard input ends; a line
+there with a host and a service ID asks whether somebody listens. One second
 of the hosts' clocks takes a two-hundredth of one here, so that losses cost no test's time.
 """
 
@@ -58,7 +59,10 @@ class TwoHosts:
 
     def _serve_one(self, ready: object, what: str, name: str, listener: socket.socket | None) -> None:
         if what == "end":
-            self._ends = not sys.stdin.readline()
+            asked = sys.stdin.readline().split()
+            self._ends = not asked
+            if asked:
+                print(self.hosts[asked[0]].listens(int(asked[1], 0)), flush=True)
         elif what == "accept":
             assert listener is not None
             number = listener.accept()[0].detach()

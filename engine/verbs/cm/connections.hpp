@@ -161,6 +161,7 @@ class Connections {
 
   void listen(uint64_t service_id) { ++listens_[service_id]; }
   void end_listen(uint64_t service_id);
+  bool listens(uint64_t service_id) const { return listens_.contains(service_id); }
 
   // 0 if there are kMostConnections already; `private_data` of at most Req::kPrivateBytes.
   uint32_t connect(TimePs now, const Path& path, uint64_t service_id, uint8_t transport,

@@ -93,6 +93,7 @@ class Ucma {
   TimePs next_deadline() const { return connections_.next_deadline(); }
 
   const MessageCounters& counters() const { return connections_.counters(); }
+  bool listens(uint64_t service_id) const { return connections_.listens(service_id); }
   size_t ids() const { return ids_.size(); }
   size_t connections() const { return connections_.size(); }
 

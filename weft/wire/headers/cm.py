@@ -129,7 +129,7 @@ MAD = Header(
         ),
         reserved(16),
         _hexadecimal(
-            "attribute_modifier", 32, "of REQ, REP and SIDR_REP: options of enhanced connection establishment"
+            "attribute_modifier", 32, "of REQ, REP, SIDR_REP: enhanced connection establishment"
         ),
     ),
 )
