@@ -37,11 +37,12 @@ class PostedReceives {
   // The oldest one.
   const PostedReceive& front() const { return receives_.front(); }
   PostedReceive pop() { return receives_.pop(); }
+  // `solicited`: true of transports without the bit.
   // A message of the peer has arrived, which takes the oldest one out or none.
   void finish(TimePs now, CompletionKind kind, bool takes_receive, uint64_t length_bytes,
-              std::optional<uint32_t> immediate) {
+              std::optional<uint32_t> immediate, bool solicited = true) {
     const uint64_t work_id = takes_receive ? receives_.pop().work_id : 0;
-    complete(now, kind, CompletionStatus::kSuccess, work_id, length_bytes, immediate);
+    complete(now, kind, CompletionStatus::kSuccess, work_id, length_bytes, immediate, solicited);
   }
   // The same with what a datagram's completion says beyond; it takes the oldest one out.
   void finish(Completion completion) {
@@ -63,9 +64,9 @@ class PostedReceives {
     }
   }
 
-  // What has become of a message, or of a receive.
+  // What has become of a message, or of a receive. Failures are told to whoever waits for solicited events too.
   void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
-                uint64_t length_bytes, std::optional<uint32_t> immediate) const {
+                uint64_t length_bytes, std::optional<uint32_t> immediate, bool solicited = true) const {
     if (handler_ == nullptr) return;
     handler_->on_completion({.work_id = work_id,
                              .kind = kind,
@@ -75,7 +76,8 @@ class PostedReceives {
                              .has_immediate = immediate.has_value(),
                              .immediate = immediate.value_or(0),
                              .posted_ps = 0,
-                             .completed_ps = now});
+                             .completed_ps = now,
+                             .solicited = solicited});
   }
 
  private:

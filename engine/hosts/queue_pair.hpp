@@ -64,6 +64,7 @@ struct Completion {
   TimePs completed_ps = 0;
   uint64_t retransmitted_packets = 0;  // requester only
   uint32_t source_queue_pair = 0;      // responder of UD only: that has sent it
+  bool solicited = false;              // responder only: the sender asked for an event
   bool has_grh = false;                // 40 bytes with the IP header stand before what has arrived
 };
 

@@ -146,7 +146,7 @@ void RcResponder::finish_message(TimePs now, const Shape& shape, const roce::Par
   if (!is_send && !shape.immediate) return;
   receives_.finish(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
                    is_send || config_.receive_for_immediate, message_bytes_,
-                   shape.immediate ? std::optional(packet.immediate) : std::nullopt);
+                   shape.immediate ? std::optional(packet.immediate) : std::nullopt, packet.bth.solicited);
 }
 
 }  // namespace weft

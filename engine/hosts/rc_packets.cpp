@@ -42,7 +42,7 @@ void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequen
     headers_.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(payload_bytes)};
   } else {
     headers_.bth.opcode = opcode_of(request.kind, first, last, immediate);
-    headers_.bth.solicited = last && immediate;
+    headers_.bth.solicited = last && is_solicited(request);
     headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.wire_bytes)};
   }
 }

@@ -81,7 +81,7 @@ void UcQueuePair::set_headers(TimePs now, const Outstanding& request) {
   const bool immediate = request.immediate.has_value();
   headers_.bth.opcode = roce::kUcOpcodes + opcode_of(request.kind, first, last, immediate);
   headers_.bth.psn = psn_map_.psn(next_sequence_);
-  headers_.bth.solicited = last && immediate;
+  headers_.bth.solicited = last && is_solicited(request);
   headers_.immediate = request.immediate.value_or(0);
   headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.length_bytes)};
   if (path_choice_ != nullptr)
@@ -225,7 +225,7 @@ void UcQueuePair::take(TimePs now, const roce::ParsedPacket& packet) {
   const bool is_send = shape.message == Message::kSend;
   receives_.finish(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
                    is_send || config_.receive_for_immediate, message_bytes_,
-                   shape.immediate ? std::optional(packet.immediate) : std::nullopt);
+                   shape.immediate ? std::optional(packet.immediate) : std::nullopt, packet.bth.solicited);
 }
 
 // Whether the packet begins a message, or goes on with the one in progress. After a gap, or what looks like

@@ -92,6 +92,7 @@ roce::RoceHeaders UdQueuePair::headers_of(const UdRequest& request) const {
   }
   constexpr uint32_t kOwnKey = 0x80000000;  // section 10.2.5
   headers.bth.opcode = request.immediate ? roce::kUdSendOnlyImmediate : roce::kUdSendOnly;
+  headers.bth.solicited = is_solicited(request);
   headers.bth.destination_qp = request.remote_queue_pair;
   headers.deth = {(request.remote_q_key & kOwnKey) != 0 ? config_.q_key : request.remote_q_key,
                   config_.queue_pair};
@@ -217,6 +218,7 @@ void UdQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
                       .immediate = has_immediate ? packet.immediate : 0,
                       .completed_ps = now,
                       .source_queue_pair = packet.deth.source_qp,
+                      .solicited = packet.bth.solicited,
                       .has_grh = true});
   }
 }

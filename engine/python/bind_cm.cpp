@@ -282,7 +282,7 @@ class ListedSurroundings : public cm::Surroundings {
   void send(const cm::Outgoing& message) override { outgoing.push_back(message); }
   Route route(const cm::Gid& destination, uint8_t port) override {
     const auto found = routes.find(destination);
-    if (found == routes.end()) return {ENETUNREACH, 0};
+    if (found == routes.end()) return kernel ? kernel->route(destination, port) : Route{ENETUNREACH, 0};
     if (port != 0 && port != found->second) return {EHOSTUNREACH, 0};
     return {0, found->second};
   }
@@ -297,6 +297,7 @@ class ListedSurroundings : public cm::Surroundings {
 
   TimePs now_ps = 0;
   std::map<cm::Gid, uint8_t> routes;
+  std::optional<cm::KernelRoutes> kernel;  // where routes has none
   std::vector<cm::Outgoing> outgoing;
   std::vector<uint32_t> signalled;
   std::vector<std::tuple<bool, uint8_t, py::bytes>> groups;

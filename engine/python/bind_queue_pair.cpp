@@ -216,7 +216,7 @@ Record<"RcStats"> rc_stats(const WritingQueuePair& queue_pair) {
 
 void post_write(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                 uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
-                std::optional<uint32_t> immediate, uint64_t work_id) {
+                std::optional<uint32_t> immediate, std::optional<bool> solicited, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
   Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
@@ -228,6 +228,7 @@ void post_write(WritingQueuePair& queue_pair, const RegisteredMemory* memory, ui
                                  .rkey = rkey,
                                  .immediate = immediate,
                                  .owner = std::move(local.owner),
+                                 .solicits = solicits(solicited),
                                  .foreign = local.foreign});
 }
 
@@ -245,7 +246,8 @@ void post(WritingQueuePair& queue_pair, RcRequest request) {
 }
 
 void post_send(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
-               uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
+               uint64_t length_bytes, std::optional<uint32_t> immediate, std::optional<bool> solicited,
+               uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
   post(queue_pair, {.kind = CompletionKind::kSend,
                     .work_id = work_id,
@@ -253,6 +255,7 @@ void post_send(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uin
                     .length_bytes = length_bytes,
                     .immediate = immediate,
                     .owner = std::move(local.owner),
+                    .solicits = solicits(solicited),
                     .foreign = local.foreign});
 }
 
@@ -538,10 +541,12 @@ Posting what the transport does not carry raises ValueError: MRC has WRITEs only
           "queue_pair", [](const WritingQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
           "Its number.")
       .def("post_write", &post_write, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(),
+           "solicited"_a = py::none(), "work_id"_a = 0,
            R"doc(RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
 
-With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+With an immediate, the peer gets "write_immediate" when all has arrived, which is solicited unless
+solicited is False. The bytes must not change
 before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.)doc")
       .def("post_write_as_length", &post_write_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
            py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
@@ -569,8 +574,11 @@ Completes as "compare_swap".)doc")
 
 Completes as "fetch_add".)doc")
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
-           "immediate"_a = py::none(), "work_id"_a = 0,
-           "SEND into a receive that the peer has posted; completes as \"send\".")
+           "immediate"_a = py::none(), "solicited"_a = py::none(), "work_id"_a = 0,
+           R"doc(SEND into a receive that the peer has posted; completes as "send".
+
+solicited: whether its completion there is one that programs wait for which want such alone; None: with an
+immediate.)doc")
       .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            py::kw_only(), "work_id"_a = 0,
            "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")

@@ -45,6 +45,7 @@ py::dict completion_dict(const Completion& completion) {
       "fault"_a = fault_name(completion_fault(completion.status)), "queue_pair"_a = completion.queue_pair,
       "length_bytes"_a = completion.length_bytes,
       "immediate"_a = completion.has_immediate ? std::optional(completion.immediate) : std::nullopt,
+      "solicited"_a = completion.solicited,
       "source_queue_pair"_a = completion.has_grh ? std::optional(completion.source_queue_pair) : std::nullopt,
       "posted_ps"_a = completion.posted_ps, "completed_ps"_a = completion.completed_ps);
 }

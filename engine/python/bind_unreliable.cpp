@@ -106,14 +106,15 @@ std::shared_ptr<UdQueuePair> make_ud_queue_pair(
 void post_datagram(UdQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                    uint64_t length_bytes, const std::string& destination_mac,
                    const std::string& destination_ip, uint32_t remote_queue_pair, uint32_t q_key,
-                   std::optional<uint32_t> immediate, std::optional<uint8_t> dscp, uint8_t hop_limit,
-                   uint32_t flow_label, uint64_t work_id) {
+                   std::optional<uint32_t> immediate, std::optional<bool> solicited,
+                   std::optional<uint8_t> dscp, uint8_t hop_limit, uint32_t flow_label, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
   UdRequest request;
   request.work_id = work_id;
   request.data = local.data;
   request.length_bytes = length_bytes;
   request.immediate = immediate;
+  request.solicits = solicits(solicited);
   request.owner = std::move(local.owner);
   request.foreign = local.foreign;
   request.to = {.ip = parse_ip(destination_ip),
@@ -180,7 +181,7 @@ parameter that is out of range.)doc")
           "Its number.")
       .def("post_send", &post_datagram, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            py::kw_only(), "destination_mac"_a, "destination_ip"_a, "remote_queue_pair"_a, "q_key"_a,
-           "immediate"_a = py::none(), "dscp"_a = py::none(), "hop_limit"_a = AddressHandle().hop_limit,
+           "immediate"_a = py::none(), "solicited"_a = py::none(), "dscp"_a = py::none(), "hop_limit"_a = AddressHandle().hop_limit,
            "flow_label"_a = 0, "work_id"_a = 0,
            R"doc(Send a datagram from memory (None: zeros); completes as "send" when it has left.
 

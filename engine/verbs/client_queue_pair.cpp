@@ -168,6 +168,7 @@ WorkStatus ClientQueuePair::fill(const SendEntry& entry, RcRequest& request) con
   request.kind = kind;
   request.remote_address = entry.remote_address;
   request.rkey = entry.remote_key;
+  request.solicits = (entry.flags & kSolicited) != 0 ? Solicits::kAlways : Solicits::kNever;
   if (has_immediate(entry.opcode)) request.immediate = ntohl(entry.immediate);
   request.swap_or_add = kind == CompletionKind::kCompareSwap ? entry.swap : entry.compare_or_add;
   request.compare = entry.compare_or_add;
@@ -300,7 +301,7 @@ void ClientQueuePair::complete_receive(uint64_t work_id, WorkStatus status, Comp
                 (of.has_grh ? static_cast<uint32_t>(kHasGrh) : 0u);
   entry.freed = 1;
   entry.is_receive = 1;
-  complete(*receive_completions_, entry, true);
+  complete(*receive_completions_, entry, of.solicited || status != kStatusSuccess);
 }
 
 void ClientQueuePair::complete(CompletionRing& ring, CompletionEntry& entry, bool solicited) {
