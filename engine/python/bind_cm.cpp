@@ -18,6 +18,7 @@
 #include "python/typed.hpp"
 #include "verbs/cm/channel.hpp"
 #include "verbs/cm/connections.hpp"
+#include "verbs/cm/kernel_routes.hpp"
 #include "verbs/cm/messages.hpp"
 #include "verbs/cm/ucma.hpp"
 
@@ -308,9 +309,10 @@ using CmPorts = std::vector<std::tuple<uint8_t, uint8_t, std::vector<py::bytes>>
 
 class PythonCmHost {
  public:
-  PythonCmHost(uint64_t node_guid, const CmPorts& ports, uint8_t ack_delay, uint64_t seed)
+  PythonCmHost(uint64_t node_guid, const CmPorts& ports, uint8_t ack_delay, uint64_t seed, bool asks_kernel)
       : ucma(device_of(node_guid, ports, ack_delay), surroundings, seed), channels(ucma, seed) {
     surroundings.channels = &channels;
+    if (asks_kernel) surroundings.kernel.emplace(device_of(node_guid, ports, ack_delay).ports);
   }
 
   static cm::Device device_of(uint64_t node_guid, const CmPorts& ports, uint8_t ack_delay) {
@@ -336,8 +338,11 @@ void bind_host(py::module_& m) {
   py::class_<PythonCmHost>(m, "CmHost", R"doc(A host's /dev/infiniband/rdma_cm without a network.
 
 Its clock stands where `now_ps` is put; what it sends is kept until it is taken.)doc")
-      .def(py::init<uint64_t, const CmPorts&, uint8_t, uint64_t>(), "node_guid"_a, "ports"_a, py::kw_only(),
-           "ack_delay"_a = 15, "seed"_a = 1, "Ports: number, active MTU as 1 to 5, and GIDs.")
+      .def(py::init<uint64_t, const CmPorts&, uint8_t, uint64_t, bool>(), "node_guid"_a, "ports"_a,
+           py::kw_only(), "ack_delay"_a = 15, "seed"_a = 1, "asks_kernel"_a = false,
+           "Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: routes that were not added are those "
+           "of "
+           "this process's network namespace.")
       .def_property(
           "now_ps", [](const PythonCmHost& self) { return self.surroundings.now_ps; },
           [](PythonCmHost& self, TimePs now) { self.surroundings.now_ps = now; })
@@ -421,6 +426,7 @@ void add_cm_fields(py::dict& headers) {
 }
 
 void bind_cm(py::module_& m) {
+  m.attr("CM_HELLO_MAGIC") = cm::kHelloMagic;
   m.def(
       "parse_cm",
       [](const py::bytes& mad) {

@@ -2277,7 +2277,7 @@ class RcQueuePair(WritingQueuePair):
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
         domain: MemoryDomain = None,
-        shared_receives: SharedReceives = None,
+        shared_receives: SharedReceives | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
     def begin_sending(
@@ -2443,7 +2443,7 @@ class UcQueuePair(WritingQueuePair):
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
         domain: MemoryDomain = None,
-        shared_receives: SharedReceives = None,
+        shared_receives: SharedReceives | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
     def begin_sending(self, *, initial_psn: int) -> None:
@@ -2473,8 +2473,8 @@ class UdQueuePair(QueuePair):
         path_mtu_bytes: int = 1024,
         data_class: int = 3,
         initial_psn: int = 0,
-        groups: UdGroups = None,
-        shared_receives: SharedReceives = None,
+        groups: UdGroups | None = None,
+        shared_receives: SharedReceives | None = None,
     ) -> None: ...
     def block_own_copies(self, block: bool) -> None:
         """Whether what it sends to a group of its own leaves it out."""

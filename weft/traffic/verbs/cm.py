@@ -47,7 +47,7 @@ class ConnectionManager:
         facts = [
             (port, ports.query(port)["active_mtu"], [gid_of(each) for each in ports.gids(port)]) for port in numbers
         ]
-        self._native = _core.CmHost(node_guid, facts, seed=host.config.seed + host.config.rank, routes_of_kernel=True)
+        self._native = _core.CmHost(node_guid, facts, seed=host.config.seed + host.config.rank, asks_kernel=True)
         self._of_port = {port: self._managed(port) for port in numbers}
 
     def _managed(self, port: int) -> _ManagedPort:

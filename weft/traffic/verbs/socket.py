@@ -1,4 +1,4 @@
-"""The socket where a host's process takes RDMA programs: their verbs providers, and users of /dev/infiniband/rdma_cm."""
+"""The socket where a host's process takes RDMA programs: verbs providers, and users of /dev/infiniband/rdma_cm."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.engine import _core
-from weft.traffic.answering_socket import short_name
+from weft.traffic.answering_socket import HostSocket, short_name
 from weft.traffic.verbs.client import VerbsClient
 from weft.traffic.verbs.cm import ConnectionManager
 from weft.traffic.verbs.facts import eui64
@@ -30,22 +30,28 @@ _CREDENTIALS = struct.Struct("=3i")  # struct ucred
 _CM_MAGIC = struct.pack("=I", _core.CM_HELLO_MAGIC)
 
 
-class VerbsSocket:
+def listening(path: Path) -> socket.socket:
+    """Return a new socket for programs at a path. Raises OSError."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with short_name(path) as name:
+        listener.bind(name)
+    listener.listen(_WAITING)
+    return listener
+
+
+class VerbsSocket(HostSocket):
     """Serves all programs, a request at a time. Its descriptor is readable when one has something to say."""
 
-    def __init__(self, path: Path, host: Host) -> None:
+    def __init__(self, listener: socket.socket, host: Host) -> None:
         self._host, self._ports = host, VerbsPorts(host)
         self._node_guid = eui64(host.config.nics[0].mac)
         self._cm = ConnectionManager(host, self._ports, self._node_guid)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._listener = listener
         self._poller = select.epoll()
         # Those that have come; those that a provider speaks for; descriptors that the connection manager serves.
         self._connections: dict[int, socket.socket] = {}
         self._clients: dict[int, VerbsClient] = {}
         self._channels: set[int] = set()
-        with short_name(path) as name:
-            self._listener.bind(name)
-        self._listener.listen(_WAITING)
         self._listener.setblocking(False)
         for descriptor in (self._listener.fileno(), *self._cm.descriptors):
             self._poller.register(descriptor, select.EPOLLIN)
