@@ -1998,7 +1998,7 @@ class Nic(Node):
         """Packets for it are dropped and counted from now on."""
     def is_port_up(self, port: int) -> bool: ...
     def register_foreign(
-        self, memory: ForeignMemory | None, *, virtual_address: int = 0, domain: MemoryDomain = None
+        self, foreign: ForeignMemory, *, virtual_address: int = 0, memory_domain: MemoryDomain | None = None
     ) -> MemoryRegion:
         """Register memory that the engine reads and writes by copies alone; peers may do everything with it."""
     def register_memory(
@@ -2010,13 +2010,13 @@ class Nic(Node):
         remote_read: bool = False,
         remote_atomic: bool = False,
         local_write: bool | None = None,
-        domain: MemoryDomain = None,
+        memory_domain: MemoryDomain | None = None,
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 
         remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
         what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
-        domain: whose queue pairs let peers reach it, None: the NIC's first.
+        memory_domain: whose queue pairs let peers reach it, None: the NIC's first.
         Raises ValueError if it is not contiguous, BufferError if it is read-only.
         """
     def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
@@ -2258,10 +2258,10 @@ class RcQueuePair(WritingQueuePair):
     retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
     overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
     entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
-    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. domain: the memory that the
-    peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions has all other
-    options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
-    naming the parameter that is out of range.
+    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. memory_domain: what the
+    peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions
+    has all other options, of which retransmission_timeout_ps has no default: see the function of that name.
+    Raises ValueError naming the parameter that is out of range.
     """
     def __init__(
         self,
@@ -2276,7 +2276,7 @@ class RcQueuePair(WritingQueuePair):
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
-        domain: MemoryDomain = None,
+        memory_domain: MemoryDomain | None = None,
         shared_receives: SharedReceives | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
@@ -2442,7 +2442,7 @@ class UcQueuePair(WritingQueuePair):
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
-        domain: MemoryDomain = None,
+        memory_domain: MemoryDomain | None = None,
         shared_receives: SharedReceives | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
@@ -2487,7 +2487,10 @@ class UdQueuePair(QueuePair):
     def post_receive(
         self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
     ) -> None:
-        """A place (None: bytes are discarded) for a datagram and the 40 bytes before it, which length_bytes of its completion counts, too."""
+        """A place (None: bytes are discarded) for a datagram and the 40 bytes before it.
+
+        length_bytes of its completion counts both.
+        """
     def post_send(
         self,
         memory: MemoryRegion | None,
@@ -2506,9 +2509,9 @@ class UdQueuePair(QueuePair):
     ) -> None:
         """Send a datagram from memory (None: zeros); completes as "send" when it has left.
 
-        q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label 0:
-        path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path MTU, that
-        the port has no address for, or that a NIC would take for in-network aggregation.
+        q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label
+        0: path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path
+        MTU, that the port has no address for, or that a NIC would take for in-network aggregation.
         """
     def set_q_key(self, q_key: int) -> None: ...
     def stats(self) -> UdCounters: ...
