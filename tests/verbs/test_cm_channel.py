@@ -173,7 +173,7 @@ PROGRAMS = {
     "ucmatose": (["ucmatose", "-C", "0", "-c", "3"], ["ucmatose", "-C", "0", "-c", "3", "-s", "10.0.0.2"]),
     "ucmatose over IPv6": (["ucmatose", "-C", "0", "-b", "fd00::2"], ["ucmatose", "-C", "0", "-s", "fd00::2"]),
     "ucmatose that migrates": (["ucmatose", "-C", "0", "-m"], ["ucmatose", "-C", "0", "-m", "-s", "10.0.0.2"]),
-    "udaddy": (["udaddy", "-C", "0", "-c", "2"], ["udaddy", "-C", "0", "-c", "2", "-s", "10.0.0.2"]),
+    "udaddy": (["udaddy", "-p", "7471", "-C", "0"], ["udaddy", "-p", "7471", "-C", "0", "-s", "10.0.0.2"]),
 }
 
 
