@@ -21,8 +21,6 @@ from tests.verbs.ucma_bytes import PS_TCP, PS_UDP
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
 LONGEST_S = 60
-PORT = 7471
-"""At which rdmacm-utils' programs listen."""
 
 
 def compiled(source: Path, target: Path, *options: str) -> Path:
@@ -184,7 +182,7 @@ def test_librdmacm_s_programs_connect(
 ) -> None:
     """Unmodified ones; their queue pairs get each other's numbers."""
     server_command, client_command = PROGRAMS[name]
-    service = (PS_UDP if name == "udaddy" else PS_TCP) << 16 | PORT
+    service = PS_UDP << 16 | 7174 if name == "udaddy" else PS_TCP << 16 | 7471
     if shutil.which(server_command[0]) is None:
         pytest.skip(f"{server_command[0]} is not installed (Debian: rdmacm-utils)")
     with two_hosts(tmp_path, *network) as lab:

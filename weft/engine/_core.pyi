@@ -3444,6 +3444,126 @@ class ParameterStore(_ParameterStore):
     def counters(self) -> ParameterStoreCounters:
         """What it has answered."""
 
+class CmConnections:
+    """Communication management of one device without I/O: messages, times and calls go in."""
+    def __init__(self, node_guid: int, *, ack_delay: int = 15, seed: int = 1) -> None: ...
+    def __len__(self) -> int: ...
+    def accept(
+        self,
+        now_ps: int,
+        id: int,
+        *,
+        qpn: int,
+        starting_psn: int = 0,
+        responder_resources: int = 1,
+        initiator_depth: int = 1,
+        private_data: bytes = b"",
+    ) -> int:
+        """Send a REP; returns 0 or an errno, as the others."""
+    def advance(self, now_ps: int) -> None:
+        """Do what is due."""
+    def answer_disconnect(self, now_ps: int, id: int) -> int:
+        """Send a DREP."""
+    def answer_service(
+        self, now_ps: int, id: int, *, status: int = 0, qpn: int = 0, qkey: int = 0, private_data: bytes = b""
+    ) -> int:
+        """Send a SIDR_REP."""
+    def confirm(self, now_ps: int, id: int) -> int:
+        """Send an RTU."""
+    def connect(
+        self,
+        now_ps: int,
+        *,
+        local: bytes,
+        remote: bytes,
+        service_id: int,
+        qpn: int,
+        starting_psn: int = 0,
+        responder_resources: int = 1,
+        initiator_depth: int = 1,
+        transport: int = 0,
+        private_data: bytes = b"",
+    ) -> int:
+        """Send a REQ; returns the connection's ID, 0 if there is no room."""
+    def connection(self, id: int) -> dict[str, object] | None:
+        """State and facts; None once destroyed."""
+    def copy(self) -> CmConnections:
+        """One that goes on from the same state."""
+    def destroy(self, now_ps: int, id: int, quietly: bool = False) -> None: ...
+    def disconnect(self, now_ps: int, id: int) -> int:
+        """Send a DREQ."""
+    def end_listen(self, service_id: int) -> None: ...
+    def establish(self, now_ps: int, id: int) -> int:
+        """A packet has come before the RTU."""
+    def listen(self, service_id: int) -> None: ...
+    def receive(self, now_ps: int, *, local: bytes, remote: bytes, mad: bytes) -> None: ...
+    def reject(self, now_ps: int, id: int, *, reason: int = 28, private_data: bytes = b"") -> int:
+        """Send a REJ."""
+    def resolve_service(
+        self, now_ps: int, *, local: bytes, remote: bytes, service_id: int, private_data: bytes = b""
+    ) -> int:
+        """Send a SIDR_REQ; returns as connect()."""
+    def take_events(self) -> list[tuple[str, int, dict[str, object]]]:
+        """Kind, the connection's ID and the message of each."""
+    def take_outgoing(self) -> list[tuple[int, bytes, bytes, bytes]]:
+        """Port, own GID, the other's GID and the 256 bytes of each message."""
+    @property
+    def counters(self) -> dict[str, object]: ...
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+
+class CmHost:
+    """A host's /dev/infiniband/rdma_cm without a network.
+
+    Its clock stands where `now_ps` is put; what it sends is kept until it is taken.
+    """
+    def __init__(
+        self,
+        node_guid: int,
+        ports: collections.abc.Sequence[tuple[int, int, collections.abc.Sequence[bytes]]],
+        *,
+        ack_delay: int = 15,
+        seed: int = 1,
+    ) -> None:
+        """Ports: number, active MTU as 1 to 5, and GIDs."""
+    def add_channel(self, socket: int) -> bool:
+        """Take over a program's connection; the descriptor is closed at its end."""
+    def add_route(self, destination: bytes, port: int = 1) -> None: ...
+    def advance(self) -> None:
+        """Do what is due."""
+    def close(self, client: int) -> None: ...
+    def command(
+        self, client: int, bytes: bytes, option: bytes = b"", source: int | None = None
+    ) -> tuple[int, bytes, bool]:
+        """Returns an errno, the answer, and whether no event waits any more."""
+    def has_events(self, client: int) -> bool: ...
+    def listens(self, service_id: int) -> bool: ...
+    def open(self) -> int:
+        """Returns a new client's number."""
+    def receive(self, port: int, local: bytes, remote: bytes, mad: bytes) -> None: ...
+    def serve_channel(self, socket: int) -> bool:
+        """Serve what has come; returns False once the program has gone."""
+    def take_groups(self) -> list[tuple[bool, int, bytes]]:
+        """Multicast groups that were joined (True) and left, with port and GID."""
+    def take_outgoing(self) -> list[tuple[int, bytes, bytes, bytes]]:
+        """Port, own GID, the other's GID and the 256 bytes of each message."""
+    def take_signalled(self) -> list[int]:
+        """Clients with events that they have not been told of."""
+    @property
+    def channels(self) -> int: ...
+    @property
+    def connections(self) -> int: ...
+    @property
+    def counters(self) -> dict[str, object]: ...
+    @property
+    def ids(self) -> int: ...
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+    @property
+    def now_ps(self) -> int: ...
+    @now_ps.setter
+    def now_ps(self, arg1: int) -> None: ...
+
 class Probe:
     """Records what components of an engine report; one an engine, which owns it. Times in ps, sizes in bytes.
 
@@ -3680,6 +3800,9 @@ def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
 def block_exponent(block: numpy.typing.NDArray[numpy.float32]) -> int:
     """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
 
+def build_cm(message: dict) -> bytes:
+    """The 256 bytes of a message as parse_cm() returns it."""
+
 def build_mrc_as_length(headers: RoceHeaders, payload_bytes: int) -> bytes:
     """An MRC packet as build_packet() makes it, with zeros in place of payload, pad and iCRC."""
 
@@ -3701,6 +3824,9 @@ def build_uet(headers: list[tuple[str, dict[str, int]]], payload: bytes = b"") -
     their defaults. Raises ValueError for unknown names, values that do not fit, and headers that a reader would not
     read as these.
     """
+
+def cm_parse_error(mad: bytes) -> str:
+    """What parse_cm() would refuse the bytes for: "none", "wrong_length", "wrong_class" …"""
 
 def combine_elements(
     destination: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
@@ -3827,6 +3953,9 @@ def packet_origins() -> dict[str, str]:
 
 def packets_of_message(message: bytes) -> list[tuple[int, int, bytes, int, bool, bool, int, int]]:
     """Return the packets of a message, as packet_message() takes them. Raises ValueError for any other bytes."""
+
+def parse_cm(mad: bytes) -> dict[str, object]:
+    """A message of communication management as a dictionary. Raises ValueError as cm_parse_error() says."""
 
 def parse_error(frame: bytes) -> str:
     """What parse_packet() would refuse the frame for: "none", "not_roce", "truncated", "bad_icrc" …"""

@@ -128,9 +128,7 @@ MAD = Header(
             notation="hexadecimal",
         ),
         reserved(16),
-        _hexadecimal(
-            "attribute_modifier", 32, "of REQ, REP, SIDR_REP: enhanced connection establishment"
-        ),
+        _hexadecimal("attribute_modifier", 32, "of REQ, REP, SIDR_REP: enhanced connection establishment"),
     ),
 )
 
