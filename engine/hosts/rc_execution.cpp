@@ -36,6 +36,7 @@ uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket&
     message_limit_bytes_ = receives_.front().length_bytes;
     return roce::kSyndromeAck;
   }
+  if ((config_.remote_access & kRemoteWrite) == 0) return roce::kSyndromeNakInvalidRequest;
   message_limit_bytes_ = packet.reth.length_bytes;
   write_address_ = packet.reth.virtual_address;
   write_rkey_ = packet.reth.rkey;

@@ -54,7 +54,10 @@ uint8_t ReadResponder::accept(TimePs now, uint64_t psn, const roce::ParsedPacket
 
 // Whether the request is well formed and its memory open to it.
 uint8_t ReadResponder::grant(const roce::ParsedPacket& request) const {
-  if (request.bth.opcode != roce::kRcReadRequest) {
+  const bool is_atomic = request.bth.opcode != roce::kRcReadRequest;
+  if ((config_.remote_access & (is_atomic ? kRemoteAtomic : kRemoteRead)) == 0)
+    return roce::kSyndromeNakInvalidRequest;
+  if (is_atomic) {
     const roce::AtomicEth& atomic = request.atomic_eth;
     if (atomic.virtual_address % kAtomicBytes != 0) return roce::kSyndromeNakInvalidRequest;
     return memory_.find(atomic.rkey, atomic.virtual_address, kAtomicBytes, kRemoteAtomic) == nullptr

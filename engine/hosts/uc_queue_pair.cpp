@@ -268,6 +268,7 @@ bool UcQueuePair::begin(const MessageShape& shape, const roce::ParsedPacket& pac
   message_limit_bytes_ = packet.reth.length_bytes;
   write_address_ = packet.reth.virtual_address;
   write_rkey_ = packet.reth.rkey;
+  if ((config_.remote_access & kRemoteWrite) == 0) return drop(uc_counters_.messages_refused);
   if (message_limit_bytes_ > kMaxMessageBytes) return drop(uc_counters_.messages_malformed);
   // A WRITE of no bytes touches no memory, so its rkey is not looked at.
   if (message_limit_bytes_ == 0) return true;

@@ -67,9 +67,19 @@ void UdGroups::forget(UdQueuePair& queue_pair) {
   for (const auto& [address, group] : groups_) group->remove(queue_pair);
 }
 
+UdQueuePair* UdGroups::find(uint32_t number) const {
+  auto* found = dynamic_cast<UdQueuePair*>(nic_.find(number));
+  const bool is_here =
+      found != nullptr && found->config().source_ips == nic_.port_config(port_).addresses;
+  return is_here ? found : nullptr;
+}
+
 void UdGroups::deliver(TimePs now, const roce::ParsedPacket& packet, const UdQueuePair* without) {
   const auto found = groups_.find(packet.destination_ip);
-  if (found != groups_.end()) found->second->deliver(now, packet, without);
+  if (found != groups_.end())
+    found->second->deliver(now, packet, without);
+  else if (UdQueuePair* receiver = find(packet.bth.destination_qp); receiver != nullptr)
+    receiver->on_packet(now, packet);
 }
 
 }  // namespace weft

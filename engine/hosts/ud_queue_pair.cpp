@@ -123,10 +123,34 @@ void UdQueuePair::post_receive(TimePs now, PostedReceive receive) {
   receives_.push(std::move(receive));
 }
 
+// As adapters do: what is for the port itself does not leave it.
+bool UdQueuePair::stays(const UdRequest& request) const {
+  return groups_ != nullptr &&
+         std::ranges::find(config_.source_ips, request.to.ip) != config_.source_ips.end();
+}
+
 PacketPtr UdQueuePair::pull(TimePs now) {
-  if (!has_next()) return nullptr;
-  const Outstanding& request = requests_.request_of(next_sequence_, next_sequence_);
-  due_ps_ = now;  // handlers of completions may do more than a pull() allows
+  while (has_next()) {
+    const Outstanding& request = requests_.request_of(next_sequence_, next_sequence_);
+    due_ps_ = now;  // handlers of completions may do more than a pull() allows
+    PacketPtr packet = build_next(request);
+    if (packet == nullptr) break;
+    const bool leaves = !stays(request);
+    const bool to_group = request.remote_queue_pair == roce::kMulticastQueuePair && groups_ != nullptr;
+    if (!leaves && groups_->find(request.remote_queue_pair) == nullptr)
+      ++counters_.loops_without_queue_pair;
+    else if (!leaves || (to_group && groups_->has(request.to.ip)))
+      loop(*packet);
+    counters_.bytes_sent += request.length_bytes;
+    ++counters_.datagrams_sent;
+    last_pulled_ = {request.length_bytes, true};
+    ++next_sequence_;
+    if (leaves) return packet;
+  }
+  return nullptr;
+}
+
+PacketPtr UdQueuePair::build_next(const Outstanding& request) {
   const uint8_t* data = request.data;
   if (request.foreign != nullptr && request.length_bytes > 0) {
     payload_.resize(request.length_bytes);
@@ -140,21 +164,15 @@ PacketPtr UdQueuePair::pull(TimePs now) {
   headers.bth.psn = static_cast<uint32_t>(config_.initial_psn + next_sequence_) & kPsnMask;
   PacketPtr packet = roce::build_packet(pool_, headers, data, request.length_bytes);
   packet->set_traffic_kind(request.traffic_kind);
-  if (request.remote_queue_pair == roce::kMulticastQueuePair) loop(*packet, request.to.ip);
-  ++counters_.datagrams_sent;
-  counters_.bytes_sent += request.length_bytes;
-  last_pulled_ = {request.length_bytes, true};
-  ++next_sequence_;
   return packet;
 }
 
-void UdQueuePair::loop(const Packet& packet, const roce::IpAddress& group) {
-  if (groups_ == nullptr || !groups_->has(group)) return;
+void UdQueuePair::loop(const Packet& packet) {
   ++counters_.datagrams_looped;
   loops_.push(pool_.copy_of(packet.bytes()));
 }
 
-// A member may destroy this queue pair, so that nothing of it is touched after the last copy.
+// A receiver may destroy this queue pair, so that nothing of it is touched after the last copy.
 void UdQueuePair::deliver_loops(TimePs now) {
   RingBuffer<PacketPtr> copies = std::exchange(loops_, {});
   const std::shared_ptr<UdGroups> groups = groups_;

@@ -64,7 +64,8 @@ struct UdRequest : RcRequest {  // of it: work_id, record_id, data, length_bytes
   STATISTIC(uint64_t, bytes_sent, "payload")                                             \
   STATISTIC(uint64_t, datagrams_received, "in a receive")                                \
   STATISTIC(uint64_t, bytes_received, "payload, in a receive")                           \
-  STATISTIC(uint64_t, datagrams_looped, "sent to a group of which the port is a member") \
+  STATISTIC(uint64_t, datagrams_looped, "sent to the port itself, or to a group of which it is a member") \
+  STATISTIC(uint64_t, loops_without_queue_pair, "sent to the port itself, where none has that number")         \
   STATISTIC(uint64_t, bad_q_key, "dropped: another Q_Key than the queue pair's")         \
   STATISTIC(uint64_t, datagrams_without_receive, "dropped: no receive was posted")       \
   STATISTIC(uint64_t, datagrams_too_long,                                                \
@@ -126,11 +127,13 @@ class UdQueuePair : public QueuePair {
     uint64_t retransmitted_packets = 0;  // none
   };
 
+  bool stays(const UdRequest& request) const;
+  PacketPtr build_next(const Outstanding& request);
   bool has_next() const { return error_ == CompletionStatus::kSuccess && next_sequence_ != end_sequence_; }
   UdGroups& own_groups() const;
   const roce::IpAddress& source_for(const AddressHandle& to) const;
   roce::RoceHeaders headers_of(const UdRequest& request) const;
-  void loop(const Packet& packet, const roce::IpAddress& group);
+  void loop(const Packet& packet);
   void deliver_loops(TimePs now);
   void deliver_completions(TimePs now);
   void fail(TimePs now, CompletionStatus status, CompletionStatus first_receive);
@@ -146,7 +149,7 @@ class UdQueuePair : public QueuePair {
   uint64_t end_sequence_ = 0;
   uint64_t next_sequence_ = 0;
   TimePs due_ps_ = kNever;
-  RingBuffer<PacketPtr> loops_;   // copies for members of groups at the port
+  RingBuffer<PacketPtr> loops_;   // datagrams to the port itself, and copies to groups there
   std::vector<uint8_t> payload_;  // of the packet that is built, from foreign memory
   PulledPacket last_pulled_;
   CompletionStatus error_ = CompletionStatus::kSuccess;

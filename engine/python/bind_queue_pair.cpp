@@ -582,6 +582,16 @@ immediate.)doc")
       .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            py::kw_only(), "work_id"_a = 0,
            "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")
+      .def(
+          "set_remote_access",
+          [](WritingQueuePair& queue_pair, bool write, bool read, bool atomic) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.set_remote_access(static_cast<uint8_t>(
+                (write ? kRemoteWrite : 0) | (read ? kRemoteRead : 0) | (atomic ? kRemoteAtomic : 0)));
+          },
+          py::kw_only(), "write"_a, "read"_a, "atomic"_a,
+          "What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, and "
+          "UC.")
       .def("flush", &flush,
            "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
            "no "
@@ -664,7 +674,8 @@ Raises ValueError naming the parameter that is out of range.)doc")
           },
           py::kw_only(), "initial_psn"_a, "retransmission_timeout_ps"_a, "retry_limit"_a, "rnr_retry_limit"_a,
           "max_reads"_a,
-          "Set what the sending half alone needs, before anything is posted. Raises ValueError as the constructor.");
+          "Set what the sending half alone needs, before anything is posted. Raises ValueError as the "
+          "constructor.");
   py::class_<MrcQueuePair, WritingQueuePair, std::shared_ptr<MrcQueuePair>>(
       m, "MrcQueuePair",
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.

@@ -73,9 +73,11 @@ void ClientQueuePair::set_stage(Stage stage) {
 }
 
 void ClientQueuePair::take_receives() {
-  while (stage_ != Stage::kIdle) {
+  // Clients that count their receives never hold more than the ring has places.
+  const uint32_t places = receive_ring_.size();
+  for (uint32_t left = receive_ring_.waiting(); left > 0 && held_.count() < places; --left) {
     // What the engine still holds completes first.
-    if (stage_ == Stage::kFlushes && held_.count() > 0) return;
+    if (stage_ == Stage::kIdle || (stage_ == Stage::kFlushes && held_.count() > 0)) return;
     const ReceiveEntry* entry = receive_ring_.take();
     if (entry == nullptr) return;
     if (stage_ == Stage::kFlushes)
@@ -112,6 +114,7 @@ void ClientQueuePair::post_receive(const ReceiveEntry& entry) {
 void ClientQueuePair::take_sends() {
   if (taking_) return;  // a completion within post()
   taking_ = true;
+  uint32_t left = send_ring_.waiting();
   while (stage_ == Stage::kBoth || stage_ == Stage::kFlushes) {
     const bool flushes = stage_ == Stage::kFlushes;
     if (flushes ? !sent_.empty() : refused_ || fenced_ != nullptr) break;
@@ -120,6 +123,8 @@ void ClientQueuePair::take_sends() {
       complete_send(done(entry), kStatusFlushed, 0);
       continue;
     }
+    // A client that counts what it posts has no more under way than the ring has places.
+    if (left-- == 0 || sent_.size() >= send_ring_.size()) break;
     const SendEntry* entry = send_ring_.take();
     if (entry == nullptr) break;
     if (flushes)
@@ -270,12 +275,13 @@ void ClientQueuePair::finish_send(const Completion& completion) {
 }
 
 void ClientQueuePair::finish_receive(const Completion& completion) {
+  const bool was_full = shared_ == nullptr && held_.count() == receive_ring_.size();
   const uint64_t work_id =
       shared_ == nullptr ? held_.take(completion.work_id) : shared_->finish(completion.work_id);
   const WorkStatus status = status_of(completion.status);
   complete_receive(work_id, status, opcode_of(completion.kind), completion);
   if (status != kStatusSuccess) enter_error();
-  if (stage_ == Stage::kFlushes) take_receives();
+  if (stage_ == Stage::kFlushes || was_full) take_receives();
 }
 
 void ClientQueuePair::complete_send(const Sent& sent, WorkStatus status, uint64_t length_bytes) {

@@ -48,7 +48,10 @@ class ClientSharedQueue {
   // Takes what the client has posted. A receive whose memory it may not write to is one of no bytes, so that
   // whoever takes it fails as with one that is too short.
   void take_receives() {
-    while (const ReceiveEntry* entry = ring_.take()) {
+    // Clients that count their receives never hold more than the ring has places.
+    for (uint32_t left = ring_.waiting(); left > 0 && held_.count() < ring_.size(); --left) {
+      const ReceiveEntry* entry = ring_.take();
+      if (entry == nullptr) return;
       uint64_t length_bytes = 0;
       std::optional<std::vector<ClientRange::Part>> parts;
       if (entry->pieces <= ring_.max_pieces()) {
@@ -65,7 +68,12 @@ class ClientSharedQueue {
     }
   }
   // The work identifier of a receive that has completed.
-  uint64_t finish(uint64_t place) { return held_.take(place); }
+  uint64_t finish(uint64_t place) {
+    const bool was_full = held_.count() == ring_.size();
+    const uint64_t work_id = held_.take(place);
+    if (was_full) take_receives();
+    return work_id;
+  }
 
  private:
   Client& client_;

@@ -69,10 +69,16 @@ class CompletionRing {
     return sizeof(CompletionCounters) + sizeof(CompletionEntry) * std::bit_ceil(entries);
   }
   CompletionEntry* entries() const { return memory_->at<CompletionEntry>(sizeof(CompletionCounters)); }
-  // A channel that takes no more leaves the queue armed: the next completion tries again.
+  // A channel that takes no more leaves the queue armed: the next completion tries again. Disarmed first,
+  // because the client may arm it again as soon as it has the event.
   void notify(CompletionCounters& counters) {
-    if (channel_ == nullptr || !channel_->send(CompletionEvent{cookie_})) return;
-    counters.armed.store(Armed::kNo);
+    if (channel_ == nullptr) return;
+    const Armed armed = counters.armed.exchange(Armed::kNo);
+    if (!channel_->send(CompletionEvent{cookie_})) {
+      Armed disarmed = Armed::kNo;
+      counters.armed.compare_exchange_strong(disarmed, armed);
+      return;
+    }
     ++events_;
   }
 

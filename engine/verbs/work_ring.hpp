@@ -34,11 +34,15 @@ class WorkRing {
     entries_ = memory.at<uint8_t>(offset_bytes + sizeof(WorkCounters));
   }
 
+  // What is there to take now. A client that posts meanwhile rings again, so that it keeps nobody here.
+  uint32_t waiting() const {
+    return std::min(counters_->posted.load(std::memory_order_acquire) - taken_, size_);
+  }
   // The next entry that was posted, null if there is none. It holds until the next call. A count beyond the
-  // ring is taken as a full one: then the client has broken its own ring.
+  // ring says that the client has broken it: nothing of it is taken until the queue pair is reset.
   const Entry* take() {
-    const uint32_t posted = counters_->posted.load(std::memory_order_acquire);
-    if (posted == taken_) return nullptr;
+    const uint32_t waiting = counters_->posted.load(std::memory_order_acquire) - taken_;
+    if (waiting == 0 || waiting > size_) return nullptr;
     std::memcpy(copy_.data(), entries_ + static_cast<size_t>(taken_ & (size_ - 1)) * entry_bytes_,
                 entry_bytes_);
     counters_->taken.store(++taken_, std::memory_order_release);
@@ -50,7 +54,6 @@ class WorkRing {
   }
   uint32_t room_bytes() const { return entry_bytes_ - static_cast<uint32_t>(sizeof(Entry)); }
 
-  bool has_more() const { return counters_->posted.load(std::memory_order_acquire) != taken_; }
   // Forgets what was posted and not taken.
   void drop() {
     taken_ = counters_->posted.load(std::memory_order_acquire);

@@ -213,6 +213,7 @@ int query_device_ex(ibv_context* base, const ibv_query_device_ex_input* input, i
   basic.node_guid = basic.sys_image_guid = htobe64(facts.node_guid);
   basic.max_mr_size = facts.max_memory_bytes;
   basic.page_size_cap = ~0xFFFull;
+  basic.vendor_id = 0xFFFFFF;  // nobody's, as the kernel's software devices have it
   basic.max_qp = static_cast<int>(facts.max_queue_pairs);
   basic.max_qp_wr = static_cast<int>(facts.max_work_requests);
   basic.device_cap_flags =

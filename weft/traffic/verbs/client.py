@@ -6,6 +6,7 @@ import errno
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import IntFlag
 
 from weft.engine import _core
 from weft.traffic.verbs.ports import VerbsPorts
@@ -38,6 +39,14 @@ _LIMIT_OF = {
 }
 
 
+class Changes(IntFlag):
+    """`enum ibv_rereg_mr_flags`."""
+
+    TRANSLATION = 1
+    DOMAIN = 2
+    ACCESS = 4
+
+
 @dataclass
 class Answer:
     """Fields of an answer, and the descriptors that go with it; `afterwards` is called when they have gone."""
@@ -57,6 +66,7 @@ class VerbsClient:
         self._native = _core.VerbsClient(nic, memory)
         self._queue_pairs: dict[int, VerbsQueuePair] = {}
         self._channels: list[_core.VerbsChannel] = []
+        self._regions: dict[int, Fields] = {}
 
     def carry_out(self, name: str, fields: Fields) -> Answer:
         """Carry out a request."""
@@ -109,10 +119,30 @@ class VerbsClient:
             fields["virtual_address"],
             fields["access"] & 0xFFFFFFFF,
         )
+        self._regions[key] = fields
         return {"key": key}
+
+    def _register_again(self, fields: Fields) -> Fields:
+        # The region stays as it was if it cannot become another: what the client may not have is refused first.
+        before = self._regions.get(fields["key"])
+        if before is None:
+            raise OSError(errno.EINVAL, f"no memory region {fields['key']}")
+        changes = Changes(fields["changes"])
+        changed = dict(before)
+        if Changes.TRANSLATION in changes:
+            changed |= {name: fields[name] for name in ("address", "length_bytes")}
+            changed["virtual_address"] = fields["address"]
+        if Changes.DOMAIN in changes:
+            changed["domain"] = fields["domain"]
+        if Changes.ACCESS in changes:
+            changed["access"] = fields["access"]
+        made = self._register_memory(changed)
+        self._deregister_memory(fields)
+        return {"new_key": made["key"]}
 
     def _deregister_memory(self, fields: Fields) -> Fields:
         self._native.deregister_memory(_handle(fields["key"]))
+        del self._regions[fields["key"]]
         return _NOTHING
 
     def _create_channel(self, fields: Fields) -> Answer:

@@ -7,8 +7,9 @@ from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address, ip_interface
 from typing import TYPE_CHECKING, Any
 
-from weft.engine import _core
+from weft.engine import Link, TransmitPort, _core
 from weft.traffic.commands.connections import Connection
+from weft.traffic.host_config import NicConfig
 from weft.traffic.host_transport import HostTransport
 from weft.traffic.verbs.queue_pairs import Place, address_of, source_port_of
 from weft.traffic.verbs.states import Kind
@@ -42,6 +43,7 @@ class VerbsPorts:
             transport = type(transport)()
         self._transport = HostTransport(replace(host.config, transport=transport))
         self._groups: dict[int, _core.UdGroups] = {}
+        self._loops: dict[int, _Loop] = {}
 
     @property
     def count(self) -> int:
@@ -96,11 +98,29 @@ class VerbsPorts:
         return {
             "port": self.native_port(port),
             "ip": str(ip),
-            "mac": _group_mac(ip) if ip.is_multicast else self._host.config.nics[port - 1].gateway_mac,
+            "mac": _group_mac(ip) if ip.is_multicast else self._next_mac(port, ip),
             "dscp": fields["traffic_class"] >> 2 or None,
             "hop_limit": (min(255, fields["hop_limit"]) if ip.is_multicast else 0) or HOP_LIMIT,
             "flow_label": fields["flow_label"],
         }
+
+    def _next_mac(self, port: int, ip: IPv4Address | IPv6Address) -> str:
+        """Return the MAC that packets for an address go to."""
+        nic = self._host.config.nics[port - 1]
+        return nic.mac if ip in self.gids(port) else nic.gateway_mac
+
+    def _way(self, port: int, ip: IPv4Address | IPv6Address) -> tuple[int, NicConfig]:
+        """Return the port of the engine's NIC by which a connection reaches an address, and its configuration.
+
+        Adapters turn around what a port sends to itself, so it takes a link of its own, of the port's rate.
+        """
+        plane = self._host.plane(port - 1)
+        if ip not in self.gids(port):
+            return plane.port, plane.config
+        config = replace(plane.config, gateway_mac=plane.config.mac, pfc_quanta=0, credits=None)
+        if port not in self._loops:
+            self._loops[port] = _Loop(self._host, config)
+        return self._loops[port].port, config
 
     def open_datagrams(
         self, native: _core.VerbsQueuePair, attributes: dict[str, int], place: Place
@@ -125,13 +145,14 @@ class VerbsPorts:
     ) -> _core.RcQueuePair | _core.UcQueuePair:
         """Return the engine's queue pair for one of a client. Raises OSError (EINVAL) for what it cannot have."""
         number = attributes["address_port"] - 1
-        plane = self._host.plane(number)
+        destination = address_of(attributes["gid_high"], attributes["gid_low"])
+        port, config = self._way(number + 1, destination)
         connection = Connection(
             plane=number,
             peer=self._host.config.rank,
             queue_pair=native.number,
             remote_queue_pair=attributes["remote_number"],
-            destination_ip=str(address_of(attributes["gid_high"], attributes["gid_low"])),
+            destination_ip=str(destination),
             label=LABEL,
             source_udp_port=source_port_of(attributes["flow_label"]),
             remote_initial_psn=attributes["receive_psn"],
@@ -140,8 +161,8 @@ class VerbsPorts:
             return self._transport.make_verbs_queue_pair(
                 _core.RcQueuePair if kind == Kind.RC else _core.UcQueuePair,
                 self._host.nic,
-                plane.port,
-                plane.config,
+                port,
+                config,
                 native,
                 connection,
                 domain=place.domain,
@@ -169,6 +190,17 @@ class VerbsPorts:
             "width": width,
             "speed": speed,
         }
+
+
+class _Loop:
+    """A port of a host's NIC whose link leads back to it."""
+
+    def __init__(self, host: Host, config: NicConfig) -> None:
+        self._link = Link(host.engine, name=f"{config.interface}-loop")
+        self._transmit = TransmitPort(host.engine, self._link, rate_bps=config.rate_bps)
+        addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
+        self.port = host.nic.add_port(self._transmit, mac=config.mac, addresses=addresses)
+        self._link.connect(host.nic, self.port)
 
 
 def _group_mac(group: IPv4Address | IPv6Address) -> str:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
 
 from weft.engine import _core
-from weft.traffic.verbs.states import Attribute, Kind, State, check_transition
+from weft.traffic.verbs.states import Access, Attribute, Kind, State, check_transition
 
 if TYPE_CHECKING:
     from weft.traffic.verbs.ports import VerbsPorts
@@ -112,6 +112,8 @@ class VerbsQueuePair:
             self._connect(changed)
         if wanted != present and wanted == State.RTS and present == State.RTR:
             self._begin_sending(changed)
+        if Attribute.ACCESS_FLAGS in mask or wanted == State.RTR:
+            self._open_memory(changed["access"])
         if Attribute.QKEY in mask and isinstance(self._counterpart, _core.UdQueuePair):
             self._counterpart.set_q_key(changed["qkey"])
         self._attributes = changed
@@ -147,6 +149,14 @@ class VerbsQueuePair:
             raise OSError(errno.EINVAL, f"path_mtu {attributes['path_mtu']} (valid: 1 to 5)")
         self._counterpart = self._ports.open_queue_pair(self._kind, self.native, attributes, mtu_bytes, self._place)
         self.native.connect(self._counterpart)
+
+    def _open_memory(self, access: int) -> None:
+        if isinstance(self._counterpart, _core.RcQueuePair | _core.UcQueuePair):
+            self._counterpart.set_remote_access(
+                write=Access.REMOTE_WRITE in Access(access),
+                read=Access.REMOTE_READ in Access(access),
+                atomic=Access.REMOTE_ATOMIC in Access(access),
+            )
 
     def _begin_sending(self, attributes: dict[str, int]) -> None:
         psn = attributes["send_psn"]

@@ -58,6 +58,14 @@ class Attribute(IntFlag):
     RATE_LIMIT = 1 << 25
 
 
+class Access(IntFlag):
+    """`enum ibv_access_flags`: what a queue pair lets its peer do."""
+
+    REMOTE_WRITE = 1 << 1
+    REMOTE_READ = 1 << 2
+    REMOTE_ATOMIC = 1 << 3
+
+
 _A = Attribute
 _NONE = Attribute(0)
 _CONNECTED = _A.AV | _A.PATH_MTU | _A.DEST_QPN | _A.RQ_PSN
