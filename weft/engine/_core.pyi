@@ -871,7 +871,9 @@ class UdCounters(typing.TypedDict):
     bytes_received: int
     """Payload, in a receive."""
     datagrams_looped: int
-    """Sent to a group of which the port is a member."""
+    """Sent to the port itself, or to a group of which it is a member."""
+    loops_without_queue_pair: int
+    """Sent to the port itself, where none has that number."""
     bad_q_key: int
     """Dropped: another Q_Key than the queue pair's."""
     datagrams_without_receive: int
@@ -2211,9 +2213,14 @@ class WritingQueuePair(QueuePair):
         length_bytes: int,
         *,
         immediate: int | None = None,
+        solicited: bool | None = None,
         work_id: int = 0,
     ) -> None:
-        """SEND into a receive that the peer has posted; completes as "send"."""
+        """SEND into a receive that the peer has posted; completes as "send".
+
+        solicited: whether its completion there is one that programs wait for which want such alone; None: with an
+        immediate.
+        """
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -2223,11 +2230,13 @@ class WritingQueuePair(QueuePair):
         rkey: int,
         *,
         immediate: int | None = None,
+        solicited: bool | None = None,
         work_id: int = 0,
     ) -> None:
         """RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
 
-        With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+        With an immediate, the peer gets "write_immediate" when all has arrived, which is solicited unless
+        solicited is False. The bytes must not change
         before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
         """
     def post_write_as_length(
@@ -2235,6 +2244,8 @@ class WritingQueuePair(QueuePair):
     ) -> None:
         """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
     def reset_stats(self) -> None: ...
+    def set_remote_access(self, *, write: bool, read: bool, atomic: bool) -> None:
+        """What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, and UC."""
     def stats(self) -> RcStats: ...
     @property
     def frame(self) -> bytes:
@@ -2502,6 +2513,7 @@ class UdQueuePair(QueuePair):
         remote_queue_pair: int,
         q_key: int,
         immediate: int | None = None,
+        solicited: bool | None = None,
         dscp: int | None = None,
         hop_limit: int = 64,
         flow_label: int = 0,
@@ -3524,8 +3536,9 @@ class CmHost:
         *,
         ack_delay: int = 15,
         seed: int = 1,
+        asks_kernel: bool = False,
     ) -> None:
-        """Ports: number, active MTU as 1 to 5, and GIDs."""
+        """Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: routes that were not added are those of this process's network namespace."""
     def add_channel(self, socket: int) -> bool:
         """Take over a program's connection; the descriptor is closed at its end."""
     def add_route(self, destination: bytes, port: int = 1) -> None: ...
@@ -4063,6 +4076,7 @@ def verbs_requests() -> list[tuple[str, list[str], list[str]]]:
 def withdraw_mrc_ports(nic: Nic, ports: collections.abc.Sequence[int]) -> None:
     """Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all others."""
 
+CM_HELLO_MAGIC: int = 1464028465
 CREDIT_BLOCK_BYTES: int = 64
 GRH_BYTES: int = 40
 MOST_CREDIT_BUFFER_BYTES: int = 131072
