@@ -31,7 +31,7 @@ class _ManagedPort:
     queue_pair: _core.UdQueuePair
     completions: CompletionQueue
     buffer: bytearray
-    memory: _core.RegisteredMemory
+    memory: _core.MemoryRegion
     free: list[int]
 
 
