@@ -74,13 +74,13 @@ lint: setup-tests
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
-	.venv/bin/clang-format --dry-run --Werror $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
+	.venv/bin/clang-format --dry-run --Werror $$(git ls-files 'engine/*.[ch]pp' 'verbs/*.[ch]pp')
 	shellcheck vagrant/*.sh .ci/apart .ci/run .ci/sanitize .ci/test
 
 format: setup-tests
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
-	.venv/bin/clang-format -i $$(git ls-files 'engine/*.cpp' 'engine/*.hpp')
+	.venv/bin/clang-format -i $$(git ls-files 'engine/*.[ch]pp' 'verbs/*.[ch]pp')
 
 # docs/performance.md anew, from a run of its benchmarks: half an hour, on a machine that does nothing else. WEFT_OTHER
 # names a checkout with a built engine to compare with, WEFT_HTSIM the consortium's simulator.
@@ -107,4 +107,4 @@ sdist: setup
 	$(PYTHON) setup.py --quiet sdist --dist-dir build/dist
 
 clean:
-	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis weft/engine/*.so
+	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis weft/engine/*.so weft/verbs/lib

@@ -8,15 +8,19 @@ WEFT_BUILD_JOBS: how many files are compiled at once, by default as many as proc
 
 An engine in place has the debug information by which profilers, callgrind and sanitizers name its functions. One for a
 wheel has no symbols, and an eighth of the size.
+
+Where the headers of libibverbs are (Debian, Ubuntu: libibverbs-dev), verbs/ is built, too: libraries that RDMA programs
+load (docs/verbs.md).
 """
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sysconfig
 from collections.abc import Iterator
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from pathlib import Path
 
 from pybind11.setup_helpers import ParallelCompile, Pybind11Extension
@@ -73,9 +77,27 @@ def needs_recompile(object_file: str, source: str) -> bool:
     return any(not os.path.exists(path) or os.stat(path).st_mtime > made for path in [source, *used])
 
 
+# The headers of the distribution's libibverbs; without them there is no RDMA device for other programs.
+VERBS_HEADER = Path("infiniband/verbs.h")
+VERBS_SOURCES = sorted(Path("verbs").rglob("*.cpp"))
+VERBS_HEADERS = sorted(Path("verbs").rglob("*.hpp"))
+# libibverbs looks for a provider by the version of its own private structures, which is part of the file's name
+# (IBVERBS_PABI_VERSION of rdma-core's CMakeLists.txt): 34 up to rdma-core 56 (Debian 12 and 13, Ubuntu 24.04), 57 up to
+# 58, 59 up to 63, 64.
+PRIVATE_ABIS = (34, 57, 59, 64)
+# They are loaded into others' programs, which need not have a C++ library, so they use none.
+OF_VERBS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-MMD"]
+OF_VERBS += ["-Wall", "-Wextra", "-fvisibility=hidden", "-Iengine", "-Iverbs"]
+
 if shutil.which("ccache"):
     for variable in ("CC", "CXX"):
         os.environ.setdefault(variable, f"ccache {sysconfig.get_config_var(variable).split()[0]}")
+
+
+def compiler(variable: str) -> list[str]:
+    """Return the words of CC or CXX that name the compiler, without its options."""
+    words = shlex.split(os.environ.get(variable) or sysconfig.get_config_var(variable))
+    return list(takewhile(lambda word: not word.startswith("-"), words))
 
 
 def jobs() -> int:
@@ -130,19 +152,70 @@ class BuildEngine(build_ext):
         if for_checkout:  # not where a wheel's is: it has no symbols
             self.build_lib = os.path.join(self.build_temp, "lib")
         super().run()
-        engine = self.get_ext_filename("weft.engine._core") if for_checkout else self.get_outputs()[0]
+        engine = self.get_ext_filename("weft.engine._core") if for_checkout else super().get_outputs()[0]
         copy_interface(Path(engine).with_name("include"))
+        if self.has_verbs():
+            self.build_verbs()
         strip = shutil.which("strip")
         if strip is None or for_checkout or MODE is SANITISED:
             return
         for path in self.get_outputs():
             self.spawn([strip, "--strip-all", path])
 
+    def get_outputs(self) -> list[str]:
+        verbs = [str(path) for path in self.verbs_libraries()] if self.has_verbs() else []
+        return [*super().get_outputs(), *verbs]
+
+    def verbs_libraries(self) -> list[Path]:
+        """Return the providers, one for each private ABI, and last the library that programs load first."""
+        for_checkout = self.inplace or self.editable_mode
+        folder = Path("weft" if for_checkout else os.path.join(self.build_lib, "weft"), "verbs", "lib")
+        names = [*(f"libweft-rdmav{number}.so" for number in PRIVATE_ABIS), "libweft-preload.so"]
+        return [folder / name for name in names]
+
+    def has_verbs(self) -> bool:
+        """Return whether the compiler finds the headers of libibverbs."""
+        if not hasattr(self, "_has_verbs"):
+            command = [*compiler("CXX"), "-fsyntax-only", "-x", "c++", "-"]
+            probe = f"#include <{VERBS_HEADER}>\n"
+            try:
+                done = subprocess.run(command, input=probe, capture_output=True, text=True, check=False)
+                self._has_verbs = done.returncode == 0
+            except OSError:
+                self._has_verbs = False
+            if not self._has_verbs:
+                self.warn(f"there is no <{VERBS_HEADER}> (libibverbs-dev): no device for RDMA programs")
+        return self._has_verbs
+
+    def build_verbs(self) -> None:
+        *providers, preload = self.verbs_libraries()
+        preload.parent.mkdir(parents=True, exist_ok=True)
+        for number, provider in zip(PRIVATE_ABIS, providers, strict=True):
+            # What it needs of libibverbs is in the process that loads it.
+            self.link_verbs("provider", provider, [f"-DWEFT_PRIVATE_ABI={number}"], [])
+        self.link_verbs("preload", preload, [], ["-Wl,-z,defs", "-ldl"])
+
+    def link_verbs(self, part: str, library: Path, macros: list[str], options: list[str]) -> None:
+        """Compile what has changed of a folder of verbs/, and link it into a library."""
+        objects = []
+        for source in (path for path in VERBS_SOURCES if path.parts[1] == part):
+            target = Path(self.build_temp, library.stem, source).with_suffix(".o")
+            target.parent.mkdir(parents=True, exist_ok=True)
+            if needs_recompile(str(target), str(source)):
+                self.spawn([*compiler("CXX"), *OF_VERBS, *macros, "-c", str(source), "-o", str(target)])
+            objects.append(str(target))
+        partial = library.with_suffix(".part")  # a program that has the old one mapped keeps it
+        options = [*options, "-lc", "-lgcc"]
+        self.spawn([*compiler("CC"), "-shared", "-nodefaultlibs", *objects, "-o", str(partial), *options])
+        os.replace(partial, library)
+
     def is_current(self) -> bool:
         """Return whether the checkout's engine is newer than its sources and this file."""
-        engines = [Path(self.get_ext_filename(extension.name)) for extension in self.extensions]
-        newest = max(os.stat(path).st_mtime for path in ["setup.py", *SOURCES, *HEADERS])
-        return all(engine.exists() and engine.stat().st_mtime > newest for engine in engines)
+        built = [Path(self.get_ext_filename(extension.name)) for extension in self.extensions]
+        built += self.verbs_libraries() if self.has_verbs() else []
+        sources = ["setup.py", *SOURCES, *HEADERS, *VERBS_SOURCES, *VERBS_HEADERS]
+        newest = max(os.stat(path).st_mtime for path in sources)
+        return all(path.exists() and path.stat().st_mtime > newest for path in built)
 
     def build_extensions(self) -> None:
         self.require_compiler()

@@ -6,9 +6,11 @@
 #   mpi           Open MPI, for runs over several machines
 #   notebooks     JupyterLab
 #   prometheus    Prometheus and promtool, its service masked
+#   rdma          programs for a lab's RDMA devices: perftest, rping, UCX, libfabric, pyverbs
 #   references    p4lang's p4c and BMv2, where p4lang has packages for the system
 #   shell         .venv-shell with p4runtime-shell, for `weft shell`, and PTF
-#   tests         what the project's own tests need: browser, mpi, prometheus, shell, valgrind, linters, all tests' packages
+#   tests         what the project's own tests need: browser, mpi, prometheus, rdma, shell, valgrind, linters, all tests'
+#                 packages
 # WEFT_WITHOUT: parts of `tests` to leave out, as in "browser shell".
 set -euo pipefail
 
@@ -16,11 +18,12 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 cd "$root"
 
 systems="Debian 12 and 13, Ubuntu 24.04 and 26.04"
-valid_parts=(mpi notebooks prometheus references shell tests)
-parts_of_tests=(browser mpi prometheus shell valgrind)
+valid_parts=(mpi notebooks prometheus rdma references shell tests)
+parts_of_tests=(browser mpi prometheus rdma shell valgrind)
 
 packages=(
-  ca-certificates ethtool g++ iperf3 iproute2 iputils-ping make mininet procps python3-dev python3-venv tcpdump
+  ca-certificates ethtool g++ iperf3 iproute2 iputils-ping libibverbs-dev make mininet procps python3-dev
+  python3-venv tcpdump
 )
 packages_of_tests=(libcairo2 shellcheck tshark)
 extras=(demo report)
@@ -187,7 +190,7 @@ engine_pid=
 
 start_engine() {
   local newest
-  newest=$(find engine setup.py -newer .venv/weft-built -print -quit 2>/dev/null || true)
+  newest=$(find engine verbs setup.py -newer .venv/weft-built -print -quit 2>/dev/null || true)
   if [[ -e .venv/weft-built && -z $newest ]] && compgen -G "weft/engine/_core*.so" >/dev/null; then
     return 0
   fi
@@ -245,6 +248,14 @@ install_prometheus() {
   [[ $masked == no ]] || as_root rm -f "$prometheus_unit"
 }
 
+# Programs on libibverbs and librdmacm, which find a lab's RDMA devices.
+rdma_packages=(ibverbs-utils libfabric-bin perftest python3-pyverbs rdmacm-utils ucx-utils)
+
+install_rdma() {
+  [[ -n $(missing "${rdma_packages[@]}") ]] || return 0
+  install_part "RDMA programs" "tests of RDMA devices" "${rdma_packages[@]}" || true
+}
+
 # Valgrind, which counts the engine's instructions (make bench-gate).
 install_valgrind() {
   command -v valgrind >/dev/null || install_part valgrind "make bench-gate" valgrind || true
@@ -293,6 +304,7 @@ main() {
   ! wanted browser || install_browser
   ! wanted mpi || install_mpi
   ! wanted prometheus || install_prometheus
+  ! wanted rdma || install_rdma
   ! wanted valgrind || install_valgrind
   [[ $lacks == no ]] || install_requirements
   finish_engine

@@ -44,7 +44,7 @@ run() {
 }
 
 on_host() {
-  run "$weft" exec "$1" "$2"
+  run "$weft" exec --kernel-devices "$1" "$2"
 }
 
 check_tools() {
@@ -103,7 +103,7 @@ stop_listening() {
 # Starts the server's side in the background, waits until COMMAND shows that it listens, and runs the client's; on their
 # hosts, or here: where the devices are, for librdmacm looks for addresses in its program's own namespace.
 both_sides() { # hosts|here COMMAND SERVER_PROGRAM CLIENT_PROGRAM
-  local serving=("$weft" exec "$server") working=("$weft" exec "$client")
+  local serving=("$weft" exec --kernel-devices "$server") working=("$weft" exec --kernel-devices "$client")
   [[ $1 == hosts ]] || { serving=(sh -c) && working=(sh -c); }
   if [[ $dry_run == yes ]]; then
     echo "$(run "${serving[@]}" "$3") &"

@@ -1,21 +1,51 @@
 #include "hosts/memory_region.hpp"
 
+#include <cstring>
 #include <limits>
 #include <stdexcept>
 #include <string>
 
 namespace weft {
 
-uint32_t MemoryRegistry::add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, uint8_t access,
-                             std::shared_ptr<const void> owner) {
-  if (length_bytes > std::numeric_limits<uint64_t>::max() - virtual_address) {
-    throw std::invalid_argument("memory region of " + std::to_string(length_bytes) +
-                                " bytes at virtual address " + std::to_string(virtual_address) +
+bool store(const MemoryRegion& region, uint64_t virtual_address, const uint8_t* from, size_t bytes) {
+  const uint64_t offset = virtual_address - region.virtual_address;
+  if (region.foreign != nullptr) return region.foreign->write(offset, from, bytes);
+  if (region.data != nullptr) std::memcpy(region.data + offset, from, bytes);
+  return true;
+}
+
+bool load(const MemoryRegion& region, uint64_t virtual_address, uint8_t* to, size_t bytes) {
+  const uint64_t offset = virtual_address - region.virtual_address;
+  if (region.foreign != nullptr) return region.foreign->read(offset, to, bytes);
+  if (region.data != nullptr)
+    std::memcpy(to, region.data + offset, bytes);
+  else
+    std::memset(to, 0, bytes);
+  return true;
+}
+
+uint32_t MemoryRegistry::add(MemoryRegion region) {
+  if (region.length_bytes > std::numeric_limits<uint64_t>::max() - region.virtual_address) {
+    throw std::invalid_argument("memory region of " + std::to_string(region.length_bytes) +
+                                " bytes at virtual address " + std::to_string(region.virtual_address) +
                                 " runs past the end of the address space");
   }
-  const uint32_t rkey = next_rkey_++;
-  regions_.emplace(rkey, MemoryRegion{rkey, virtual_address, data, length_bytes, access, std::move(owner)});
-  return rkey;
+  if (*keys_ == std::numeric_limits<uint32_t>::max())
+    throw std::invalid_argument("all keys of the NIC's memory are used up");
+  region.rkey = (*keys_)++;
+  return regions_.emplace(region.rkey, std::move(region)).first->first;
+}
+
+uint32_t MemoryRegistry::add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, uint8_t access,
+                             std::shared_ptr<const void> owner) {
+  return add(MemoryRegion{0, virtual_address, data, length_bytes, access, std::move(owner)});
+}
+
+uint32_t MemoryRegistry::add_foreign(uint64_t virtual_address, std::shared_ptr<ForeignMemory> memory,
+                                     uint64_t length_bytes, uint8_t access) {
+  ForeignMemory* const foreign = memory.get();
+  if (foreign == nullptr) throw std::invalid_argument("foreign memory is null");
+  return add(MemoryRegion{0, virtual_address, nullptr, length_bytes, access, std::move(memory), foreign});
 }
 
 void MemoryRegistry::remove(uint32_t rkey) {

@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "hosts/foreign_memory.hpp"
+
 namespace weft {
 
 // What peers may do with a region.
@@ -22,15 +24,30 @@ struct MemoryRegion {
   uint64_t length_bytes = 0;
   uint8_t access = kRemoteWrite;      // of RemoteAccess
   std::shared_ptr<const void> owner;  // keeps the buffer alive while it is registered
+  ForeignMemory* foreign = nullptr;   // in place of the buffer: no sink then
 };
 
-// The protection domain of a NIC.
+// Both copy to or from the region, whose range of addresses has been checked; from a sink come zeros. They
+// return false if foreign memory is not there.
+bool store(const MemoryRegion& region, uint64_t virtual_address, const uint8_t* from, size_t bytes);
+bool load(const MemoryRegion& region, uint64_t virtual_address, uint8_t* to, size_t bytes);
+
+// A protection domain of a NIC. No two domains of a NIC give out the same key.
 class MemoryRegistry {
  public:
+  MemoryRegistry() = default;
+  // One more domain of the NIC that has `other`.
+  static MemoryRegistry beside(const MemoryRegistry& other) { return MemoryRegistry(other.keys_); }
+  MemoryRegistry(const MemoryRegistry&) = delete;
+  MemoryRegistry& operator=(const MemoryRegistry&) = delete;
+
   // Registers a buffer and returns its rkey. Keys are never reused, so a stale one is refused.
-  // Throws std::invalid_argument if the range of virtual addresses wraps.
+  // Throws std::invalid_argument if the range of virtual addresses wraps, or if the keys are used up.
   uint32_t add(uint64_t virtual_address, uint8_t* data, uint64_t length_bytes, uint8_t access = kRemoteWrite,
                std::shared_ptr<const void> owner = nullptr);
+  // The same for foreign memory, which begins at `virtual_address`.
+  uint32_t add_foreign(uint64_t virtual_address, std::shared_ptr<ForeignMemory> memory, uint64_t length_bytes,
+                       uint8_t access = kRemoteWrite);
   // Throws std::invalid_argument if the rkey is unknown.
   void remove(uint32_t rkey);
 
@@ -42,9 +59,12 @@ class MemoryRegistry {
   const MemoryRegion* find(uint32_t rkey) const;
 
  private:
+  explicit MemoryRegistry(std::shared_ptr<uint32_t> keys) : keys_(std::move(keys)) {}
+  uint32_t add(MemoryRegion region);
+
   std::unordered_map<uint32_t, MemoryRegion> regions_;
   mutable const MemoryRegion* last_found_ = nullptr;  // one packet after the other asks for the same
-  uint32_t next_rkey_ = 0x100;
+  std::shared_ptr<uint32_t> keys_ = std::make_shared<uint32_t>(0x100);  // the next, for all of the NIC's
 };
 
 }  // namespace weft

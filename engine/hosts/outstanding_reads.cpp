@@ -1,10 +1,21 @@
 #include "hosts/outstanding_reads.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace weft {
+namespace {
+
+// Returns false if the request's target is foreign memory that is not there.
+bool place_at(const RcRequest& request, uint64_t offset_bytes, const uint8_t* from, size_t bytes) {
+  if (request.target != nullptr)
+    std::copy_n(from, bytes, request.target + offset_bytes);
+  else if (request.foreign != nullptr && bytes > 0)
+    return request.foreign->write(offset_bytes, from, bytes);
+  return true;
+}
+
+}  // namespace
 
 OutstandingReads::OutstandingReads(const RcConfig& config, RcCounters& counters, PacketPool& pool,
                                    const PsnMap& psn_map)
@@ -89,7 +100,7 @@ OutstandingReads::Taken OutstandingReads::take(const roce::ParsedPacket& packet)
     taken.arrival =
         is_result ? place_result(*read, packet) : place(*read, static_cast<uint64_t>(psn), packet);
   }
-  if (taken.arrival == Arrival::kInvalid || is_result) return taken;
+  if (taken.arrival >= Arrival::kInvalid || is_result) return taken;
   as_length_ = packet.as_length;
   if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
   if (taken.arrival == Arrival::kBehindGap) {
@@ -102,8 +113,8 @@ OutstandingReads::Taken OutstandingReads::take(const roce::ParsedPacket& packet)
 
 OutstandingReads::Arrival OutstandingReads::place_result(Read& read, const roce::ParsedPacket& packet) {
   if (read.is_complete()) return Arrival::kDuplicate;
-  if (read.request.target != nullptr)
-    std::memcpy(read.request.target, &packet.atomic_ack_original, kAtomicBytes);
+  const auto* const result = reinterpret_cast<const uint8_t*>(&packet.atomic_ack_original);
+  if (!place_at(read.request, 0, result, kAtomicBytes)) return Arrival::kUnplaced;
   ++read.in_order;
   --incomplete_;
   return Arrival::kNew;
@@ -119,8 +130,8 @@ OutstandingReads::Arrival OutstandingReads::place(Read& read, uint64_t psn,
       index < read.in_order || (index < read.behind_gap.size() && read.behind_gap[index]);
   if (came_before) return Arrival::kDuplicate;
   if (!selective_repeat_ && psn != expected_psn()) return Arrival::kBehindGap;
-  if (read.request.target != nullptr && !packet.as_length)
-    std::copy_n(packet.payload, packet.payload_bytes, read.request.target + offset);
+  if (!packet.as_length && !place_at(read.request, offset, packet.payload, packet.payload_bytes))
+    return Arrival::kUnplaced;
   note_arrival(read, index);
   return Arrival::kNew;
 }

@@ -28,7 +28,8 @@ class OutstandingReads {
  public:
   OutstandingReads(const RcConfig& config, RcCounters& counters, PacketPool& pool, const PsnMap& psn_map);
 
-  enum class Arrival : uint8_t { kNew, kDuplicate, kBehindGap, kInvalid };
+  // From kInvalid on the response does not count. kUnplaced: the target is foreign memory that is not there.
+  enum class Arrival : uint8_t { kNew, kDuplicate, kBehindGap, kInvalid, kUnplaced };
   struct Taken {
     Arrival arrival = Arrival::kInvalid;
     uint64_t sequence = 0;  // of the request
@@ -43,7 +44,10 @@ class OutstandingReads {
   };
 
   // Whether the peer has resources for one more.
-  bool has_room() const { return reads_.size() < config_.max_outstanding_reads; }
+  bool has_room() const {
+    return reads_.size() <
+           (config_.max_reads_sent == 0 ? config_.max_outstanding_reads : config_.max_reads_sent);
+  }
   // The request is about to be sent, as packet `sequence` of the requester. Nothing happens if it has been
   // before.
   void add(const RcRequest& request, uint64_t sequence, uint64_t first_psn);

@@ -8,6 +8,8 @@ const char* completion_status_name(CompletionStatus status) {
       return "success";
     case CompletionStatus::kLocalLengthError:
       return "local_length_error";
+    case CompletionStatus::kLocalProtectionError:
+      return "local_protection_error";
     case CompletionStatus::kRemoteInvalidRequest:
       return "remote_invalid_request";
     case CompletionStatus::kRemoteAccessError:
@@ -67,6 +69,8 @@ Fault completion_fault(CompletionStatus status) {
     case CompletionStatus::kRemoteInvalidRequest:
     case CompletionStatus::kRemoteAccessError:
       return Fault::kLocal;  // we asked for what the peer rightly refuses
+    case CompletionStatus::kLocalProtectionError:
+      return Fault::kLocal;
     case CompletionStatus::kLocalLengthError:
     case CompletionStatus::kRemoteOperationError:
     case CompletionStatus::kRnrRetryExceeded:

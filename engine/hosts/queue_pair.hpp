@@ -23,6 +23,7 @@ enum class Fault : uint8_t { kNone, kLocal, kPeer, kNetwork };
 enum class CompletionStatus : uint8_t {
   kSuccess,
   kLocalLengthError,      // a SEND longer than the receive posted for it
+  kLocalProtectionError,  // foreign memory, the request's or the receive's, is not there
   kRemoteInvalidRequest,  // the peer refused the request as malformed
   kRemoteAccessError,     // the peer refused rkey, bounds or access rights
   kRemoteOperationError,  // the peer failed on its own account
@@ -62,6 +63,9 @@ struct Completion {
   TimePs posted_ps = 0;  // requester only: when it was posted
   TimePs completed_ps = 0;
   uint64_t retransmitted_packets = 0;  // requester only
+  uint32_t source_queue_pair = 0;      // responder of UD only: that has sent it
+  bool solicited = false;              // responder only: the sender asked for an event
+  bool has_grh = false;                // 40 bytes with the IP header stand before what has arrived
 };
 
 // Receives completions on the engine's thread, in order per queue pair. It may post further work from within.

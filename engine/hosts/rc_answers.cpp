@@ -11,7 +11,7 @@ PacketPtr RcResponder::pull_control(TimePs /*now*/) {
   if (pending_answer_ != Answer::kNone) return build_answer();
   if (!selective_answers_.empty()) return build_selective_answer();
   if (reads_ != nullptr && reads_->has_result()) return build_result();
-  if (cnp_pending_) return build_cnp();
+  if (notifier_.has_cnp()) return build_cnp();
   return nullptr;
 }
 
@@ -91,12 +91,8 @@ PacketPtr RcResponder::build_result() {
 }
 
 PacketPtr RcResponder::build_cnp() {
-  cnp_pending_ = false;
+  notifier_.take(headers_);
   ++counters_.cnps_sent;
-  headers_.bth.opcode = roce::kCnp;
-  headers_.bth.becn = true;
-  headers_.bth.psn = 0;
-  headers_.telemetry.reset();
   return build_packet();
 }
 

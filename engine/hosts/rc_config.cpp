@@ -29,15 +29,17 @@ constexpr std::array<uint32_t, 32> kRnrTimers10us = {
 
 }  // namespace
 
+void check_path_mtu(uint32_t path_mtu_bytes) {
+  if (!std::has_single_bit(path_mtu_bytes) || path_mtu_bytes < 256 || path_mtu_bytes > 4096)
+    refuse_setting("path_mtu_bytes is", path_mtu_bytes, "256, 512, 1024, 2048, 4096");
+}
+
 void check(const RcConfig& config) {
   require_24_bits("queue_pair", config.queue_pair);
   require_24_bits("remote_queue_pair", config.remote_queue_pair);
   require_24_bits("initial_psn", config.initial_psn);
   require_24_bits("remote_initial_psn", config.remote_initial_psn);
-  const uint32_t mtu = config.path_mtu_bytes;
-  if (mtu != 256 && mtu != 512 && mtu != 1024 && mtu != 2048 && mtu != 4096) {
-    refuse_setting("path_mtu_bytes is", mtu, "256, 512, 1024, 2048, 4096");
-  }
+  check_path_mtu(config.path_mtu_bytes);
   if (config.source_ip.is_ipv6 != config.destination_ip.is_ipv6) {
     throw std::invalid_argument("source_ip and destination_ip are of different IP versions");
   }

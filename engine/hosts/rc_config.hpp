@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "hosts/line_format.hpp"
+#include "hosts/memory_region.hpp"
 #include "hosts/options.hpp"
 #include "observe/statistics.hpp"
 #include "packets/roce_formats.hpp"
@@ -73,12 +74,16 @@ struct RcConfig {
   uint16_t source_udp_port = 0xC000;  // entropy for ECMP
   uint8_t hop_limit = 64;
   uint64_t line_rate_bps = 0;  // of the port, at which segments leave
+  uint8_t remote_access =
+      kAnyRemoteAccess;         // what the peer may ask for, whatever regions grant: go-back-N and UC
+  uint32_t max_reads_sent = 0;  // READs that it has under way itself; 0: as many as it answers
 
   WEFT_OPTIONS(RcConfig, WEFT_RC_OPTIONS)
 };
 
 // Throws std::invalid_argument naming the first parameter that is out of range.
 void check(const RcConfig& config);
+void check_path_mtu(uint32_t path_mtu_bytes);
 
 // A timeout well above the host's scheduling jitter: the larger of `round_trips` base round trips and the
 // wall-clock floor, which under the real clock is worth floor / dilation of emulated time (0 under the

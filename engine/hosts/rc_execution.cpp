@@ -2,43 +2,12 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "hosts/rc_request.hpp"
 #include "hosts/rc_responder.hpp"
 
 namespace weft {
-
-RcResponder::Shape RcResponder::shape_of(uint8_t opcode) {
-  using namespace roce;
-  switch (opcode) {
-    case kRcSendFirst:
-      return {Message::kSend, true, false, false};
-    case kRcSendMiddle:
-      return {Message::kSend, false, false, false};
-    case kRcSendLast:
-      return {Message::kSend, false, true, false};
-    case kRcSendLastImmediate:
-      return {Message::kSend, false, true, true};
-    case kRcSendOnly:
-      return {Message::kSend, true, true, false};
-    case kRcSendOnlyImmediate:
-      return {Message::kSend, true, true, true};
-    case kRcWriteFirst:
-      return {Message::kWrite, true, false, false};
-    case kRcWriteMiddle:
-      return {Message::kWrite, false, false, false};
-    case kRcWriteLast:
-      return {Message::kWrite, false, true, false};
-    case kRcWriteLastImmediate:
-      return {Message::kWrite, false, true, true};
-    case kRcWriteOnly:
-      return {Message::kWrite, true, true, false};
-    case kRcWriteOnlyImmediate:
-      return {Message::kWrite, true, true, true};
-    default:
-      return {};  // READs and atomics have no shape, invalidation is not offered
-  }
-}
 
 uint8_t RcResponder::place_alone(const Shape& shape, const roce::ParsedPacket& packet) {
   const bool whole_write = shape.message == Message::kWrite && shape.first && shape.last;
@@ -67,6 +36,7 @@ uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket&
     message_limit_bytes_ = receives_.front().length_bytes;
     return roce::kSyndromeAck;
   }
+  if ((config_.remote_access & kRemoteWrite) == 0) return roce::kSyndromeNakInvalidRequest;
   message_limit_bytes_ = packet.reth.length_bytes;
   write_address_ = packet.reth.virtual_address;
   write_rkey_ = packet.reth.rkey;
@@ -82,19 +52,20 @@ uint8_t RcResponder::begin_message(const Shape& shape, const roce::ParsedPacket&
 uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket& packet) {
   const uint64_t end_bytes = message_bytes_ + packet.payload_bytes;
   if (end_bytes > message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
-  uint8_t* target = nullptr;
   if (shape.message == Message::kSend) {
-    target = receives_.front().data;
-    if (target != nullptr) target += message_bytes_;
+    if (!place_in_receive(packet)) return roce::kSyndromeNakRemoteOperation;
   } else {
     if (shape.last && end_bytes != message_limit_bytes_) return roce::kSyndromeNakInvalidRequest;
     const uint64_t offset = data_offset(config_.line_format, message_bytes_);
     const uint8_t syndrome = write_to_memory(write_rkey_, write_address_ + offset, packet);
     if (syndrome != roce::kSyndromeAck) return syndrome;
   }
-  if (target != nullptr && !packet.as_length) std::copy_n(packet.payload, packet.payload_bytes, target);
   message_bytes_ = end_bytes;
   return roce::kSyndromeAck;
+}
+
+bool RcResponder::place_in_receive(const roce::ParsedPacket& packet) const {
+  return packet.as_length || receives_.front().store(message_bytes_, packet.payload, packet.payload_bytes);
 }
 
 // The region is looked up for each packet, because it may have been deregistered meanwhile.
@@ -104,9 +75,11 @@ uint8_t RcResponder::write_to_memory(uint32_t rkey, uint64_t address, const roce
     return write_lines_to_memory(rkey, address, packet);
   const MemoryRegion* region = memory_.find(rkey, address, packet.payload_bytes, kRemoteWrite);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
-  if (region->data != nullptr && !packet.as_length) {
+  if (packet.as_length) return roce::kSyndromeAck;
+  if (region->data != nullptr)
     std::copy_n(packet.payload, packet.payload_bytes, region->data + (address - region->virtual_address));
-  }
+  else if (!store(*region, address, packet.payload, packet.payload_bytes))
+    return roce::kSyndromeNakRemoteOperation;
   return roce::kSyndromeAck;
 }
 
@@ -124,9 +97,14 @@ uint8_t RcResponder::write_lines_to_memory(uint32_t rkey, uint64_t address,
   if (*data_bytes == 0) return roce::kSyndromeAck;  // padding
   const MemoryRegion* region = memory_.find(rkey, address, *data_bytes, kRemoteWrite);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
-  if (region->data != nullptr)
+  if (region->data != nullptr) {
     read_lines(config_.line_format, packet.payload, *data_bytes,
                region->data + (address - region->virtual_address));
+  } else if (region->foreign != nullptr) {
+    std::vector<uint8_t> bytes(*data_bytes);
+    read_lines(config_.line_format, packet.payload, *data_bytes, bytes.data());
+    if (!store(*region, address, bytes.data(), bytes.size())) return roce::kSyndromeNakRemoteOperation;
+  }
   return roce::kSyndromeAck;
 }
 
@@ -158,8 +136,7 @@ void RcResponder::repeat(TimePs now, int64_t sequence, const roce::ParsedPacket&
 
 PacketPtr RcResponder::pull_response(TimePs now) {
   PacketPtr packet = reads_->pull(now);
-  if (reads_->failed_psn() && error_ == CompletionStatus::kSuccess)
-    refuse(now, roce::kSyndromeNakRemoteAccess);
+  if (reads_->failed_psn() && error_ == CompletionStatus::kSuccess) refuse(now, reads_->failed_syndrome());
   return packet;
 }
 
@@ -170,7 +147,7 @@ void RcResponder::finish_message(TimePs now, const Shape& shape, const roce::Par
   if (!is_send && !shape.immediate) return;
   receives_.finish(now, is_send ? CompletionKind::kReceive : CompletionKind::kWriteImmediate,
                    is_send || config_.receive_for_immediate, message_bytes_,
-                   shape.immediate ? std::optional(packet.immediate) : std::nullopt);
+                   shape.immediate ? std::optional(packet.immediate) : std::nullopt, packet.bth.solicited);
 }
 
 }  // namespace weft

@@ -1,6 +1,7 @@
 // The packets of a requester: their payload, headers and path.
 #include <algorithm>
 
+#include "hosts/message_shape.hpp"
 #include "hosts/rc_requester.hpp"
 #include "hosts/switch_notification.hpp"
 
@@ -8,19 +9,6 @@ namespace weft {
 namespace {
 
 constexpr size_t kCongestionByteOfBth = 4;  // FECN, BECN and six reserved bits
-
-uint8_t opcode_of(CompletionKind kind, bool first, bool last, bool immediate) {
-  using namespace roce;
-  const bool write = kind == CompletionKind::kWrite;
-  if (first && last) {
-    if (immediate) return write ? kRcWriteOnlyImmediate : kRcSendOnlyImmediate;
-    return write ? kRcWriteOnly : kRcSendOnly;
-  }
-  if (first) return write ? kRcWriteFirst : kRcSendFirst;
-  if (!last) return write ? kRcWriteMiddle : kRcSendMiddle;
-  if (immediate) return write ? kRcWriteLastImmediate : kRcSendLastImmediate;
-  return write ? kRcWriteLast : kRcSendLast;
-}
 
 }  // namespace
 
@@ -54,7 +42,7 @@ void RcRequester::set_packet_headers(const Outstanding& request, uint64_t sequen
     headers_.reth = {request.remote_address + offset, request.rkey, static_cast<uint32_t>(payload_bytes)};
   } else {
     headers_.bth.opcode = opcode_of(request.kind, first, last, immediate);
-    headers_.bth.solicited = last && immediate;
+    headers_.bth.solicited = last && is_solicited(request);
     headers_.reth = {request.remote_address, request.rkey, static_cast<uint32_t>(request.wire_bytes)};
   }
 }
@@ -96,13 +84,22 @@ PacketPtr RcRequester::build(const Outstanding& request, uint64_t sequence, size
   if (request.as_length) return template_.build_as_length(pool_, headers_, payload_bytes);
   const uint64_t offset = (sequence - request.first_sequence) * config_.path_mtu_bytes;
   if (config_.line_format != LineFormat::kNone && payload_bytes > 0) [[unlikely]] {
-    lines_.resize(payload_bytes);
-    write_lines(config_.line_format, request.data, request.length_bytes, offset, lines_.data(),
+    payload_.resize(payload_bytes);
+    write_lines(config_.line_format, request.data, request.length_bytes, offset, payload_.data(),
                 payload_bytes);
-    return template_.build(pool_, headers_, lines_.data(), payload_bytes);
+    return template_.build(pool_, headers_, payload_.data(), payload_bytes);
   }
-  return template_.build(pool_, headers_, request.data == nullptr ? nullptr : request.data + offset,
-                         payload_bytes);
+  if (request.data == nullptr) return build_without_data(request, offset, payload_bytes);
+  return template_.build(pool_, headers_, request.data + offset, payload_bytes);
+}
+
+// Of zeros, of a READ's request, or from foreign memory.
+PacketPtr RcRequester::build_without_data(const Outstanding& request, uint64_t offset, size_t payload_bytes) {
+  if (request.foreign == nullptr || payload_bytes == 0)
+    return template_.build(pool_, headers_, nullptr, payload_bytes);
+  payload_.resize(payload_bytes);
+  if (!request.foreign->read(offset, payload_.data(), payload_bytes)) throw UnreadableMemory();
+  return template_.build(pool_, headers_, payload_.data(), payload_bytes);
 }
 
 }  // namespace weft

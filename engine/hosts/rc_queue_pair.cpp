@@ -34,11 +34,16 @@ bool is_request(uint8_t opcode) {
 
 RcQueuePair::RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
                          std::shared_ptr<CongestionControl> congestion_control,
-                         std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler)
+                         std::shared_ptr<PathChoice> path_choice, CompletionHandler* handler,
+                         std::shared_ptr<SharedReceives> shared_receives)
     : WritingQueuePair(checked(config), std::move(congestion_control)),
       path_choice_(std::move(path_choice)),
       requester_(config_, counters_, pool, gate_, path_choice_.get(), handler),
-      responder_(config_, counters_, pool, memory, gate_, path_choice_.get(), handler) {}
+      responder_(config_, counters_, pool, memory, gate_, path_choice_.get(), handler, shared_receives) {
+  // What others may take meanwhile cannot be promised (section 9.7.7.2.5).
+  if (shared_receives != nullptr && config_.end_to_end_credits)
+    throw std::invalid_argument("end_to_end_credits does not go with a shared receive queue");
+}
 
 void RcQueuePair::fetch(PrefetchStep step) const {
   if (step == PrefetchStep::kObject) {
@@ -110,7 +115,12 @@ PacketPtr RcQueuePair::pull(TimePs now) {
 
 PacketPtr RcQueuePair::pull_request(TimePs now) {
   response_pulled_ = false;
-  return requester_.pull(now);
+  try {
+    return requester_.pull(now);
+  } catch (const UnreadableMemory&) {
+    requester_.on_unreadable(now);
+    return nullptr;
+  }
 }
 
 PacketPtr RcQueuePair::pull_response(TimePs now) {
@@ -134,6 +144,19 @@ void RcQueuePair::follow_rate(TimePs now) {
   if (responder_.reads() == nullptr) return;
   requester_.renew_wait(now);
   responder_.reads()->follow_rate(now);
+}
+
+void RcQueuePair::begin_sending(const Sending& sending) {
+  if (requester_.has_begun()) throw std::logic_error("requests have been posted before");
+  RcConfig changed = config_;
+  changed.initial_psn = sending.initial_psn;
+  changed.retransmission_timeout_ps = sending.retransmission_timeout_ps;
+  changed.retry_limit = sending.retry_limit;
+  changed.rnr_retry_limit = sending.rnr_retry_limit;
+  changed.max_reads_sent = sending.max_reads;
+  check(changed);
+  config_ = changed;
+  requester_.begin(changed.initial_psn);
 }
 
 void RcQueuePair::flush(TimePs now) {

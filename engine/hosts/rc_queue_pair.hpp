@@ -19,11 +19,23 @@ namespace weft {
 class RcQueuePair : public WritingQueuePair {
  public:
   // `pool`, `memory` and `handler` outlive the queue pair; `handler` may be null, as may `path_choice`: then
-  // all packets have config.source_udp_port. Throws std::invalid_argument for parameters out of range (see
-  // check(RcConfig)).
+  // all packets have config.source_udp_port. With `shared_receives` it takes its receives from there, and has
+  // none of its own. Throws std::invalid_argument for parameters out of range (see check(RcConfig)).
   RcQueuePair(const RcConfig& config, PacketPool& pool, const MemoryRegistry& memory,
               std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
-              CompletionHandler* handler);
+              CompletionHandler* handler, std::shared_ptr<SharedReceives> shared_receives = nullptr);
+
+  // What the sending half alone needs to know, for a queue pair that has received before it may send (the
+  // transition from RTR to RTS). Throws std::logic_error once something has been posted,
+  // std::invalid_argument for parameters out of range.
+  struct Sending {
+    uint32_t initial_psn = 0;
+    TimePs retransmission_timeout_ps = 0;
+    uint32_t retry_limit = 0;
+    uint32_t rnr_retry_limit = 0;
+    uint32_t max_reads = 0;  // under way; 0: as many as it answers
+  };
+  void begin_sending(const Sending& sending);
 
   // A READ must not be too long for the PSNs.
   void post(TimePs now, RcRequest request) override {

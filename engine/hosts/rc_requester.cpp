@@ -51,6 +51,8 @@ void RcRequester::post(TimePs now, Request request) {
   if (has_lines && request.kind != CompletionKind::kWrite) {
     throw std::invalid_argument("a queue pair with a line format carries nothing but WRITEs");
   }
+  if (has_lines && request.foreign != nullptr)
+    throw std::invalid_argument("a queue pair with a line format sends from no foreign memory");
   const uint64_t wire = wire_bytes(config_.line_format, request.length_bytes);
   if (wire > kMaxMessageBytes) {
     throw std::invalid_argument("message of " + std::to_string(request.length_bytes) + " bytes takes " +
@@ -176,6 +178,16 @@ PacketPtr RcRequester::pull(TimePs now) {
     record_segment(now, request, *sequence, packets, static_cast<uint16_t>(frame_bytes), once_bytes());
   }
   return packet;
+}
+
+// The memory of the next packet to be sent is not there, and its request fails when those before it are done:
+// each answer has the NIC pull again. The NIC's timer, due at once, completes what is posted and fails the
+// queue pair's other half, because handlers of completions may do more than a pull() allows.
+void RcRequester::on_unreadable(TimePs now) {
+  const std::optional<uint64_t> sequence = sequence_to_send();
+  if (!sequence || done_end() < request_of(*sequence).first_sequence) return;
+  fail(CompletionStatus::kLocalProtectionError);
+  wait_until_ps_ = now;
 }
 
 // Asks again for what is missing of a READ: a small packet, on which neither window nor rate is spent.

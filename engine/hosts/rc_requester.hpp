@@ -35,8 +35,13 @@ class RcRequester : public SendingHalf<RcRequester> {
 
   using Request = RcRequest;
 
+  // The PSN of the first packet, if it is not the configuration's at construction. Before anything is posted.
+  void begin(uint32_t initial_psn) { psn_map_ = PsnMap(initial_psn); }
+  bool has_begun() const { return end_sequence_ > 0; }
   void post(TimePs now, Request request);
+  // Throws UnreadableMemory if the packet's payload is not there: on_unreadable() is to follow.
   PacketPtr pull(TimePs now);
+  void on_unreadable(TimePs now);
   bool may_have_data() const;
   PulledPacket last_pulled() const { return last_pulled_; }
   void on_acknowledgement(TimePs now, const roce::ParsedPacket& packet);
@@ -96,6 +101,7 @@ class RcRequester : public SendingHalf<RcRequester> {
   void note_credits(const roce::Aeth& aeth);
   PacketPtr pull_repeat(TimePs now);
   PacketPtr build(const Outstanding& request, uint64_t sequence, size_t payload_bytes);
+  PacketPtr build_without_data(const Outstanding& request, uint64_t offset, size_t payload_bytes);
   // Where the packet's data begin in the message's; for nothing but padding, at the last byte.
   uint64_t packet_data_offset(const Outstanding& request, uint64_t sequence) const;
   bool should_request_ack(const Outstanding& request, uint64_t sequence, uint32_t packets,
@@ -146,7 +152,7 @@ class RcRequester : public SendingHalf<RcRequester> {
 
   roce::RoceHeaders headers_;  // of the next data packet
   roce::HeaderTemplate template_;
-  std::vector<uint8_t> lines_;  // of the packet that is built
+  std::vector<uint8_t> payload_;  // of the packet that is built, where data do not have it as it is
   PsnMap psn_map_;
   PostedRequests<Outstanding> requests_;
   uint64_t end_sequence_ = 0;   // one past the last packet of the last request
@@ -171,6 +177,7 @@ class RcRequester : public SendingHalf<RcRequester> {
   uint64_t posted_messages_ = 0;
   uint64_t credit_limit_ = 0;  // number of the last message that the peer has a receive for
   CompletionStatus refusal_ = CompletionStatus::kSuccess;  // the error, once READs before are done
+  uint64_t unplaced_ = UINT64_MAX;                         // sequence of a READ whose target is not there
   std::optional<roce::IntStack> last_telemetry_;
   Probe* telemetry_probe_ = nullptr;
   ConnectionEnds ends_;

@@ -27,7 +27,7 @@ uint8_t opcode_in_segment(uint8_t whole, bool first, bool last) {
 
 RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool,
                          const MemoryRegistry& memory, SendGate& gate, PathChoice* path_choice,
-                         CompletionHandler* handler)
+                         CompletionHandler* handler, std::shared_ptr<SharedReceives> shared_receives)
     : config_(config),
       counters_(counters),
       pool_(pool),
@@ -37,7 +37,8 @@ RcResponder::RcResponder(const RcConfig& config, RcCounters& counters, PacketPoo
       headers_(control_headers(config)),
       template_(headers_),
       psn_map_(config.remote_initial_psn),
-      receives_(config.queue_pair, handler) {}
+      receives_(config.queue_pair, handler, std::move(shared_receives)),
+      notifier_(config.cnp_interval_ps) {}
 
 bool RcResponder::post_receive(TimePs now, PostedReceive receive) {
   if (error_ != CompletionStatus::kSuccess) {
@@ -136,31 +137,14 @@ void RcResponder::note_gap(int64_t sequence) {
   pending_syndrome_ = roce::kSyndromeNakSequence;
 }
 
-// The notification point (SIGCOMM 2015, section 3.1): a CNP at once, and one at the end of every interval in
-// which something was marked.
 void RcResponder::note_congestion(TimePs now, const roce::ParsedPacket& packet) {
   if (packet.ecn != roce::kCe) return;
   ++counters_.ce_marked_packets;
-  if (now < next_cnp_ps_) {
-    cnp_due_ps_ = next_cnp_ps_;
-  } else {
-    notify(now);
-  }
-}
-
-void RcResponder::notify(TimePs now) {
-  cnp_pending_ = true;
-  cnp_due_ps_ = kNever;
-  next_cnp_ps_ = now + config_.cnp_interval_ps;
-}
-
-void RcResponder::forget_marks() {
-  cnp_pending_ = false;
-  cnp_due_ps_ = kNever;
+  notifier_.on_mark(now);
 }
 
 void RcResponder::on_deadline(TimePs now) {
-  if (now >= cnp_due_ps_) notify(now);
+  notifier_.on_deadline(now);
   if (reads_ != nullptr) reads_->on_deadline(now);
 }
 
@@ -171,7 +155,7 @@ void RcResponder::accept(TimePs now, const roce::ParsedPacket& packet) {
   if (syndrome == roce::kSyndromeAck) {
     const bool takes_receive =
         shape.message == Message::kSend ? shape.first : shape.immediate && config_.receive_for_immediate;
-    if (takes_receive && receives_.empty()) {
+    if (takes_receive && receives_.lacks()) {
       ask_to_wait();
       return;
     }
@@ -279,12 +263,16 @@ void RcResponder::ask_to_wait() {
 void RcResponder::refuse(TimePs now, uint8_t syndrome) {
   error_ = status_of_nak(syndrome);
   error_syndrome_ = syndrome;
-  cnp_due_ps_ = kNever;
+  notifier_.forget_later();
   pending_answer_ = Answer::kNak;
   pending_syndrome_ = syndrome;
-  // Only a SEND holds a receive while it is in progress, and only its being too long is that receive's error.
-  const bool too_long = message_ == Message::kSend && !receives_.empty();
-  receives_.flush(now, too_long ? CompletionStatus::kLocalLengthError : CompletionStatus::kFlushed);
+  // Only a SEND holds a receive while it is in progress. That receive's errors are that its memory is not
+  // there, and that the SEND is too long.
+  CompletionStatus first = CompletionStatus::kFlushed;
+  if (message_ == Message::kSend && !receives_.empty())
+    first = syndrome == roce::kSyndromeNakRemoteOperation ? CompletionStatus::kLocalProtectionError
+                                                          : CompletionStatus::kLocalLengthError;
+  receives_.flush(now, first);
 }
 
 void RcResponder::flush(TimePs now) {

@@ -8,7 +8,9 @@
 #include <optional>
 
 #include "hosts/arrival_window.hpp"
+#include "hosts/congestion_notifier.hpp"
 #include "hosts/memory_region.hpp"
+#include "hosts/message_shape.hpp"
 #include "hosts/posted_receives.hpp"
 #include "hosts/queue_pair.hpp"
 #include "hosts/rc_config.hpp"
@@ -22,9 +24,10 @@ namespace weft {
 
 class RcResponder {
  public:
-  // `path_choice` may be null: one path.
+  // `path_choice` may be null: one path. So may `shared_receives`: it has receives of its own.
   RcResponder(const RcConfig& config, RcCounters& counters, PacketPool& pool, const MemoryRegistry& memory,
-              SendGate& gate, PathChoice* path_choice, CompletionHandler* handler);
+              SendGate& gate, PathChoice* path_choice, CompletionHandler* handler,
+              std::shared_ptr<SharedReceives> shared_receives);
 
   // Returns whether the peer is to hear of it.
   bool post_receive(TimePs now, PostedReceive receive);
@@ -35,13 +38,13 @@ class RcResponder {
   // When on_deadline() is due: a mark waits for the end of the interval between CNPs, a response for its
   // turn. kNever: not at all.
   TimePs next_deadline() const {
-    return reads_ == nullptr ? cnp_due_ps_ : std::min(cnp_due_ps_, reads_->next_deadline());
+    return reads_ == nullptr ? notifier_.due_ps() : std::min(notifier_.due_ps(), reads_->next_deadline());
   }
   void on_deadline(TimePs now);
   // What is marked up to now needs no CNP: the sender has sent all that it will.
-  void forget_marks();
+  void forget_marks() { notifier_.forget(); }
   bool has_answer() const {
-    return pending_answer_ != Answer::kNone || cnp_pending_ || !marks_.empty() ||
+    return pending_answer_ != Answer::kNone || notifier_.has_cnp() || !marks_.empty() ||
            !selective_answers_.empty() || (reads_ != nullptr && reads_->has_result());
   }
   // A packet with data has arrived for the queue pair: whether a switch marked it is reported.
@@ -58,22 +61,14 @@ class RcResponder {
   CompletionStatus error() const { return error_; }
 
  private:
-  enum class Message : uint8_t { kNone, kWrite, kSend };
+  using Shape = MessageShape;
+  using Message = MessageShape::Message;
   enum class Answer : uint8_t { kNone, kAck, kNak };
-  // What an opcode says about its place in a message.
-  struct Shape {
-    Message message = Message::kNone;
-    bool first = false;
-    bool last = false;
-    bool immediate = false;
-  };
-  static Shape shape_of(uint8_t opcode);
 
   void take(TimePs now, const roce::ParsedPacket& packet);
   void take_segment(TimePs now, const roce::ParsedPacket& segment);
   void note_gap(int64_t sequence);
   void note_mark(bool marked);
-  void notify(TimePs now);
   void accept(TimePs now, const roce::ParsedPacket& packet);
   void accept_read(TimePs now, const roce::ParsedPacket& packet);
   uint8_t execute_read(TimePs now, const roce::ParsedPacket& packet);
@@ -85,6 +80,8 @@ class RcResponder {
   uint8_t check_shape(const Shape& shape, const roce::ParsedPacket& packet) const;
   uint8_t begin_message(const Shape& shape, const roce::ParsedPacket& packet);
   uint8_t place_payload(const Shape& shape, const roce::ParsedPacket& packet);
+  // Returns false if foreign memory is not there.
+  bool place_in_receive(const roce::ParsedPacket& packet) const;
   uint8_t place_alone(const Shape& shape, const roce::ParsedPacket& packet);
   uint8_t write_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);
   uint8_t write_lines_to_memory(uint32_t rkey, uint64_t address, const roce::ParsedPacket& packet);
@@ -137,9 +134,7 @@ class RcResponder {
   int64_t newest_out_of_sequence_ = 0;
   bool as_length_ = false;  // the peer's packets come without what iCRC would cover, and so go the answers
   std::optional<roce::IntStack> echo_;
-  bool cnp_pending_ = false;
-  TimePs next_cnp_ps_ = 0;
-  TimePs cnp_due_ps_ = kNever;  // for what was marked within the interval
+  CongestionNotifier notifier_;
   CompletionStatus error_ = CompletionStatus::kSuccess;
   uint8_t error_syndrome_ = 0;  // the NAK for the peer, again whenever it asks
 };

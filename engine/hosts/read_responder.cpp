@@ -1,7 +1,6 @@
 #include "hosts/read_responder.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "hosts/rc_request.hpp"
 
@@ -43,7 +42,9 @@ uint8_t ReadResponder::accept(TimePs now, uint64_t psn, const roce::ParsedPacket
             .traffic_kind = request.traffic_kind};
   if (request.bth.opcode != roce::kRcReadRequest) {
     read.is_atomic = true;
-    read.original = do_atomic(request);
+    const std::optional<uint64_t> original = do_atomic(request);
+    if (!original) return roce::kSyndromeNakRemoteOperation;
+    read.original = *original;
     results_.push({psn, read.original, msn});
   }
   reads_.push_back(read);
@@ -53,7 +54,10 @@ uint8_t ReadResponder::accept(TimePs now, uint64_t psn, const roce::ParsedPacket
 
 // Whether the request is well formed and its memory open to it.
 uint8_t ReadResponder::grant(const roce::ParsedPacket& request) const {
-  if (request.bth.opcode != roce::kRcReadRequest) {
+  const bool is_atomic = request.bth.opcode != roce::kRcReadRequest;
+  if ((config_.remote_access & (is_atomic ? kRemoteAtomic : kRemoteRead)) == 0)
+    return roce::kSyndromeNakInvalidRequest;
+  if (is_atomic) {
     const roce::AtomicEth& atomic = request.atomic_eth;
     if (atomic.virtual_address % kAtomicBytes != 0) return roce::kSyndromeNakInvalidRequest;
     return memory_.find(atomic.rkey, atomic.virtual_address, kAtomicBytes, kRemoteAtomic) == nullptr
@@ -70,22 +74,22 @@ uint8_t ReadResponder::grant(const roce::ParsedPacket& request) const {
              : roce::kSyndromeAck;
 }
 
-// Returns what the memory held; a sink holds 0. The value is in the host's byte order.
-uint64_t ReadResponder::do_atomic(const roce::ParsedPacket& request) const {
+// A sink holds 0. The value is in the host's byte order.
+std::optional<uint64_t> ReadResponder::do_atomic(const roce::ParsedPacket& request) const {
   const roce::AtomicEth& atomic = request.atomic_eth;
   const MemoryRegion& region =
       *memory_.find(atomic.rkey, atomic.virtual_address, kAtomicBytes, kRemoteAtomic);
-  if (region.data == nullptr) return 0;
-  uint8_t* const at = region.data + (atomic.virtual_address - region.virtual_address);
   uint64_t original = 0;
-  std::memcpy(&original, at, kAtomicBytes);
+  auto* const found = reinterpret_cast<uint8_t*>(&original);
+  if (!load(region, atomic.virtual_address, found, kAtomicBytes)) return std::nullopt;
   uint64_t value = original;
   if (request.bth.opcode == roce::kRcFetchAdd) {
     value += atomic.swap_or_add;
   } else if (original == atomic.compare) {
     value = atomic.swap_or_add;
   }
-  std::memcpy(at, &value, kAtomicBytes);
+  const auto* const written = reinterpret_cast<const uint8_t*>(&value);
+  if (!store(region, atomic.virtual_address, written, kAtomicBytes)) return std::nullopt;
   return original;
 }
 
@@ -290,14 +294,24 @@ PacketPtr ReadResponder::build(const Read& read, uint64_t response, size_t paylo
   const uint8_t* data = nullptr;
   if (payload_bytes > 0) {
     const MemoryRegion* region = memory_.find(read.rkey, address, payload_bytes, kRemoteRead);
-    if (region == nullptr) {
-      failed_psn_ = read.first_psn + (response - read.first_response);
-      return nullptr;
+    if (region == nullptr) return refuse(read, response, roce::kSyndromeNakRemoteAccess);
+    if (region->data != nullptr) {
+      data = region->data + (address - region->virtual_address);
+    } else if (region->foreign != nullptr && !read.as_length) {
+      payload_.resize(payload_bytes);
+      data = payload_.data();
+      if (!load(*region, address, payload_.data(), payload_bytes))
+        return refuse(read, response, roce::kSyndromeNakRemoteOperation);
     }
-    if (region->data != nullptr) data = region->data + (address - region->virtual_address);
   }
   return read.as_length ? template_.build_as_length(pool_, headers_, payload_bytes)
                         : template_.build(pool_, headers_, data, payload_bytes);
+}
+
+PacketPtr ReadResponder::refuse(const Read& read, uint64_t response, uint8_t syndrome) {
+  failed_psn_ = read.first_psn + (response - read.first_response);
+  failed_syndrome_ = syndrome;
+  return nullptr;
 }
 
 }  // namespace weft

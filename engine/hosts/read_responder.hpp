@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <vector>
 
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
@@ -50,8 +51,10 @@ class ReadResponder {
   PacketPtr pull(TimePs now);
   PulledPacket last_pulled() const { return last_pulled_; }
   bool may_have_data() const;
-  // Of the response whose memory has been deregistered meanwhile, if there is one: nothing more is sent.
+  // Of the response whose memory has been deregistered meanwhile, or is foreign and not there, if there is
+  // one: nothing more is sent. And the NAK that it earns.
   std::optional<uint64_t> failed_psn() const { return failed_psn_; }
+  uint8_t failed_syndrome() const { return failed_syndrome_; }
   TimePs next_deadline() const { return std::min(wait_until_ps_, sent_.loss_deadline_ps()); }
   void on_deadline(TimePs now);
   // The rate may be another.
@@ -77,7 +80,8 @@ class ReadResponder {
   };
 
   uint8_t grant(const roce::ParsedPacket& request) const;
-  uint64_t do_atomic(const roce::ParsedPacket& request) const;
+  // What the memory held; nullopt if it is foreign and not there.
+  std::optional<uint64_t> do_atomic(const roce::ParsedPacket& request) const;
   bool make_room(TimePs now, const roce::ParsedPacket& request);
   const Read& read_of(uint64_t response) const;
   uint64_t responses_before(uint64_t psn) const;
@@ -85,6 +89,7 @@ class ReadResponder {
   size_t payload_bytes(const Read& read, uint64_t response) const;
   void set_headers(TimePs now, const Read& read, uint64_t response);
   PacketPtr build(const Read& read, uint64_t response, size_t payload_bytes);
+  PacketPtr refuse(const Read& read, uint64_t response, uint8_t syndrome);
   void go_back(TimePs now, uint64_t response);
   void give_up_overdue(TimePs now);
   TimePs timeout_ps() const;
@@ -110,6 +115,8 @@ class ReadResponder {
   TimePs wait_until_ps_ = kNever;  // what the last pull() was refused for, if for the rate alone
   PulledPacket last_pulled_;
   std::optional<uint64_t> failed_psn_;
+  uint8_t failed_syndrome_ = roce::kSyndromeAck;
+  std::vector<uint8_t> payload_;  // of the response that is built, from foreign memory
 };
 
 }  // namespace weft

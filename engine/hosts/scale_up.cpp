@@ -185,7 +185,7 @@ void ScaleUpDomain::answer_read(TimePs due_ps, const Message& request) {
     if (responder.memory != nullptr)
       region =
           responder.memory->find(request.rkey, request.remote_address, request.length_bytes, kRemoteRead);
-    if (region == nullptr) {
+    if (region == nullptr || region->foreign != nullptr) {
       ++responder.counters.refused_messages;
       return refuse(CompletionStatus::kRemoteAccessError);
     }
@@ -300,7 +300,7 @@ CompletionStatus ScaleUpDomain::place(Port& destination, const Message& message)
                                    ? nullptr
                                    : destination.memory->find(message.rkey, message.remote_address,
                                                               message.length_bytes, kRemoteWrite);
-  if (region == nullptr) {
+  if (region == nullptr || region->foreign != nullptr) {
     ++destination.counters.refused_messages;
     return CompletionStatus::kRemoteAccessError;
   }

@@ -31,6 +31,9 @@ class WritingQueuePair : public QueuePair {
         congestion_control_(std::move(congestion_control)),
         gate_(required(congestion_control_)) {}
 
+  // Of RemoteAccess: the peer's requests for another are invalid from now on.
+  void set_remote_access(uint8_t access) { config_.remote_access = access; }
+
   // Posts an RDMA WRITE of `length_bytes` (0 to 2^31) bytes at `data` to the peer's `remote_address`. `data`
   // must stay as it is until the completion, and alive by `owner` or the caller; null sends zeros. Completes
   // with kWrite and `work_id` when acknowledged; with an immediate, the peer gets a kWriteImmediate. On a

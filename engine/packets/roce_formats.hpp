@@ -108,6 +108,9 @@ enum Opcode : uint8_t {
   kReadAcknowledge = 0xE1,  // of the range for manufacturers, beyond MRC's: answers responses of READs
 };
 
+// UC has the SENDs and WRITEs of RC, their opcodes so much higher.
+constexpr uint8_t kUcOpcodes = 0x20;
+
 // What follows the BTH of an opcode.
 enum Extension : uint16_t {
   kHasDeth = 1 << 0,

@@ -23,8 +23,10 @@
 #include "python/bindings.hpp"
 #include "python/bindings_support.hpp"
 #include "python/ev_states.hpp"
+#include "python/made_by_python.hpp"
 #include "python/rc_options.hpp"
 #include "python/registered_memory.hpp"
+#include "python/shared_receives.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
 
@@ -35,41 +37,14 @@ using namespace py::literals;
 
 namespace {
 
-// Source or target of a posted request; no memory stands for zeros, or for bytes to be discarded.
-struct LocalRange {
-  LocalRange(const RegisteredMemory* memory, uint64_t offset_bytes, uint64_t length_bytes)
-      : data(memory == nullptr ? nullptr : memory->range(offset_bytes, length_bytes)),
-        owner(memory == nullptr ? nullptr : memory->buffer()) {}
-  uint8_t* data;
-  std::shared_ptr<const void> owner;
-};
-
-// What queue pairs that Python makes have beyond those that native code makes: they know the engine, whose
-// lock and time every call needs, and keep their handler alive.
-class MadeByPython {
- public:
-  MadeByPython(Nic& nic, std::shared_ptr<CompletionHandler> handler)
-      : engine_(nic.engine()), handler_(std::move(handler)) {}
-  virtual ~MadeByPython() = default;
-
-  static Engine& engine_of(const WritingQueuePair& queue_pair) {
-    const auto* made_here = dynamic_cast<const MadeByPython*>(&queue_pair);
-    if (made_here == nullptr) throw std::logic_error("this queue pair belongs to native code");
-    return made_here->engine_;
-  }
-
- private:
-  Engine& engine_;
-  std::shared_ptr<CompletionHandler> handler_;
-};
-
 class PythonRcQueuePair final : public RcQueuePair, public MadeByPython {
  public:
   PythonRcQueuePair(Nic& nic, const RcConfig& config, std::shared_ptr<CongestionControl> congestion_control,
-                    std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler)
-      : RcQueuePair(config, nic.engine().packets(), nic.memory(), std::move(congestion_control),
-                    std::move(path_choice), handler.get()),
-        MadeByPython(nic, std::move(handler)) {}
+                    std::shared_ptr<PathChoice> path_choice, std::shared_ptr<CompletionHandler> handler,
+                    std::shared_ptr<MemoryDomain> domain, std::shared_ptr<SharedReceives> shared_receives)
+      : RcQueuePair(config, nic.engine().packets(), registry_of(nic, domain), std::move(congestion_control),
+                    std::move(path_choice), handler.get(), std::move(shared_receives)),
+        MadeByPython(nic, std::move(handler), std::move(domain)) {}
 };
 
 class PythonMrcQueuePair final : public MrcQueuePair, public MadeByPython {
@@ -113,39 +88,12 @@ class PythonUudQueuePair final : public UudQueuePair, public MadeByPython {
         MadeByPython(nic, std::move(handler)) {}
 };
 
-// Numbers and addresses of a queue pair at a port of a NIC.
-void set_ends(RcConfig& config, Nic& nic, int port, std::optional<uint32_t> queue_pair,
-              uint32_t remote_queue_pair, const std::string& destination_mac,
-              const std::string& destination_ip) {
-  config.queue_pair = queue_pair ? *queue_pair : nic.allocate_queue_pair_number();
-  config.remote_queue_pair = remote_queue_pair;
-  config.source_mac = nic.port_config(port).mac;
-  config.destination_mac = parse_mac(destination_mac);
-  config.destination_ip = parse_ip(destination_ip);
-  config.source_ip = nic.own_address(port, config.destination_ip);
-  config.line_rate_bps = nic.line_rate_bps(port);
-}
-
-uint16_t source_udp_port_of(const Nic& nic, const RcConfig& config, std::optional<uint16_t> given) {
-  return given.value_or(entropy_udp_port(nic.entropy_seed(), config.source_ip, config.destination_ip,
-                                         config.queue_pair, config.remote_queue_pair));
-}
-
-// Python may have the last reference, while the engine's thread is at work.
-template <class Base, class Made>
-std::shared_ptr<Base> released_under_lock(std::shared_ptr<Made> made, Engine& engine) {
-  Base* queue_pair_made = made.get();
-  return {queue_pair_made, [made = std::move(made), &engine](Base*) mutable {
-            PythonGuard last(engine);
-            made.reset();
-          }};
-}
-
 std::shared_ptr<RcQueuePair> make_rc_queue_pair(
     Nic& nic, int port, std::shared_ptr<CompletionHandler> completions, uint32_t remote_queue_pair,
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, std::shared_ptr<PathChoice> path_choice,
     std::optional<uint32_t> queue_pair, std::optional<uint16_t> source_udp_port,
+    std::shared_ptr<MemoryDomain> domain, const std::shared_ptr<PythonSharedReceives>& shared_receives,
     const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
   auto config = options_of<RcConfig>(options, "RcQueuePair");
   Engine& engine = nic.engine();
@@ -153,7 +101,8 @@ std::shared_ptr<RcQueuePair> make_rc_queue_pair(
   set_ends(config, nic, port, queue_pair, remote_queue_pair, destination_mac, destination_ip);
   config.source_udp_port = source_udp_port_of(nic, config, source_udp_port);
   auto made = make_in_cache_lines<PythonRcQueuePair>(nic, config, std::move(congestion_control),
-                                                     std::move(path_choice), std::move(completions));
+                                                     std::move(path_choice), std::move(completions),
+                                                     std::move(domain), receives_of(shared_receives));
   nic.attach(*made, port, config.queue_pair);
   nic.keep(made);
   return released_under_lock<RcQueuePair>(std::move(made), engine);
@@ -267,12 +216,20 @@ Record<"RcStats"> rc_stats(const WritingQueuePair& queue_pair) {
 
 void post_write(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                 uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
-                std::optional<uint32_t> immediate, uint64_t work_id) {
+                std::optional<uint32_t> immediate, std::optional<bool> solicited, uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
   Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
-  queue_pair.post_write(engine.now(), local.data, length_bytes, remote_address, rkey, immediate, work_id,
-                        std::move(local.owner));
+  queue_pair.post(engine.now(), {.kind = CompletionKind::kWrite,
+                                 .work_id = work_id,
+                                 .data = local.data,
+                                 .length_bytes = length_bytes,
+                                 .remote_address = remote_address,
+                                 .rkey = rkey,
+                                 .immediate = immediate,
+                                 .owner = std::move(local.owner),
+                                 .solicits = solicits(solicited),
+                                 .foreign = local.foreign});
 }
 
 void post_write_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
@@ -289,20 +246,17 @@ void post(WritingQueuePair& queue_pair, RcRequest request) {
 }
 
 void post_send(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
-               uint64_t length_bytes, std::optional<uint32_t> immediate, uint64_t work_id) {
+               uint64_t length_bytes, std::optional<uint32_t> immediate, std::optional<bool> solicited,
+               uint64_t work_id) {
   LocalRange local(memory, offset_bytes, length_bytes);
   post(queue_pair, {.kind = CompletionKind::kSend,
                     .work_id = work_id,
                     .data = local.data,
                     .length_bytes = length_bytes,
                     .immediate = immediate,
-                    .owner = std::move(local.owner)});
-}
-
-void require_writable(const RegisteredMemory* memory, const char* purpose) {
-  if (memory == nullptr || memory->writable()) return;
-  throw std::invalid_argument(std::string("the memory region of a ") + purpose +
-                              " was registered without local_write");
+                    .owner = std::move(local.owner),
+                    .solicits = solicits(solicited),
+                    .foreign = local.foreign});
 }
 
 void post_read(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
@@ -315,7 +269,8 @@ void post_read(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uin
                     .remote_address = remote_address,
                     .rkey = rkey,
                     .owner = std::move(local.owner),
-                    .target = local.data});
+                    .target = local.data,
+                    .foreign = local.foreign});
 }
 
 void post_read_as_length(WritingQueuePair& queue_pair, uint64_t length_bytes, uint64_t remote_address,
@@ -341,7 +296,8 @@ void post_compare_swap(WritingQueuePair& queue_pair, const RegisteredMemory* mem
                     .owner = std::move(local.owner),
                     .target = local.data,
                     .swap_or_add = swap,
-                    .compare = compare});
+                    .compare = compare,
+                    .foreign = local.foreign});
 }
 
 void post_fetch_add(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
@@ -355,16 +311,16 @@ void post_fetch_add(WritingQueuePair& queue_pair, const RegisteredMemory* memory
                     .rkey = rkey,
                     .owner = std::move(local.owner),
                     .target = local.data,
-                    .swap_or_add = add});
+                    .swap_or_add = add,
+                    .foreign = local.foreign});
 }
 
 void post_receive(WritingQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
                   uint64_t length_bytes, uint64_t work_id) {
-  require_writable(memory, "receive");
-  LocalRange local(memory, offset_bytes, length_bytes);
+  PostedReceive receive = receive_in(memory, offset_bytes, length_bytes, work_id);
   Engine& engine = MadeByPython::engine_of(queue_pair);
   PythonGuard guard(engine);
-  queue_pair.post_receive(engine.now(), {local.data, length_bytes, work_id, std::move(local.owner)});
+  queue_pair.post_receive(engine.now(), std::move(receive));
 }
 
 void flush(WritingQueuePair& queue_pair) {
@@ -598,10 +554,12 @@ Posting what the transport does not carry raises ValueError: MRC has WRITEs only
           "queue_pair", [](const WritingQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
           "Its number.")
       .def("post_write", &post_write, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
-           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
+           "remote_address"_a, "rkey"_a, py::kw_only(), "immediate"_a = py::none(),
+           "solicited"_a = py::none(), "work_id"_a = 0,
            R"doc(RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
 
-With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+With an immediate, the peer gets "write_immediate" when all has arrived, which is solicited unless
+solicited is False. The bytes must not change
 before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.)doc")
       .def("post_write_as_length", &post_write_as_length, "length_bytes"_a, "remote_address"_a, "rkey"_a,
            py::kw_only(), "immediate"_a = py::none(), "work_id"_a = 0,
@@ -629,11 +587,24 @@ Completes as "compare_swap".)doc")
 
 Completes as "fetch_add".)doc")
       .def("post_send", &post_send, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(),
-           "immediate"_a = py::none(), "work_id"_a = 0,
-           "SEND into a receive that the peer has posted; completes as \"send\".")
+           "immediate"_a = py::none(), "solicited"_a = py::none(), "work_id"_a = 0,
+           R"doc(SEND into a receive that the peer has posted; completes as "send".
+
+solicited: whether its completion there is one that programs wait for which want such alone; None: with an
+immediate.)doc")
       .def("post_receive", &post_receive, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            py::kw_only(), "work_id"_a = 0,
            "A place (None: bytes are discarded) for one incoming SEND; completes as \"receive\".")
+      .def(
+          "set_remote_access",
+          [](WritingQueuePair& queue_pair, bool write, bool read, bool atomic) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.set_remote_access(static_cast<uint8_t>(
+                (write ? kRemoteWrite : 0) | (read ? kRemoteRead : 0) | (atomic ? kRemoteAtomic : 0)));
+          },
+          py::kw_only(), "write"_a, "read"_a, "atomic"_a,
+          "What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, and "
+          "UC.")
       .def("flush", &flush,
            "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
            "no "
@@ -684,22 +655,40 @@ Raises RuntimeError if the engine has no probe.)doc")
         PythonGuard guard(MadeByPython::engine_of(queue_pair));
         queue_pair.reset_counters();
       });
+  m.def("rnr_timer_ps", &rnr_timer_ps, "code"_a, "What an RNR timer code stands for (InfiniBand, table 45).");
   py::class_<RcQueuePair, WritingQueuePair, std::shared_ptr<RcQueuePair>>(
       m, "RcQueuePair", R"doc(A connected RC queue pair on a port of a NIC: WRITE, READ, atomics and SEND.
 
 retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
 overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
 entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
-number; source_udp_port None takes 14 bits of entropy from addresses and numbers. RcOptions has all other
-options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
-naming the parameter that is out of range.)doc")
+number; source_udp_port None takes 14 bits of entropy from addresses and numbers. memory_domain: what the
+peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions
+has all other options, of which retransmission_timeout_ps has no default: see the function of that name.
+Raises ValueError naming the parameter that is out of range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
-           py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "memory_domain"_a = py::none(), "shared_receives"_a = py::none(), py::keep_alive<1, 2>(),
+           py::keep_alive<1, 4>())
       .def_property_readonly("source_udp_port", [](const RcQueuePair& queue_pair) {
         return queue_pair.config().source_udp_port;
-      });
+      })
+      .def(
+          "begin_sending",
+          [](RcQueuePair& queue_pair, uint32_t initial_psn, TimePs retransmission_timeout_ps,
+             uint32_t retry_limit, uint32_t rnr_retry_limit, uint32_t max_reads) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.begin_sending({.initial_psn = initial_psn,
+                                      .retransmission_timeout_ps = retransmission_timeout_ps,
+                                      .retry_limit = retry_limit,
+                                      .rnr_retry_limit = rnr_retry_limit,
+                                      .max_reads = max_reads});
+          },
+          py::kw_only(), "initial_psn"_a, "retransmission_timeout_ps"_a, "retry_limit"_a, "rnr_retry_limit"_a,
+          "max_reads"_a,
+          "Set what the sending half alone needs, before anything is posted. Raises ValueError as the "
+          "constructor.");
   py::class_<MrcQueuePair, WritingQueuePair, std::shared_ptr<MrcQueuePair>>(
       m, "MrcQueuePair",
       R"doc(A connected queue pair of Multipath Reliable Connection: WRITE, with or without immediate.

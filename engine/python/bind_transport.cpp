@@ -2,6 +2,8 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -19,6 +21,7 @@
 #include "python/bindings_support.hpp"
 #include "python/python_buffer.hpp"
 #include "python/registered_memory.hpp"
+#include "python/shared_receives.hpp"
 #include "python/statistics_dict.hpp"
 #include "python/typed.hpp"
 #include "time/event_fd.hpp"
@@ -42,6 +45,8 @@ py::dict completion_dict(const Completion& completion) {
       "fault"_a = fault_name(completion_fault(completion.status)), "queue_pair"_a = completion.queue_pair,
       "length_bytes"_a = completion.length_bytes,
       "immediate"_a = completion.has_immediate ? std::optional(completion.immediate) : std::nullopt,
+      "solicited"_a = completion.solicited,
+      "source_queue_pair"_a = completion.has_grh ? std::optional(completion.source_queue_pair) : std::nullopt,
       "posted_ps"_a = completion.posted_ps, "completed_ps"_a = completion.completed_ps);
 }
 
@@ -109,7 +114,7 @@ As a file (`fileno`, from its first call on) it is readable while completions wa
       .def("poll", &poll_completions, "limit"_a = py::none(), R"doc(Take out completions, oldest first.
 
 kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
-status: success, local_length_error, remote_invalid_request, remote_access_error,
+status: success, local_length_error, local_protection_error, remote_invalid_request, remote_access_error,
 remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
 network: whose doing the error is.)doc")
       .def("fileno",
@@ -157,6 +162,78 @@ Record<"NicStats"> nic_stats(Nic& nic, int port) {
   return stats;
 }
 
+// A buffer that native code reaches as it does the memory of other processes: by copies, which fail once it
+// is unmapped.
+class PythonForeignMemory final : public ForeignMemory {
+ public:
+  explicit PythonForeignMemory(const py::buffer& buffer) : buffer_(buffer, true) {}
+
+  uint64_t length_bytes() const { return buffer_.size_bytes(); }
+  void unmap(uint64_t from_bytes) { mapped_bytes_ = std::min(mapped_bytes_, from_bytes); }
+  bool read(uint64_t offset_bytes, uint8_t* to, size_t bytes) override {
+    if (!has(offset_bytes, bytes)) return false;
+    std::copy_n(buffer_.data() + offset_bytes, bytes, to);
+    return true;
+  }
+  bool write(uint64_t offset_bytes, const uint8_t* from, size_t bytes) override {
+    if (!has(offset_bytes, bytes)) return false;
+    std::copy_n(from, bytes, buffer_.data() + offset_bytes);
+    return true;
+  }
+
+ private:
+  bool has(uint64_t offset_bytes, size_t bytes) const {
+    return offset_bytes <= mapped_bytes_ && bytes <= mapped_bytes_ - offset_bytes;
+  }
+
+  PythonBuffer buffer_;
+  uint64_t mapped_bytes_ = buffer_.size_bytes();
+};
+
+void bind_shared(py::module_& m) {
+  py::class_<PythonForeignMemory, std::shared_ptr<PythonForeignMemory>>(
+      m, "ForeignMemory",
+      R"doc(A writable C-contiguous buffer that the engine reaches as it does the memory of other processes.
+
+Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
+      .def(py::init<const py::buffer&>(), "buffer"_a)
+      .def("unmap", &PythonForeignMemory::unmap, "from_bytes"_a = 0,
+           "From that byte on, reads and writes fail from now on, for ever. Call it between runs of the "
+           "engine.");
+  py::class_<MemoryDomain, std::shared_ptr<MemoryDomain>>(m, "MemoryDomain",
+                                                          R"doc(A protection domain of a NIC beyond its first.
+
+Peers reach what is registered in it over queue pairs of this domain alone. Its rkeys are no other domain's.)doc")
+      .def(py::init<std::shared_ptr<Nic>>(), "nic"_a.none(false), py::keep_alive<1, 2>());
+  py::class_<PythonSharedReceives, std::shared_ptr<PythonSharedReceives>>(
+      m, "SharedReceives",
+      "A shared receive queue: receives that several queue pairs of a NIC take theirs from.")
+      .def(py::init<Nic&>(), "nic"_a, py::keep_alive<1, 2>())
+      .def(
+          "post_receive",
+          [](PythonSharedReceives& shared, const RegisteredMemory* memory, uint64_t offset_bytes,
+             uint64_t length_bytes, uint64_t work_id) {
+            PostedReceive receive = receive_in(memory, offset_bytes, length_bytes, work_id);
+            PythonGuard guard(shared.engine);
+            shared.receives->post(std::move(receive));
+          },
+          "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(), "work_id"_a = 0,
+          "A place (None: bytes are discarded) for one incoming SEND of any of the queue pairs.")
+      .def(
+          "arm",
+          [](PythonSharedReceives& shared, size_t limit, std::optional<Callback> listener) {
+            std::function<void()> held = listener_of(shared.engine, std::move(listener));
+            PythonGuard guard(shared.engine);
+            shared.receives->arm(limit, std::move(held));
+          },
+          "limit"_a, "listener"_a.none(true),
+          "Call listener() from the engine, once, when a receive is taken and fewer than limit are left.")
+      .def("__len__", [](PythonSharedReceives& shared) {
+        PythonGuard guard(shared.engine);
+        return shared.receives->size();
+      });
+}
+
 void bind_nic(py::module_& m) {
   declare_record<NicPortCounters>("NicStats", {{"dropped", "dict[str, int]", "packets, by reason"}});
   py::class_<RegisteredMemory, std::shared_ptr<RegisteredMemory>>(
@@ -167,9 +244,11 @@ void bind_nic(py::module_& m) {
       .def("deregister", &RegisteredMemory::deregister,
            "Refuse the rkey from now on, for ever. Requests in progress keep the buffer alive.");
 
-  py::class_<Nic, Node, std::shared_ptr<Nic>>(
+  py::class_<Nic, Node, std::shared_ptr<Nic>> nic_class(
       m, "Nic",
-      "A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending.")
+      "A RoCEv2 adapter: validates what arrives, hands it to queue pairs, lets them take turns in sending.");
+  bind_shared(m);  // its signatures name the NIC, and the NIC's methods name these
+  nic_class
       .def(
           py::init([](Engine& engine, const std::string& name, uint64_t pcie_rate_bps, TimePs dma_latency_ps,
                       TimePs per_message_overhead_ps, TimePs per_packet_overhead_ps, uint64_t entropy_seed) {
@@ -206,30 +285,45 @@ negative times.)doc")
       .def(
           "register_memory",
           [](std::shared_ptr<Nic> nic, const py::buffer& buffer, uint64_t virtual_address, bool remote_write,
-             bool remote_read, bool remote_atomic, std::optional<bool> local_write) {
+             bool remote_read, bool remote_atomic, std::optional<bool> local_write,
+             std::shared_ptr<MemoryDomain> domain) {
             const bool is_writable = local_write.value_or(remote_write);
             auto held = std::make_shared<PythonBuffer>(buffer, is_writable || remote_write || remote_atomic);
             const uint64_t length_bytes = held->size_bytes();
             return std::make_shared<RegisteredMemory>(
-                std::move(nic), std::move(held), length_bytes, virtual_address,
+                std::move(nic), std::move(domain), std::move(held), nullptr, length_bytes, virtual_address,
                 remote_access(remote_write, remote_read, remote_atomic), is_writable);
           },
           "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true,
           "remote_read"_a = false, "remote_atomic"_a = false, "local_write"_a = py::none(),
-          py::keep_alive<0, 1>(),
+          "memory_domain"_a = py::none(), py::keep_alive<0, 1>(),
           R"doc(Register a C-contiguous buffer without copying it.
 
 remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
 what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
+memory_domain: whose queue pairs let peers reach it, None: the NIC's first.
 Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
       .def(
           "register_sink",
           [](std::shared_ptr<Nic> nic, uint64_t length_bytes, uint64_t virtual_address) {
-            return std::make_shared<RegisteredMemory>(std::move(nic), nullptr, length_bytes, virtual_address,
-                                                      kAnyRemoteAccess, true);
+            return std::make_shared<RegisteredMemory>(std::move(nic), nullptr, nullptr, nullptr, length_bytes,
+                                                      virtual_address, kAnyRemoteAccess, true);
           },
           "length_bytes"_a, py::kw_only(), "virtual_address"_a = 0, py::keep_alive<0, 1>(),
           "A region whose bytes are checked and counted, but kept nowhere (load generators); zeros are read.")
+      .def(
+          "register_foreign",
+          [](std::shared_ptr<Nic> nic, std::shared_ptr<PythonForeignMemory> memory, uint64_t virtual_address,
+             std::shared_ptr<MemoryDomain> domain) {
+            const uint64_t length_bytes = memory->length_bytes();
+            return std::make_shared<RegisteredMemory>(std::move(nic), std::move(domain), nullptr,
+                                                      std::move(memory), length_bytes, virtual_address,
+                                                      kAnyRemoteAccess, true);
+          },
+          "foreign"_a.none(false), py::kw_only(), "virtual_address"_a = 0, "memory_domain"_a = py::none(),
+          py::keep_alive<0, 1>(),
+          "Register memory that the engine reads and writes by copies alone; peers may do everything with "
+          "it.")
       .def(
           "detach",
           [](Nic& nic, QueuePair& queue_pair) {
@@ -253,6 +347,13 @@ Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
           },
           "When the first and the last packet sent again was acknowledged since the last call; -1: there was "
           "none.")
+      .def(
+          "is_port_up",
+          [](Nic& nic, int port) {
+            PythonGuard guard(nic.engine());
+            return nic.is_port_up(port);
+          },
+          "port"_a)
       .def(
           "set_port_up",
           [](Nic& nic, int port, bool up) {

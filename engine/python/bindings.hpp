@@ -12,6 +12,7 @@ void bind_ports(pybind11::module_& m);          // links, transmit ports, packet
 void bind_switch(pybind11::module_& m);         // the v1model switch runtime
 void bind_transport(pybind11::module_& m);      // RoCEv2 codec, NIC, completions
 void bind_queue_pair(pybind11::module_& m);     // queue pairs
+void bind_unreliable(pybind11::module_& m);     // queue pairs of UC and UD
 void bind_congestion(pybind11::module_& m);     // congestion controls
 void bind_collective(pybind11::module_& m);     // schedules of collectives, aggregation client
 void bind_lane_schedule(pybind11::module_& m);  // schedules of lanes
@@ -21,6 +22,7 @@ void bind_fast_forward(pybind11::module_& m);   // operations that are repeated
 void bind_probe(pybind11::module_& m);          // what a run is observed by
 void bind_hop_latencies(pybind11::module_& m);  // what packets have met at each hop
 void bind_tcp(pybind11::module_& m);            // TCP connections without I/O
+void bind_verbs(pybind11::module_& m);          // clients of a NIC by verbs
 void bind_packet_conservation(pybind11::module_& m);
 void bind_record_types(pybind11::module_& m);  // of the dictionaries that the others return
 

@@ -69,7 +69,7 @@ def test_what_only_tests_need_is_not_set_up_without_them() -> None:
     assert chosen("", "extras") == ["demo", "report"]
     assert not {"tshark", "shellcheck", "chromium", "prometheus", "valgrind"} & set(chosen("", "packages"))
     assert {"mininet", "g++", "python3-venv"} <= set(chosen("", "packages"))
-    assert set(chosen("tests", "parts")) == {"tests", "browser", "mpi", "prometheus", "shell", "valgrind"}
+    assert set(chosen("tests", "parts")) == {"tests", "browser", "mpi", "prometheus", "rdma", "shell", "valgrind"}
     assert set(chosen("tests", "extras")) == {"demo", "report", "dev", "sweep", "test"}
     assert {"tshark", "shellcheck"} <= set(chosen("tests", "packages"))
 
@@ -77,11 +77,11 @@ def test_what_only_tests_need_is_not_set_up_without_them() -> None:
 def test_single_parts_are_set_up_and_left_out() -> None:
     assert chosen("mpi notebooks", "parts") == ["mpi", "notebooks"]
     assert chosen("mpi notebooks", "extras") == ["demo", "report", "notebook"]
-    without = {"WEFT_WITHOUT": "browser prometheus shell valgrind"}
+    without = {"WEFT_WITHOUT": "browser prometheus rdma shell valgrind"}
     assert chosen("tests", "parts", **without) == ["tests", "mpi"]
     assert chosen("prometheus tests", "parts", **without) == ["prometheus", "tests", "mpi"]
     done = provisioned("choose promtheus")
-    valid = "(valid: mpi notebooks prometheus references shell tests)"
+    valid = "(valid: mpi notebooks prometheus rdma references shell tests)"
     assert (done.returncode, done.stderr) == (2, f"provision: there is no part 'promtheus' {valid}\n")
 
 
@@ -306,16 +306,16 @@ def test_soft_roce_prints_its_commands() -> None:
     assert done.stdout.splitlines() == [
         "'modprobe' 'rdma_rxe'",
         "'modprobe' 'rdma_ucm'",
-        "'weft' 'exec' 'h3' 'rdma link add rxe_h3 type rxe netdev h3-eth0'",
-        "'weft' 'exec' 'h7' 'rdma link add rxe_h7 type rxe netdev h7-eth0'",
-        "'weft' 'exec' 'h3' 'rping -s -C 10 -v' &",
-        "'weft' 'exec' 'h7' 'rping -c -C 10 -v -a h3'",
-        "'weft' 'exec' 'h3' 'ib_send_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h3' &",
-        "'weft' 'exec' 'h7' 'ib_send_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h7 h3'",
-        "'weft' 'exec' 'h3' 'ib_write_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h3' &",
-        "'weft' 'exec' 'h7' 'ib_write_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h7 h3'",
-        "'weft' 'exec' 'h3' 'rdma link delete rxe_h3'",
-        "'weft' 'exec' 'h7' 'rdma link delete rxe_h7'",
+        "'weft' 'exec' '--kernel-devices' 'h3' 'rdma link add rxe_h3 type rxe netdev h3-eth0'",
+        "'weft' 'exec' '--kernel-devices' 'h7' 'rdma link add rxe_h7 type rxe netdev h7-eth0'",
+        "'weft' 'exec' '--kernel-devices' 'h3' 'rping -s -C 10 -v' &",
+        "'weft' 'exec' '--kernel-devices' 'h7' 'rping -c -C 10 -v -a h3'",
+        "'weft' 'exec' '--kernel-devices' 'h3' 'ib_send_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h3' &",
+        "'weft' 'exec' '--kernel-devices' 'h7' 'ib_send_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h7 h3'",
+        "'weft' 'exec' '--kernel-devices' 'h3' 'ib_write_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h3' &",
+        "'weft' 'exec' '--kernel-devices' 'h7' 'ib_write_bw -F -m 1024 -s 65536 -n 200 --report_gbits -d rxe_h7 h3'",
+        "'weft' 'exec' '--kernel-devices' 'h3' 'rdma link delete rxe_h3'",
+        "'weft' 'exec' '--kernel-devices' 'h7' 'rdma link delete rxe_h7'",
     ]
 
 
@@ -354,11 +354,11 @@ def test_soft_roce_runs_the_parameter_server_of_lab_21() -> None:
     assert done.returncode == 0, done.stderr
     program = f"/usr/bin/python3 -u '{ROOT}'/labs/21-rdma-programming/pyverbs_server.py"
     serve, work = (line.replace("'\\''", "'") for line in done.stdout.splitlines()[4:6])
-    assert serve == f"'weft' 'exec' 'h0' '{program} serve --device rxe_h0' &"
-    assert work == f"'weft' 'exec' 'h1' '{program} work h0 --device rxe_h1'"
+    assert serve == f"'weft' 'exec' '--kernel-devices' 'h0' '{program} serve --device rxe_h0' &"
+    assert work == f"'weft' 'exec' '--kernel-devices' 'h1' '{program} work h0 --device rxe_h1'"
     assert done.stdout.splitlines()[6:] == [
-        "'weft' 'exec' 'h0' 'rdma link delete rxe_h0'",
-        "'weft' 'exec' 'h1' 'rdma link delete rxe_h1'",
+        "'weft' 'exec' '--kernel-devices' 'h0' 'rdma link delete rxe_h0'",
+        "'weft' 'exec' '--kernel-devices' 'h1' 'rdma link delete rxe_h1'",
     ]
 
 
@@ -392,7 +392,7 @@ def test_soft_roce_notices_a_kernel_that_does_not_listen_in_the_hosts_namespace(
     (tmp_path / "weft").chmod(0o755)
     done = script("soft-roce.sh", PATH=str(tmp_path), WEFT=str(tmp_path / "weft"))
     assert (done.returncode, "does not listen in the network namespace of h0" in done.stderr) == (4, True)
-    assert (tmp_path / "calls").read_text().splitlines()[-1] == "exec h0 rdma link delete rxe_h0"
+    assert (tmp_path / "calls").read_text().splitlines()[-1] == "exec --kernel-devices h0 rdma link delete rxe_h0"
 
 
 def in_a_lab_vm(folder: Path, rping: str) -> subprocess.CompletedProcess[str]:
@@ -407,7 +407,7 @@ def in_a_lab_vm(folder: Path, rping: str) -> subprocess.CompletedProcess[str]:
         "ip": '[[ "$*" != "rule delete"* ]]',
         "id": "echo 0",
         "readlink": "echo net:[1]",
-        "weft": "case $3 in cd*) echo 10.0.0.1 02:00:00:00:00:01 1500;; ping*) echo 02:01:00:00:00:00;; esac",
+        "weft": "case $4 in cd*) echo 10.0.0.1 02:00:00:00:00:01 1500;; ping*) echo 02:01:00:00:00:00;; esac",
     }
     for tool in ("modprobe", "ib_write_bw", "ss", "tc", "uname", "dirname", *fakes):
         (folder / tool).write_text(said + fakes.get(tool, "") + "\n")
@@ -418,7 +418,7 @@ def in_a_lab_vm(folder: Path, rping: str) -> subprocess.CompletedProcess[str]:
 
 def changes(folder: Path) -> list[str]:
     calls = (folder / "calls").read_text().splitlines()
-    return [call for call in calls if re.match(r"ip |tc |rdma link|weft exec h\d (ip link|tc)", call)]
+    return [call for call in calls if re.match(r"ip |tc |rdma link|weft exec --kernel-devices h\d (ip link|tc)", call)]
 
 
 def test_soft_roce_changes_the_machines_own_network_in_a_lab_vm_only(tmp_path: Path) -> None:
@@ -439,8 +439,8 @@ def test_soft_roce_gives_the_first_namespace_back_when_a_program_fails(tmp_path:
         "ip link delete roce-h1",
         "ip rule delete preference 4790 lookup 4790",
         "ip rule delete preference 4791 lookup 4791",
-        "weft exec h0 tc qdisc delete dev h0-eth0 clsact",
-        "weft exec h1 tc qdisc delete dev h1-eth0 clsact",
+        "weft exec --kernel-devices h0 tc qdisc delete dev h0-eth0 clsact",
+        "weft exec --kernel-devices h1 tc qdisc delete dev h1-eth0 clsact",
     ]
 
 

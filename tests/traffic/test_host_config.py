@@ -46,6 +46,8 @@ FULL = HostConfig(
     scale_up=ScaleUpConfig((3, 7), 10**12, 5, {7: 11}),
     metrics_socket="/tmp/h3.metrics",
     control_socket="/tmp/h3.control",
+    verbs_device="/tmp/h3/class/infiniband/weft0",
+    counters_socket="/tmp/h3.counters",
 )
 
 
@@ -90,7 +92,8 @@ def test_what_lacks_is_named(name):
                     "name, rank, epoch_ns, nics, dilation, seed, entropy_seed, mtu_bytes, "
                     "wall_clock_floor_ns, realtime_priority, transport, paths, segments, nic_costs, "
                     "protocols, "
-                    "recording, int_rates_bps, scale_up, metrics_socket, control_socket"
+                    "recording, int_rates_bps, scale_up, metrics_socket, control_socket, "
+                    "verbs_device, counters_socket"
                 ),
                 "problem": "field 'speed' is unknown",
             },

@@ -74,8 +74,8 @@ class Host:
     port: TransmitPort
     completions: CompletionQueue
     queue_pair: Any = field(init=False)
-    """RcQueuePair, or MrcQueuePair or UetQueuePair if it was connected with `mrc_options` or `uet_options`; with their
-    service `rudi` or `uud` RudiQueuePair or UudQueuePair."""
+    """RcQueuePair, or another if it was connected with `transport`; MrcQueuePair or UetQueuePair if it was connected
+    with `mrc_options` or `uet_options`, with their service `rudi` or `uud` RudiQueuePair or UudQueuePair."""
 
     @property
     def mac(self) -> str:
@@ -97,7 +97,8 @@ class Host:
             "mrc_options": MrcQueuePair,
             "uet_options": of_service.get(options.get("uet_options", {}).get("service"), UetQueuePair),
         }
-        transport = next((made for key, made in of_options.items() if key in options), RcQueuePair)
+        made_for_options = next((made for key, made in of_options.items() if key in options), RcQueuePair)
+        transport = options.pop("transport", made_for_options)
         self.queue_pair = transport(
             self.nic,
             0,

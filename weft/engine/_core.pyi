@@ -878,6 +878,49 @@ class TcpWindowSamples(typing.TypedDict):
     marked_share: numpy.typing.NDArray[numpy.float64]
     """DCTCP's alpha."""
 
+class UcCounters(typing.TypedDict):
+    packets_missing: int
+    """That have not come when a later one came."""
+    packets_skipped: int
+    """Dropped: of a message that had been dropped or whose first is missing."""
+    messages_broken: int
+    """Dropped: begun, and a packet of them is missing."""
+    messages_without_receive: int
+    """Dropped: no receive was posted."""
+    messages_too_long: int
+    """Dropped: SENDs longer than their receive."""
+    messages_refused: int
+    """Dropped: WRITEs to memory that the peer may not write, or that has gone."""
+    messages_malformed: int
+    """Dropped: an opcode or a length that does not go on as it began."""
+
+class UdCounters(typing.TypedDict):
+    datagrams_sent: int
+    bytes_sent: int
+    """Payload."""
+    datagrams_received: int
+    """In a receive."""
+    bytes_received: int
+    """Payload, in a receive."""
+    datagrams_looped: int
+    """Sent to the port itself, or to a group of which it is a member."""
+    loops_without_queue_pair: int
+    """Sent to the port itself, where none has that number."""
+    bad_q_key: int
+    """Dropped: another Q_Key than the queue pair's."""
+    datagrams_without_receive: int
+    """Dropped: no receive was posted."""
+    datagrams_too_long: int
+    """Dropped: longer than their receive, with the 40 bytes before them."""
+    wrong_partition_key: int
+    """Dropped."""
+    unexpected_opcode: int
+    """Dropped: no datagram."""
+    dropped_in_error: int
+    """Dropped: arrived after the queue pair had failed."""
+    error: str
+    """Why requests fail; "success" as long as they do not."""
+
 class UdpSinkStats(typing.TypedDict):
     packets: int
     """Datagrams, each counted once."""
@@ -1943,7 +1986,7 @@ class CompletionQueue(CompletionHandler):
         """Take out completions, oldest first.
 
         kind: write, send (ours, acknowledged), receive, write_immediate (the peer's, arrived), aggregate.
-        status: success, local_length_error, remote_invalid_request, remote_access_error,
+        status: success, local_length_error, local_protection_error, remote_invalid_request, remote_access_error,
         remote_operation_error, retry_exceeded, rnr_retry_exceeded, flushed. fault: none, local, peer,
         network: whose doing the error is.
         """
@@ -1989,6 +2032,11 @@ class Nic(Node):
         """A number not in use, for a queue pair to be made later."""
     def detach(self, queue_pair: QueuePair) -> None:
         """Packets for it are dropped and counted from now on."""
+    def is_port_up(self, port: int) -> bool: ...
+    def register_foreign(
+        self, foreign: ForeignMemory, *, virtual_address: int = 0, memory_domain: MemoryDomain | None = None
+    ) -> MemoryRegion:
+        """Register memory that the engine reads and writes by copies alone; peers may do everything with it."""
     def register_memory(
         self,
         buffer: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
@@ -1998,11 +2046,13 @@ class Nic(Node):
         remote_read: bool = False,
         remote_atomic: bool = False,
         local_write: bool | None = None,
+        memory_domain: MemoryDomain | None = None,
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 
         remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
         what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
+        memory_domain: whose queue pairs let peers reach it, None: the NIC's first.
         Raises ValueError if it is not contiguous, BufferError if it is read-only.
         """
     def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
@@ -2024,6 +2074,33 @@ class Nic(Node):
         """When the first and the last packet sent again was acknowledged since the last call; -1: there was none."""
     @property
     def name(self) -> str: ...
+
+class ForeignMemory:
+    """A writable C-contiguous buffer that the engine reaches as it does the memory of other processes.
+
+    Raises ValueError if it is not contiguous, BufferError if it is read-only.
+    """
+    def __init__(self, buffer: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any]) -> None: ...
+    def unmap(self, from_bytes: int = 0) -> None:
+        """From that byte on, reads and writes fail from now on, for ever. Call it between runs of the engine."""
+
+class MemoryDomain:
+    """A protection domain of a NIC beyond its first.
+
+    Peers reach what is registered in it over queue pairs of this domain alone. Its rkeys are no other domain's.
+    """
+    def __init__(self, nic: Nic) -> None: ...
+
+class SharedReceives:
+    """A shared receive queue: receives that several queue pairs of a NIC take theirs from."""
+    def __init__(self, nic: Nic) -> None: ...
+    def __len__(self) -> int: ...
+    def arm(self, limit: int, listener: collections.abc.Callable[[], object] | None) -> None:
+        """Call listener() from the engine, once, when a receive is taken and fewer than limit are left."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for one incoming SEND of any of the queue pairs."""
 
 class NotificationReceiver:
     """Gives switches' notifications of queues to the NIC's queue pairs; other packets go where they went."""
@@ -2170,9 +2247,14 @@ class WritingQueuePair(QueuePair):
         length_bytes: int,
         *,
         immediate: int | None = None,
+        solicited: bool | None = None,
         work_id: int = 0,
     ) -> None:
-        """SEND into a receive that the peer has posted; completes as "send"."""
+        """SEND into a receive that the peer has posted; completes as "send".
+
+        solicited: whether its completion there is one that programs wait for which want such alone; None: with an
+        immediate.
+        """
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -2182,11 +2264,13 @@ class WritingQueuePair(QueuePair):
         rkey: int,
         *,
         immediate: int | None = None,
+        solicited: bool | None = None,
         work_id: int = 0,
     ) -> None:
         """RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
 
-        With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+        With an immediate, the peer gets "write_immediate" when all has arrived, which is solicited unless
+        solicited is False. The bytes must not change
         before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
         """
     def post_write_as_length(
@@ -2194,6 +2278,8 @@ class WritingQueuePair(QueuePair):
     ) -> None:
         """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
     def reset_stats(self) -> None: ...
+    def set_remote_access(self, *, write: bool, read: bool, atomic: bool) -> None:
+        """What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, and UC."""
     def stats(self) -> RcStats: ...
     @property
     def frame(self) -> bytes:
@@ -2217,9 +2303,10 @@ class RcQueuePair(WritingQueuePair):
     retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
     overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
     entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
-    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. RcOptions has all other
-    options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
-    naming the parameter that is out of range.
+    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. memory_domain: what the
+    peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions
+    has all other options, of which retransmission_timeout_ps has no default: see the function of that name.
+    Raises ValueError naming the parameter that is out of range.
     """
     def __init__(
         self,
@@ -2234,8 +2321,20 @@ class RcQueuePair(WritingQueuePair):
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
+        memory_domain: MemoryDomain | None = None,
+        shared_receives: SharedReceives | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
+    def begin_sending(
+        self,
+        *,
+        initial_psn: int,
+        retransmission_timeout_ps: int,
+        retry_limit: int,
+        rnr_retry_limit: int,
+        max_reads: int,
+    ) -> None:
+        """Set what the sending half alone needs, before anything is posted. Raises ValueError as the constructor."""
     @property
     def source_udp_port(self) -> int: ...
 
@@ -2373,6 +2472,201 @@ class UudQueuePair(WritingQueuePair):
     ) -> None: ...
     def uet_stats(self) -> UetCounters:
         """What it counts beyond RcStats."""
+
+class UcQueuePair(WritingQueuePair):
+    """A connected UC queue pair on a port of a NIC: WRITE and SEND, each with or without immediate.
+
+    A request completes when it has left. A message of which a packet is lost is dropped and counted. Of RcOptions
+    those of acknowledgements, retransmission and READs do not apply; the rate of its congestion control does, the
+    window does not. Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of range.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        remote_queue_pair: int,
+        destination_mac: str,
+        destination_ip: str,
+        congestion_control: CongestionControl,
+        path_choice: PathChoice | None = None,
+        queue_pair: int | None = None,
+        source_udp_port: int | None = None,
+        memory_domain: MemoryDomain | None = None,
+        shared_receives: SharedReceives | None = None,
+        **kwargs: typing.Unpack[RcOptions],
+    ) -> None: ...
+    def begin_sending(self, *, initial_psn: int) -> None:
+        """Set the PSN of the first packet, before anything is posted."""
+    def uc_stats(self) -> UcCounters:
+        """What it counts beyond RcStats."""
+
+class UdGroups:
+    """The multicast groups of UD queue pairs at a port of a NIC."""
+    def __init__(self, nic: Nic, port: int) -> None: ...
+
+class UdQueuePair(QueuePair):
+    """A UD queue pair on a port of a NIC: SENDs of one packet to any queue pair, or to a multicast group.
+
+    queue_pair None allocates a number; 1, with q_key 0x80010000, is that of connection managers. groups: of the port,
+    for one that joins some. shared_receives: where its receives are posted, None: here. Raises ValueError naming the
+    parameter that is out of range.
+    """
+    def __init__(
+        self,
+        nic: Nic,
+        port: int,
+        completions: CompletionHandler,
+        *,
+        q_key: int,
+        queue_pair: int | None = None,
+        path_mtu_bytes: int = 1024,
+        data_class: int = 3,
+        initial_psn: int = 0,
+        groups: UdGroups | None = None,
+        shared_receives: SharedReceives | None = None,
+    ) -> None: ...
+    def block_own_copies(self, block: bool) -> None:
+        """Whether what it sends to a group of its own leaves it out."""
+    def flush(self) -> None:
+        """What is posted completes as "flushed", and nothing more is sent or received."""
+    def join(self, group: str) -> None:
+        """Receive what comes for this group. Raises ValueError if it does, or without groups."""
+    def leave(self, group: str) -> None:
+        """The opposite. Raises ValueError if it is no member."""
+    def post_receive(
+        self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
+    ) -> None:
+        """A place (None: bytes are discarded) for a datagram and the 40 bytes before it.
+
+        length_bytes of its completion counts both.
+        """
+    def post_send(
+        self,
+        memory: MemoryRegion | None,
+        offset_bytes: int,
+        length_bytes: int,
+        *,
+        destination_mac: str,
+        destination_ip: str,
+        remote_queue_pair: int,
+        q_key: int,
+        immediate: int | None = None,
+        solicited: bool | None = None,
+        dscp: int | None = None,
+        hop_limit: int = 64,
+        flow_label: int = 0,
+        work_id: int = 0,
+    ) -> None:
+        """Send a datagram from memory (None: zeros); completes as "send" when it has left.
+
+        q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label
+        0: path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path
+        MTU, that the port has no address for, or that a NIC would take for in-network aggregation.
+        """
+    def set_q_key(self, q_key: int) -> None: ...
+    def stats(self) -> UdCounters: ...
+    @property
+    def queue_pair(self) -> int:
+        """Its number."""
+
+class VerbsChannel:
+    """Sends a client completion events."""
+    def close_clients_end(self) -> None: ...
+    @property
+    def descriptor(self) -> int: ...
+
+class VerbsQueuePair(CompletionHandler):
+    """A queue pair of a client, which its counterpart in the engine reports to."""
+    def connect(self, counterpart: WritingQueuePair) -> None: ...
+    def connect_datagrams(self, counterpart: UdQueuePair, port: int) -> None: ...
+    def fail(self) -> None: ...
+    def reset(self) -> None: ...
+    def set_stage(self, stage: str) -> None:
+        """What is taken from its rings: "idle", "receives", or "both", sends too."""
+    @property
+    def asynchronous_events(self) -> int: ...
+    @property
+    def descriptor(self) -> int: ...
+    @property
+    def has_failed(self) -> bool: ...
+    @property
+    def has_sends(self) -> bool: ...
+    @property
+    def number(self) -> int: ...
+    @property
+    def receive_entries(self) -> int: ...
+    @property
+    def send_entries(self) -> int: ...
+    @property
+    def send_entry_bytes(self) -> int: ...
+
+class VerbsClient:
+    """What a process has made at a NIC by verbs. Real clock only.
+
+    Objects have numbers of the client's own, keys and queue pairs those of the NIC. `memory` is a descriptor of
+    /proc/PID/mem, which the client takes over. Errors are OSError with the errno that the verb has.
+    """
+
+    MAX_ADDRESS_HANDLES: typing.ClassVar[int] = 65536
+    MAX_COMPLETIONS: typing.ClassVar[int] = 1048576
+    MAX_COMPLETION_QUEUES: typing.ClassVar[int] = 4096
+    MAX_DOMAINS: typing.ClassVar[int] = 1024
+    MAX_INLINE_BYTES: typing.ClassVar[int] = 1024
+    MAX_PIECES: typing.ClassVar[int] = 30
+    MAX_QUEUE_PAIRS: typing.ClassVar[int] = 8192
+    MAX_REGIONS: typing.ClassVar[int] = 65536
+    MAX_REGION_BYTES: typing.ClassVar[int] = 1099511627776
+    MAX_REQUESTS: typing.ClassVar[int] = 32768
+    MAX_SHARED_QUEUES: typing.ClassVar[int] = 1024
+    def __init__(self, nic: Nic, memory: int | None) -> None: ...
+    def arm_shared_queue(self, handle: int, limit: int) -> None: ...
+    def close_clients_events(self) -> None: ...
+    def completion_queue(self, queue: int) -> tuple[int, int, int, int]:
+        """Its descriptor, its entries, and how many events of both kinds it has sent."""
+    def create_address_handle(
+        self, domain: int, *, port: int, ip: str, mac: str, dscp: int | None, hop_limit: int, flow_label: int
+    ) -> int: ...
+    def create_channel(self) -> VerbsChannel: ...
+    def create_completion_queue(self, entries: int, channel: int, cookie: int) -> int: ...
+    def create_domain(self, domain: MemoryDomain) -> int:
+        """`domain`: where its queue pairs look keys up."""
+    def create_queue_pair(
+        self,
+        domain: int,
+        type: int,
+        send_queue: int,
+        receive_queue: int,
+        shared_queue: int,
+        size: tuple[int, int, int, int, int],
+        signals_all: bool,
+        cookie: int,
+    ) -> int:
+        """`size`: sends, receives, pieces of each, and bytes inline."""
+    def create_shared_queue(self, domain: int, requests: int, pieces: int, cookie: int) -> int: ...
+    def deregister_memory(self, key: int) -> None: ...
+    def destroy_address_handle(self, handle: int) -> None: ...
+    def destroy_completion_queue(self, queue: int) -> None: ...
+    def destroy_domain(self, domain: int) -> None: ...
+    def destroy_queue_pair(self, handle: int) -> None: ...
+    def destroy_shared_queue(self, handle: int) -> None: ...
+    def queue_pair(self, handle: int) -> VerbsQueuePair: ...
+    def raise_event(self, type: int, cookie: int) -> bool: ...
+    def register_memory(
+        self, domain: int, address: int, length_bytes: int, virtual_address: int, access: int
+    ) -> int: ...
+    def resize_completion_queue(self, queue: int, entries: int) -> None: ...
+    def ring_of_shared_queue(self, handle: int) -> int: ...
+    def shared_queue(self, handle: int) -> tuple[int, int, int, int, int]:
+        """Its descriptor, its entries, pieces of each, its limit, how many events it has raised."""
+    def shared_receives(self, handle: int) -> SharedReceives: ...
+    @property
+    def doorbell_descriptor(self) -> int: ...
+    @property
+    def events_descriptor(self) -> int: ...
+    @property
+    def page_descriptor(self) -> int: ...
 
 class ScaleUpDomain:
     """The links between the ranks of a host: a crossbar with a port for each, which blocks nothing and loses nothing.
@@ -3221,6 +3515,127 @@ class ParameterStore(_ParameterStore):
     def counters(self) -> ParameterStoreCounters:
         """What it has answered."""
 
+class CmConnections:
+    """Communication management of one device without I/O: messages, times and calls go in."""
+    def __init__(self, node_guid: int, *, ack_delay: int = 15, seed: int = 1) -> None: ...
+    def __len__(self) -> int: ...
+    def accept(
+        self,
+        now_ps: int,
+        id: int,
+        *,
+        qpn: int,
+        starting_psn: int = 0,
+        responder_resources: int = 1,
+        initiator_depth: int = 1,
+        private_data: bytes = b"",
+    ) -> int:
+        """Send a REP; returns 0 or an errno, as the others."""
+    def advance(self, now_ps: int) -> None:
+        """Do what is due."""
+    def answer_disconnect(self, now_ps: int, id: int) -> int:
+        """Send a DREP."""
+    def answer_service(
+        self, now_ps: int, id: int, *, status: int = 0, qpn: int = 0, qkey: int = 0, private_data: bytes = b""
+    ) -> int:
+        """Send a SIDR_REP."""
+    def confirm(self, now_ps: int, id: int) -> int:
+        """Send an RTU."""
+    def connect(
+        self,
+        now_ps: int,
+        *,
+        local: bytes,
+        remote: bytes,
+        service_id: int,
+        qpn: int,
+        starting_psn: int = 0,
+        responder_resources: int = 1,
+        initiator_depth: int = 1,
+        transport: int = 0,
+        private_data: bytes = b"",
+    ) -> int:
+        """Send a REQ; returns the connection's ID, 0 if there is no room."""
+    def connection(self, id: int) -> dict[str, object] | None:
+        """State and facts; None once destroyed."""
+    def copy(self) -> CmConnections:
+        """One that goes on from the same state."""
+    def destroy(self, now_ps: int, id: int, quietly: bool = False) -> None: ...
+    def disconnect(self, now_ps: int, id: int) -> int:
+        """Send a DREQ."""
+    def end_listen(self, service_id: int) -> None: ...
+    def establish(self, now_ps: int, id: int) -> int:
+        """A packet has come before the RTU."""
+    def listen(self, service_id: int) -> None: ...
+    def receive(self, now_ps: int, *, local: bytes, remote: bytes, mad: bytes) -> None: ...
+    def reject(self, now_ps: int, id: int, *, reason: int = 28, private_data: bytes = b"") -> int:
+        """Send a REJ."""
+    def resolve_service(
+        self, now_ps: int, *, local: bytes, remote: bytes, service_id: int, private_data: bytes = b""
+    ) -> int:
+        """Send a SIDR_REQ; returns as connect()."""
+    def take_events(self) -> list[tuple[str, int, dict[str, object]]]:
+        """Kind, the connection's ID and the message of each."""
+    def take_outgoing(self) -> list[tuple[int, bytes, bytes, bytes]]:
+        """Port, own GID, the other's GID and the 256 bytes of each message."""
+    @property
+    def counters(self) -> dict[str, object]: ...
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+
+class CmHost:
+    """A host's /dev/infiniband/rdma_cm without a network.
+
+    Its clock stands where `now_ps` is put; what it sends is kept until it is taken.
+    """
+    def __init__(
+        self,
+        node_guid: int,
+        ports: collections.abc.Sequence[tuple[int, int, collections.abc.Sequence[bytes]]],
+        *,
+        ack_delay: int = 15,
+        seed: int = 1,
+        asks_kernel: bool = False,
+    ) -> None:
+        """Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: routes that were not added are those of this process's network namespace."""
+    def add_channel(self, socket: int) -> bool:
+        """Take over a program's connection; the descriptor is closed at its end."""
+    def add_route(self, destination: bytes, port: int = 1) -> None: ...
+    def advance(self) -> None:
+        """Do what is due."""
+    def close(self, client: int) -> None: ...
+    def command(
+        self, client: int, bytes: bytes, option: bytes = b"", source: int | None = None
+    ) -> tuple[int, bytes, bool]:
+        """Returns an errno, the answer, and whether no event waits any more."""
+    def has_events(self, client: int) -> bool: ...
+    def listens(self, service_id: int) -> bool: ...
+    def open(self) -> int:
+        """Returns a new client's number."""
+    def receive(self, port: int, local: bytes, remote: bytes, mad: bytes) -> None: ...
+    def serve_channel(self, socket: int) -> bool:
+        """Serve what has come; returns False once the program has gone."""
+    def take_groups(self) -> list[tuple[bool, int, bytes]]:
+        """Multicast groups that were joined (True) and left, with port and GID."""
+    def take_outgoing(self) -> list[tuple[int, bytes, bytes, bytes]]:
+        """Port, own GID, the other's GID and the 256 bytes of each message."""
+    def take_signalled(self) -> list[int]:
+        """Clients with events that they have not been told of."""
+    @property
+    def channels(self) -> int: ...
+    @property
+    def connections(self) -> int: ...
+    @property
+    def counters(self) -> dict[str, object]: ...
+    @property
+    def ids(self) -> int: ...
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+    @property
+    def now_ps(self) -> int: ...
+    @now_ps.setter
+    def now_ps(self, arg1: int) -> None: ...
+
 class Probe:
     """Records what components of an engine report; one an engine, which owns it. Times in ps, sizes in bytes.
 
@@ -3457,6 +3872,9 @@ def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
 def block_exponent(block: numpy.typing.NDArray[numpy.float32]) -> int:
     """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
 
+def build_cm(message: dict) -> bytes:
+    """The 256 bytes of a message as parse_cm() returns it."""
+
 def build_mrc_as_length(headers: RoceHeaders, payload_bytes: int) -> bytes:
     """An MRC packet as build_packet() makes it, with zeros in place of payload, pad and iCRC."""
 
@@ -3478,6 +3896,9 @@ def build_uet(headers: list[tuple[str, dict[str, int]]], payload: bytes = b"") -
     their defaults. Raises ValueError for unknown names, values that do not fit, and headers that a reader would not
     read as these.
     """
+
+def cm_parse_error(mad: bytes) -> str:
+    """What parse_cm() would refuse the bytes for: "none", "wrong_length", "wrong_class" …"""
 
 def combine_elements(
     destination: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
@@ -3605,6 +4026,9 @@ def packet_origins() -> dict[str, str]:
 def packets_of_message(message: bytes) -> list[tuple[int, int, bytes, int, bool, bool, int, int]]:
     """Return the packets of a message, as packet_message() takes them. Raises ValueError for any other bytes."""
 
+def parse_cm(mad: bytes) -> dict[str, object]:
+    """A message of communication management as a dictionary. Raises ValueError as cm_parse_error() says."""
+
 def parse_error(frame: bytes) -> str:
     """What parse_packet() would refuse the frame for: "none", "not_roce", "truncated", "bad_icrc" …"""
 
@@ -3683,6 +4107,9 @@ def retransmission_timeout_ps(
     Under a real clock a host's process may run late, so the floor must lie above its jitter.
     """
 
+def rnr_timer_ps(code: int) -> int:
+    """What an RNR timer code stands for (InfiniBand, table 45)."""
+
 def serialisation_ps(size_bytes: int, rate_bps: int) -> int:
     """Picoseconds that size_bytes occupy a link of rate_bps (0: none), rounded to the nearest."""
 
@@ -3710,8 +4137,16 @@ def uet_full_frame_bytes(
 def uet_parse_error(datagram: bytes) -> str:
     """What parse_uet() would refuse the packet for: "none", "truncated", "encrypted", "unknown_type" …"""
 
+def verbs_requests() -> list[tuple[str, list[str], list[str]]]:
+    """Names of the requests of a verbs provider by number, of their fields and of their answers' fields."""
+
 def withdraw_mrc_ports(nic: Nic, ports: collections.abc.Sequence[int]) -> None:
     """Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all others."""
 
+CM_HELLO_MAGIC: int = 1464028465
 CREDIT_BLOCK_BYTES: int = 64
+GRH_BYTES: int = 40
 MOST_CREDIT_BUFFER_BYTES: int = 131072
+VERBS_MAGIC: int = 6297552303799235170
+VERBS_MESSAGE_BYTES: int = 512
+VERBS_VERSION: int = 1

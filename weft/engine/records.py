@@ -296,7 +296,7 @@ class RoceHeaders(TypedDict, total=False):
 
 
 class Completion(TypedDict):
-    """How a posted request, or a receive, ended."""
+    """How a posted request, or a receive, ended. `source_queue_pair`: of a datagram, that has sent it."""
 
     work_id: int
     kind: str
@@ -305,6 +305,7 @@ class Completion(TypedDict):
     queue_pair: int
     length_bytes: int
     immediate: int | None
+    source_queue_pair: int | None
     posted_ps: int
     completed_ps: int
 

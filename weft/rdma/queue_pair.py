@@ -50,6 +50,7 @@ _RECEIVED_AS = {"receive": WCOpcode.IBV_WC_RECV, "write_immediate": WCOpcode.IBV
 _STATUS = {
     "success": WCStatus.IBV_WC_SUCCESS,
     "local_length_error": WCStatus.IBV_WC_LOC_LEN_ERR,
+    "local_protection_error": WCStatus.IBV_WC_LOC_PROT_ERR,
     "remote_invalid_request": WCStatus.IBV_WC_REM_INV_REQ_ERR,
     "remote_access_error": WCStatus.IBV_WC_REM_ACCESS_ERR,
     "remote_operation_error": WCStatus.IBV_WC_REM_OP_ERR,

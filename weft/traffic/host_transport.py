@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
@@ -50,6 +50,18 @@ def _whole(nics: Sequence[NicConfig]) -> NicConfig:
         nearest_round_trip_ps=min(nic.nearest_round_trip_ps for nic in nics),
         nearest_hops=min(nic.nearest_hops for nic in nics),
     )
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """What a queue pair is made of; `nic` has the rate of all its planes."""
+
+    place: QueuePairPlace
+    nic: NicConfig
+    transport: TransportSettings
+    congestion_control: CongestionControl
+    frame_bytes: int
+    options: RcOptions
 
 
 class HostTransport:
@@ -116,6 +128,49 @@ class HostTransport:
 
         Raises ValueError for invalid addresses, and for none.
         """
+        parts = self._parts(rnic, port, nic, completions, connection, options)
+        return parts.transport.kind.make_queue_pair(
+            parts.place,
+            parts.transport,
+            parts.congestion_control,
+            self.path_choice(parts.nic, port, connection.queue_pair, parts.frame_bytes),
+            parts.options,
+            self._config.ev_paths,
+            ev_profile,
+        )
+
+    def make_verbs_queue_pair(
+        self,
+        made: type[_core.RcQueuePair] | type[_core.UcQueuePair],
+        rnic: _core.Nic,
+        port: int,
+        nic: NicConfig,
+        completions: _core.CompletionHandler,
+        connection: Connection,
+        domain: _core.MemoryDomain,
+        shared_receives: _core.SharedReceives | None,
+        **options: Unpack[RcOptions],
+    ) -> _core.RcQueuePair | _core.UcQueuePair:
+        """Return a queue pair of RoCEv2, of a protection domain; as `make_queue_pair`."""
+        parts = self._parts(rnic, port, nic, completions, connection, options)
+        place = {name: value for name, value in vars(parts.place).items() if name != "more_planes"}
+        return made(
+            **place,
+            congestion_control=parts.congestion_control,
+            memory_domain=domain,
+            shared_receives=shared_receives,
+            **parts.options,
+        )
+
+    def _parts(
+        self,
+        rnic: _core.Nic,
+        port: int,
+        nic: NicConfig,
+        completions: _core.CompletionHandler,
+        connection: Connection,
+        options: RcOptions,
+    ) -> _Parts:
         destination_ip = destination_of(connection)
         nic = self.whole(nic, [each.plane for each in connection.more_planes])
         transport = self._settings.of_class(connection.traffic_class)
@@ -123,7 +178,6 @@ class HostTransport:
         if connection.is_clearance:
             traffic_class = CONTROL_CLASS
             transport = transport.kind.of_clearances(transport)
-        number = connection.queue_pair
         frame_bytes = self._full_frame_bytes(":" in destination_ip, connection.telemetry)
         chosen: RcOptions = {
             **self._kept_options(nic, transport, traffic_class),
@@ -137,7 +191,7 @@ class HostTransport:
             nic=rnic,
             port=port,
             completions=completions,
-            queue_pair=number,
+            queue_pair=connection.queue_pair,
             remote_queue_pair=connection.remote_queue_pair,
             destination_mac=nic.gateway_mac if connection.destination_mac is None else connection.destination_mac,
             destination_ip=destination_ip,
@@ -147,15 +201,8 @@ class HostTransport:
                 for each in connection.more_planes
             ),
         )
-        return transport.kind.make_queue_pair(
-            place,
-            transport,
-            self._congestion_control(nic, frame_bytes, transport),
-            self.path_choice(nic, port, number, frame_bytes),
-            chosen,
-            self._config.ev_paths,
-            ev_profile,
-        )
+        control = self._congestion_control(nic, frame_bytes, transport)
+        return _Parts(place, nic, transport, control, frame_bytes, chosen)
 
     def whole(self, nic: NicConfig, more: Sequence[int]) -> NicConfig:
         """Return a NIC's port and its ports in more planes, as one queue pair over all of them sees them.

@@ -41,6 +41,7 @@ Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters
 }
 
 void Requester::post(TimePs now, RcRequest request) {
+  refuse_foreign(request.foreign, "MRC");
   if (request.kind != CompletionKind::kWrite) {
     throw std::invalid_argument(
         std::string("an MRC queue pair carries no ") + completion_kind_name(request.kind) +

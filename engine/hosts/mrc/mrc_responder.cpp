@@ -152,8 +152,11 @@ uint8_t Responder::place(const roce::ParsedPacket& packet) const {
   const uint64_t address = packet.reth.virtual_address;
   const MemoryRegion* region = memory_.find(packet.reth.rkey, address, bytes, kRemoteWrite);
   if (region == nullptr) return roce::kSyndromeNakRemoteAccess;
-  if (region->data != nullptr && !packet.as_length)
+  if (packet.as_length) return roce::kSyndromeAck;
+  if (region->data != nullptr)
     std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
+  else if (!store(*region, address, packet.payload, bytes))
+    return roce::kSyndromeNakRemoteOperation;
   return roce::kSyndromeAck;
 }
 

@@ -53,6 +53,7 @@ Initiator::Initiator(const RcConfig& common, const UetConfig& config, RcCounters
 }
 
 void Initiator::post(TimePs now, RcRequest request) {
+  refuse_foreign(request.foreign, "UET");
   if (is_atomic(request.kind)) {
     throw std::invalid_argument(std::string("a queue pair of UET carries no ") +
                                 completion_kind_name(request.kind) +

@@ -23,8 +23,11 @@ uint8_t place_write(const roce::ParsedPacket& packet, const WriteHeader& write,
   const MemoryRegion* region =
       is_key ? memory.find(static_cast<uint32_t>(write.memory_key), address, bytes, kRemoteWrite) : nullptr;
   if (region == nullptr) return kReturnPermissionViolation;
-  if (region->data != nullptr && !packet.as_length)
+  if (packet.as_length) return kReturnOk;
+  if (region->data != nullptr)
     std::copy_n(packet.payload, bytes, region->data + (address - region->virtual_address));
+  else if (!store(*region, address, packet.payload, bytes))
+    return kReturnPermissionViolation;  // no code says that memory has gone
   return kReturnOk;
 }
 
@@ -56,7 +59,8 @@ std::optional<Body> body_of(const ReadPart& part, const MemoryRegistry& memory) 
   Body body{.payload = nullptr, .bytes = part.bytes, .as_length = part.as_length};
   if (part.bytes == 0) return body;
   const MemoryRegion* const region = memory.find(part.rkey, part.address, part.bytes, kRemoteRead);
-  if (region == nullptr) return std::nullopt;
+  // UET's READs reach no foreign memory.
+  if (region == nullptr || region->foreign != nullptr) return std::nullopt;
   if (region->data != nullptr && !part.as_length)
     body.payload = region->data + (part.address - region->virtual_address);
   return body;

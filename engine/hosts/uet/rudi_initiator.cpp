@@ -21,6 +21,7 @@ RudiInitiator::RudiInitiator(const RcConfig& common, const UetConfig& config, Rc
 }
 
 void RudiInitiator::post(TimePs now, RcRequest request) {
+  refuse_foreign(request.foreign, "RUDI");
   if (request.kind != CompletionKind::kWrite && request.kind != CompletionKind::kRead) {
     throw std::invalid_argument(std::string("a queue pair of RUDI carries no ") +
                                 completion_kind_name(request.kind) +

@@ -292,6 +292,7 @@ void Target::on_deadline(TimePs now) {
 }
 
 void Target::post_receive(TimePs now, PostedReceive receive) {
+  refuse_foreign(receive.foreign, "UET");
   if (error_ != CompletionStatus::kSuccess) return receives_.refuse(now, receive);
   receives_.push(std::move(receive));
 }

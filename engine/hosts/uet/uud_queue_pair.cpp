@@ -24,6 +24,7 @@ UudQueuePair::UudQueuePair(const RcConfig& common, const UetConfig& config, Pack
 }
 
 void UudQueuePair::post(TimePs now, RcRequest request) {
+  refuse_foreign(request.foreign, "UUD");
   if (request.kind != CompletionKind::kSend) {
     throw std::invalid_argument(std::string("a queue pair of UUD carries no ") +
                                 completion_kind_name(request.kind) +
@@ -41,6 +42,7 @@ void UudQueuePair::post(TimePs now, RcRequest request) {
 }
 
 void UudQueuePair::post_receive(TimePs now, PostedReceive receive) {
+  refuse_foreign(receive.foreign, "UUD");
   if (error_ != CompletionStatus::kSuccess) return receives_.refuse(now, receive);
   receives_.push(std::move(receive));
 }

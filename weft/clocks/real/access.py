@@ -60,6 +60,10 @@ class LabAccess:
         """Where the controller takes requests."""
         return self.directory / OPERATIONS_SOCKET
 
+    def verbs_socket(self, index: int) -> Path:
+        """Where the NIC process of a host, by its index, takes RDMA programs: no longer than the others' path."""
+        return self.directory / f"verbs{index}.sock"
+
     @property
     def grpc_address(self) -> str:
         """gRPC's name of the socket."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from weft.clocks.endpoint_settings import nic_settings, patient_timeout_ps, reco
 from weft.clocks.losses import losses_of
 from weft.clocks.real.host_sockets import HostSockets, scale_up_config
 from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
+from weft.clocks.real.verbs_devices import device_folder
 from weft.clocks.switch_memory import (
     classes_of_dscps,
     host_credits,
@@ -43,6 +45,11 @@ def metrics_socket(directory: Path, host: HostSpec) -> Path:
 def control_socket(directory: Path, host: HostSpec) -> Path:
     """Return where a host's process takes an operator's commands, in the lab's directory."""
     return directory / f"host{host.index}.control"
+
+
+def counters_socket(directory: Path, host: HostSpec) -> Path:
+    """Return where a host's process takes those who watch its RDMA device's counters, in the lab's directory."""
+    return directory / f"host{host.index}.counters"
 
 
 class Endpoints:
@@ -86,7 +93,25 @@ class Endpoints:
         for child in self.children:
             child.ask_to_end()
 
-    def _start(self, host: HostSpec, sockets: Mapping[int, int]) -> JsonLinesChild:
+    def start_alone(self, host: HostSpec, verbs_listener: int) -> JsonLinesChild:
+        """Start one host's process, which lets RDMA programs in that come to a listening socket.
+
+        Raises:
+            ChildError: it does not start.
+        """
+        transport, paths = self.lab.options.transport.settings(), self._path_traits()
+        child = self._start(host, {}, (verbs_listener,))
+        try:
+            settings = self._settings(host, transport, paths, {})
+            configured([child], [replace(settings, scale_up=None, verbs_socket=None, verbs_listener=verbs_listener)])
+        except BaseException:
+            child.close()
+            raise
+        return child
+
+    def _start(
+        self, host: HostSpec, sockets: Mapping[int, int], more_descriptors: tuple[int, ...] = ()
+    ) -> JsonLinesChild:
         log = self.lab.directory / f"{host.name}.log"
         # One thread per host: NumPy's pools would only cost memory.
         environment = python_environment() | {"OPENBLAS_NUM_THREADS": "1"}
@@ -98,7 +123,7 @@ class Endpoints:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment,
-                pass_fds=tuple(sockets.values()),
+                pass_fds=(*sockets.values(), *more_descriptors),
             )
         return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
 
@@ -146,4 +171,7 @@ class Endpoints:
             scale_up=scale_up_config(lab.fabric, host.index, sockets),
             metrics_socket=str(metrics_socket(lab.directory, host)),
             control_socket=str(control_socket(lab.directory, host)),
+            verbs_socket=lab.verbs.sockets.get(host.name),
+            verbs_device=str(device_folder(lab.directory, host.name)) if lab.verbs.sockets else None,
+            counters_socket=str(counters_socket(lab.directory, host)) if lab.verbs.sockets else None,
         )

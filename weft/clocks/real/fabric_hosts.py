@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from mininet.node import Host
 
 from weft.topologies import FabricSpec
 
+_NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 _LOCAL_NAMES = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n"
 
 
 class FabricHost(Host):  # type: ignore[misc]
     """A host with a hostname of its own (a UTS namespace), by which MPI and others distinguish machines."""
+
+    variables: Mapping[str, str] = _NO_VARIABLES
+    """Environment variables of its programs, beside the caller's."""
 
     def _popen(self, cmd: list[str], **parameters: Any) -> subprocess.Popen[bytes]:
         if self.shell is None:  # the one that holds the namespaces; each of these programs becomes the next
@@ -24,14 +30,29 @@ class FabricHost(Host):  # type: ignore[misc]
         return process
 
     def popen(self, *arguments: Any, **parameters: Any) -> subprocess.Popen[Any]:
-        """Start a program in the host; as Mininet's, and with the hostname."""
+        """Start a program in the host; as Mininet's, and with the hostname.
+
+        It has the host's variables, unless `env` gives it others.
+        """
         parameters.setdefault("mncmd", [*enter(self.pid), "-d"])
+        if self.variables and parameters.get("env") is None:
+            parameters["mncmd"] = [*parameters["mncmd"], *with_variables(self.variables)]
         process: subprocess.Popen[Any] = super().popen(*arguments, **parameters)
         return process
 
     def use_hosts_file(self, path: Path) -> None:
         """Let names be looked up in a file of the lab's instead of the machine's /etc/hosts; the rest is untouched."""
         self.cmd(f"mount --bind {shlex.quote(str(path))} /etc/hosts")
+
+    def use_variables(self, variables: Mapping[str, str]) -> None:
+        """Set environment variables for all that is started in the host from now on, also at the lab's prompt."""
+        self.variables = variables
+        self.cmd("export", shlex.join(f"{name}={value}" for name, value in variables.items()))
+
+
+def with_variables(variables: Mapping[str, str]) -> list[str]:
+    """Return the command that runs another one with environment variables, whatever they do to programs before it."""
+    return ["env", *(f"{name}={value}" for name, value in variables.items())]
 
 
 def enter(pid: int) -> list[str]:

@@ -20,7 +20,7 @@ from weft.clocks.link_events import LinkEvents
 from weft.clocks.real import lab_state
 from weft.clocks.real.access import LabAccess, hand_over
 from weft.clocks.real.bmv2 import Bmv2Switches
-from weft.clocks.real.endpoints import Endpoints, control_socket, metrics_socket
+from weft.clocks.real.endpoints import Endpoints, control_socket, counters_socket, metrics_socket
 from weft.clocks.real.host_control import ask_hosts
 from weft.clocks.real.host_metrics import read_host_metrics
 from weft.clocks.real.host_programs import RealPrograms
@@ -29,6 +29,7 @@ from weft.clocks.real.link_events import EmulatedLinkEvents
 from weft.clocks.real.operations_server import OperationsServer
 from weft.clocks.real.port_watch import PortWatch
 from weft.clocks.real.switch_daemon import SwitchDaemon, daemon_config, new_epoch_ns
+from weft.clocks.real.verbs_devices import VerbsDevices
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.fabric import FabricController
 from weft.controller.grpc_targets import GrpcTarget, embedded_targets
@@ -86,6 +87,7 @@ class MininetLab(Lab):
         super().__init__(fabric, options, progress)
         self.epoch_ns = new_epoch_ns()
         self.network: FabricNetwork
+        self.verbs: VerbsDevices
         self.daemon: SwitchDaemon | None = None
         self.switch_processes: list[WatchedProcess] = []
         self._state: lab_state.LabState
@@ -155,6 +157,11 @@ class MininetLab(Lab):
             host.name: process
             for host in self.fabric.hosts
             if (process := ProcessId.of(self.network.net.get(host.name).pid)) is not None
+        }
+        self.verbs = VerbsDevices(self.fabric, self.network, self.directory, self._access, self._plain_hosts())
+        self._state.verbs_sockets, self._state.verbs_missing = self.verbs.sockets, self.verbs.missing
+        self._state.verbs_counters = {
+            host.name: str(counters_socket(self.directory, host)) for host in self.fabric.hosts if self.verbs.sockets
         }
         self._state.save()
 

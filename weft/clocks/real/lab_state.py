@@ -34,9 +34,10 @@ class LabState:
     All interfaces that the lab makes are in `interface_group` (`weft.clocks.real.interfaces`). `hosts` gives the
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
     socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it did not take,
-    `tenants` the tenants' quotas. `p4info` and `json` are the files of the switches' program, `programs` the files of
-    switches that run another one. `routing` and `hash_seed` are the controller's, `dilation` the hosts'. `units` are
-    the program's units of queue depth and time.
+    `tenants` the tenants' quotas. `verbs_sockets` belong to the hosts' RDMA devices, at `verbs_counters` hosts take who
+    watches the devices' counters; `verbs_missing` says why there are no devices. `p4info` and `json` are the files of
+    the switches' program, `programs` the files of switches that run another one. `routing` and `hash_seed` are the
+    controller's, `dilation` the hosts'. `units` are the program's units of queue depth and time.
     """
 
     owner: ProcessId
@@ -57,6 +58,9 @@ class LabState:
     dropped_packet_ins: dict[str, int] = field(default_factory=dict)
     tenants: dict[str, dict[str, Any]] = field(default_factory=dict)
     dilation: float = 1.0
+    verbs_sockets: dict[str, str] = field(default_factory=dict)
+    verbs_counters: dict[str, str] = field(default_factory=dict)
+    verbs_missing: str = ""
 
     def save(self, path: Path | None = None) -> None:
         """Write the state, replacing the file at once, so that a reader never sees half of it; from any thread."""

@@ -59,6 +59,13 @@ def _rdma() -> Finding:
     return Finding(module is not None, f"Soft-RoCE: {module}" if module else "no RDMA device, and no module rdma_rxe")
 
 
+def _verbs() -> Finding:
+    from weft.verbs.libraries import libibverbs, missing_because
+
+    missing = missing_because()
+    return Finding(not missing, missing or f"a provider for {libibverbs()}")
+
+
 CAPABILITIES = [
     Capability(
         name="root",
@@ -101,6 +108,13 @@ CAPABILITIES = [
         look=_shell,
         cost="no weft shell; weft controller and weft switch-cli work",
         install="make setup PARTS=shell, in a checkout",
+    ),
+    Capability(
+        name="RDMA devices of labs",
+        purpose="ibv_devinfo, perftest, UCX … in hosts of a lab (docs/verbs.md)",
+        look=_verbs,
+        cost="RDMA programs find no device in a lab; weft.rdma works",
+        install="apt install libibverbs-dev, then build Weft again (make setup, or pip install .)",
     ),
     Capability(
         name="RDMA device",

@@ -1,0 +1,264 @@
+"""A client process of a host's NIC: carries out its requests."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import IntFlag
+
+from weft.engine import _core
+from weft.traffic.verbs.ports import VerbsPorts
+from weft.traffic.verbs.protocol import MAGIC, VERSION
+from weft.traffic.verbs.queue_pairs import Place, VerbsQueuePair, address_of
+from weft.traffic.verbs.states import Kind
+
+Fields = dict[str, int]
+_NOTHING: Fields = {}
+_CLOCK_KHZ = 1_000_000
+"""Time stamps of completions are in nanoseconds."""
+MAX_READS = 128
+"""READs under way that a queue pair may have (engine/hosts/rc_config.hpp, max_outstanding_reads)."""
+MAX_GROUPS = 1024
+_LIMIT_OF = {
+    "max_memory_bytes": "MAX_REGION_BYTES",
+    "max_queue_pairs": "MAX_QUEUE_PAIRS",
+    "max_work_requests": "MAX_REQUESTS",
+    "max_pieces": "MAX_PIECES",
+    "max_read_pieces": "MAX_PIECES",
+    "max_completion_queues": "MAX_COMPLETION_QUEUES",
+    "max_completions": "MAX_COMPLETIONS",
+    "max_memory_regions": "MAX_REGIONS",
+    "max_domains": "MAX_DOMAINS",
+    "max_address_handles": "MAX_ADDRESS_HANDLES",
+    "max_shared_queues": "MAX_SHARED_QUEUES",
+    "max_shared_requests": "MAX_REQUESTS",
+    "max_shared_pieces": "MAX_PIECES",
+    "max_inline_bytes": "MAX_INLINE_BYTES",
+}
+
+
+class Changes(IntFlag):
+    """`enum ibv_rereg_mr_flags`."""
+
+    TRANSLATION = 1
+    DOMAIN = 2
+    ACCESS = 4
+
+
+@dataclass
+class Answer:
+    """Fields of an answer, and the descriptors that go with it; `afterwards` is called when they have gone."""
+
+    fields: Fields
+    descriptors: list[int] = field(default_factory=list)
+    afterwards: Callable[[], None] = lambda: None
+
+
+class VerbsClient:
+    """What one client has made. Requests raise OSError with the errno that the client gets."""
+
+    def __init__(self, nic: _core.Nic, ports: VerbsPorts, pid: int, node_guid: int) -> None:
+        self._nic, self._ports, self._node_guid = nic, ports, node_guid
+        self._domains: dict[int, _core.MemoryDomain] = {}
+        memory = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+        self._native = _core.VerbsClient(nic, memory)
+        self._queue_pairs: dict[int, VerbsQueuePair] = {}
+        self._channels: list[_core.VerbsChannel] = []
+        self._regions: dict[int, Fields] = {}
+
+    def carry_out(self, name: str, fields: Fields) -> Answer:
+        """Carry out a request."""
+        request: Callable[[Fields], Answer | Fields] = getattr(self, f"_{name}")
+        answer = request(fields)
+        return answer if isinstance(answer, Answer) else Answer(answer)
+
+    def _open(self, fields: Fields) -> Answer:
+        if fields["magic"] != MAGIC or fields["version"] != VERSION:
+            raise OSError(errno.EPROTO, f"protocol {fields['version']} (valid: {VERSION})")
+        native = self._native
+        descriptors = [native.page_descriptor, native.doorbell_descriptor, native.events_descriptor]
+        return Answer({"port_count": self._ports.count}, descriptors, native.close_clients_events)
+
+    def _query_device(self, fields: Fields) -> Fields:
+        del fields
+        limits = {name: int(getattr(_core.VerbsClient, limit)) for name, limit in _LIMIT_OF.items()}
+        return {
+            **limits,
+            "node_guid": self._node_guid,
+            "port_count": self._ports.count,
+            "max_reads_answered": MAX_READS,
+            "max_reads_sent": MAX_READS,
+            "max_groups": MAX_GROUPS,
+            "max_group_members": MAX_GROUPS,
+            "clock_khz": _CLOCK_KHZ,
+        }
+
+    def _query_port(self, fields: Fields) -> Fields:
+        return self._ports.query(fields["port"])
+
+    def _create_domain(self, fields: Fields) -> Fields:
+        del fields
+        made = _core.MemoryDomain(self._nic)
+        domain = self._native.create_domain(made)
+        self._domains[domain] = made
+        return {"domain": domain}
+
+    def _destroy_domain(self, fields: Fields) -> Fields:
+        domain = _handle(fields["domain"])
+        self._native.destroy_domain(domain)
+        del self._domains[domain]
+        return _NOTHING
+
+    def _register_memory(self, fields: Fields) -> Fields:
+        key = self._native.register_memory(
+            _handle(fields["domain"]),
+            fields["address"],
+            fields["length_bytes"],
+            fields["virtual_address"],
+            fields["access"] & 0xFFFFFFFF,
+        )
+        self._regions[key] = fields
+        return {"key": key}
+
+    def _register_again(self, fields: Fields) -> Fields:
+        # The region stays as it was if it cannot become another: what the client may not have is refused first.
+        before = self._regions.get(fields["key"])
+        if before is None:
+            raise OSError(errno.EINVAL, f"no memory region {fields['key']}")
+        changes = Changes(fields["changes"])
+        changed = dict(before)
+        if Changes.TRANSLATION in changes:
+            changed |= {name: fields[name] for name in ("address", "length_bytes")}
+            changed["virtual_address"] = fields["address"]
+        if Changes.DOMAIN in changes:
+            changed["domain"] = fields["domain"]
+        if Changes.ACCESS in changes:
+            changed["access"] = fields["access"]
+        made = self._register_memory(changed)
+        self._deregister_memory(fields)
+        return {"new_key": made["key"]}
+
+    def _deregister_memory(self, fields: Fields) -> Fields:
+        self._native.deregister_memory(_handle(fields["key"]))
+        del self._regions[fields["key"]]
+        return _NOTHING
+
+    def _create_channel(self, fields: Fields) -> Answer:
+        del fields
+        channel = self._native.create_channel()
+        self._channels.append(channel)
+        return Answer(_NOTHING, [channel.descriptor], channel.close_clients_end)
+
+    def _create_completion_queue(self, fields: Fields) -> Answer:
+        queue = self._native.create_completion_queue(_handle(fields["entries"]), fields["channel"], fields["cookie"])
+        descriptor, entries, *_ = self._native.completion_queue(queue)
+        return Answer({"queue": queue, "actual_entries": entries}, [descriptor])
+
+    def _resize_completion_queue(self, fields: Fields) -> Answer:
+        queue = _handle(fields["queue"])
+        self._native.resize_completion_queue(queue, _handle(fields["entries"]))
+        descriptor, entries, *_ = self._native.completion_queue(queue)
+        return Answer({"actual_entries": entries}, [descriptor])
+
+    def _destroy_completion_queue(self, fields: Fields) -> Fields:
+        queue = _handle(fields["queue"])
+        _, _, events, asynchronous = self._native.completion_queue(queue)
+        self._native.destroy_completion_queue(queue)
+        return {"completion_events": events, "asynchronous_events": asynchronous}
+
+    def _create_queue_pair(self, fields: Fields) -> Answer:
+        try:
+            kind = Kind(fields["type"])
+        except ValueError as error:
+            raise OSError(errno.EOPNOTSUPP, f"queue pairs of type {fields['type']}") from error
+        sizes = ("max_sends", "max_receives", "max_send_pieces", "max_receive_pieces", "max_inline_bytes")
+        sends, receives, send_pieces, receive_pieces, inline_bytes = (_handle(fields[name]) for name in sizes)
+        shared = _handle(fields["shared_queue"])
+        handle = self._native.create_queue_pair(
+            _handle(fields["domain"]),
+            kind,
+            _handle(fields["send_queue"]),
+            _handle(fields["receive_queue"]),
+            shared,
+            (sends, receives, send_pieces, receive_pieces, inline_bytes),
+            bool(fields["signals_all"]),
+            fields["cookie"],
+        )
+        native = self._native.queue_pair(handle)
+        place = Place(self._domains[fields["domain"]], self._native.shared_receives(shared) if shared else None)
+        self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
+        made = {
+            "queue_pair": handle,
+            "number": native.number,
+            "actual_sends": native.send_entries,
+            "actual_receives": native.receive_entries,
+            "send_entry_bytes": native.send_entry_bytes,
+        }
+        return Answer(made, [native.descriptor])
+
+    def _queue_pair(self, handle: int) -> VerbsQueuePair:
+        found = self._queue_pairs.get(handle)
+        if found is None:
+            raise OSError(errno.EINVAL, f"no queue pair {handle}")
+        return found
+
+    def _modify_queue_pair(self, fields: Fields) -> Fields:
+        return self._queue_pair(fields["queue_pair"]).modify(fields)
+
+    def _query_queue_pair(self, fields: Fields) -> Fields:
+        return self._queue_pair(fields["queue_pair"]).query()
+
+    def _destroy_queue_pair(self, fields: Fields) -> Fields:
+        handle = fields["queue_pair"]
+        events = self._queue_pair(handle).native.asynchronous_events
+        del self._queue_pairs[handle]
+        self._native.destroy_queue_pair(handle)
+        return {"asynchronous_events": events}
+
+    def _create_shared_queue(self, fields: Fields) -> Answer:
+        queue = self._native.create_shared_queue(
+            _handle(fields["domain"]), _handle(fields["max_requests"]), _handle(fields["max_pieces"]), fields["cookie"]
+        )
+        descriptor, entries, pieces, *_ = self._native.shared_queue(queue)
+        ring = self._native.ring_of_shared_queue(queue)
+        fields = {"queue": queue, "ring": ring, "actual_requests": entries, "actual_pieces": pieces}
+        return Answer(fields, [descriptor])
+
+    def _modify_shared_queue(self, fields: Fields) -> Fields:
+        self._native.arm_shared_queue(_handle(fields["queue"]), fields["limit"])
+        return _NOTHING
+
+    def _query_shared_queue(self, fields: Fields) -> Fields:
+        _, _, _, limit, _ = self._native.shared_queue(_handle(fields["queue"]))
+        return {"limit": limit}
+
+    def _destroy_shared_queue(self, fields: Fields) -> Fields:
+        queue = _handle(fields["queue"])
+        *_, events = self._native.shared_queue(queue)
+        self._native.destroy_shared_queue(queue)
+        return {"asynchronous_events": events}
+
+    def _create_address_handle(self, fields: Fields) -> Fields:
+        address = self._ports.address_handle(fields)
+        return {"handle": self._native.create_address_handle(_handle(fields["domain"]), **address)}
+
+    def _destroy_address_handle(self, fields: Fields) -> Fields:
+        self._native.destroy_address_handle(_handle(fields["handle"]))
+        return _NOTHING
+
+    def _attach_group(self, fields: Fields) -> Fields:
+        self._queue_pair(fields["queue_pair"]).join(str(address_of(fields["gid_high"], fields["gid_low"])))
+        return _NOTHING
+
+    def _detach_group(self, fields: Fields) -> Fields:
+        self._queue_pair(fields["queue_pair"]).leave(str(address_of(fields["gid_high"], fields["gid_low"])))
+        return _NOTHING
+
+
+def _handle(value: int) -> int:
+    """Return a field that has 32 bits. Raises OSError (EINVAL)."""
+    if value > 0xFFFFFFFF:
+        raise OSError(errno.EINVAL, f"{value:#x} has more than 32 bits")
+    return value
