@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,24 @@ def made_online(fabric: Fabric, host: str, profile_id: int, **attributes: Any) -
     fabric.modify_ev_profile(host, profile_id, state="offline", **attributes)
     fabric.modify_ev_profile(host, profile_id, **ONLINE)
     fabric.assign_ev_profile(host, profile_id)
+
+
+FLOWS = (Flow(0, 3, 4_000_000), Flow(0, 2, 1000, start_ps=US * 1_000_000))
+"""One that has not ended after 20 us, and one that has not started."""
+
+
+@contextmanager
+def flows_under_way(fabric: Fabric, flows: Sequence[Flow] = FLOWS) -> Iterator[None]:
+    """Begin flows, and let 20 us pass; end them."""
+    lab, hosts = fabric.lab, fabric.hosts
+    assert isinstance(lab, VirtualLab)
+    number = hosts.prepare_workload(flows, telemetry=False)
+    hosts.start(number)
+    lab._loop.run_here(lab._loop.sleep_ps(20 * US))
+    try:
+        yield
+    finally:
+        hosts.release(number)
 
 
 def profile_of(fabric: Fabric, host: str, profile_id: int) -> dict[str, Any]:
@@ -105,6 +123,8 @@ def test_explicit_evs_choose_among_named_paths(kind: str) -> None:
         assert row["nodes"] == over[0]["nodes"]
         assert row["outer_destination"] == over[0]["outer_destination"]
         assert row["turns"] > 0
+        with flows_under_way(fabric, [Flow(0, 3, 4_000_000)]):
+            assert {each["nodes"] for each in fabric.evs("h0", peer="h3")} == {over[0]["nodes"]}
 
 
 def test_events_tell_when_paths_fail_and_come_back() -> None:
@@ -130,21 +150,6 @@ def test_events_tell_when_paths_fail_and_come_back() -> None:
         assert fabric.ev_events("h1") == []
         with pytest.raises(BadInputError, match=r"most is 0 \(valid: 1 to 4096"):
             fabric.ev_events("h1", 0)
-
-
-@contextmanager
-def flows_under_way(fabric: Fabric) -> Iterator[None]:
-    """A flow from h0 to h3, 20 us after its start and long before its end, and one that has not started."""
-    lab, hosts = fabric.lab, fabric.hosts
-    assert isinstance(lab, VirtualLab)
-    flows = [Flow(0, 3, 4_000_000), Flow(0, 2, 1000, start_ps=US * 1_000_000)]
-    number = hosts.prepare_workload(flows, telemetry=False)
-    hosts.start(number)
-    lab._loop.run_here(lab._loop.sleep_ps(20 * US))
-    try:
-        yield
-    finally:
-        hosts.release(number)
 
 
 @pytest.mark.parametrize("kind", ["srv6", None])

@@ -48,6 +48,14 @@ class _FlowQueuePair:
         return self.generator.probed_round_trips(self.queue_pair)
 
 
+@dataclass(frozen=True)
+class _FlowsEvs:
+    """The other ends of a generator's flows, by place, and the EVs that its profile names; None: not any."""
+
+    peers: Mapping[int, Iterable[str]]
+    explicit: frozenset[int] | None
+
+
 _Operated = _core.MrcQueuePair | _FlowQueuePair
 
 
@@ -64,7 +72,7 @@ class HostEvs:
         self._paths = paths
         self.profiles = profiles
         self._queue_pairs: WeakKeyDictionary[_core.MrcQueuePair, Planes] = WeakKeyDictionary()
-        self._generators: WeakKeyDictionary[_core.FlowGenerator, Mapping[int, Iterable[str]]] = WeakKeyDictionary()
+        self._generators: WeakKeyDictionary[_core.FlowGenerator, _FlowsEvs] = WeakKeyDictionary()
         self._by_operator: dict[str, set[int]] = {}
         self._plane_of: dict[str, int] = {}  # by the peer's address
 
@@ -82,7 +90,11 @@ class HostEvs:
         Where switches hash EVs, what an operator denies now does not hold for flows that start later: each draws its
         own.
         """
-        self._generators[generator] = {place: tuple(each) for place, each in peers.items()}
+        profile = self.profiles.of_new_queue_pairs
+        self._generators[generator] = _FlowsEvs(
+            {place: tuple(each) for place, each in peers.items()},
+            frozenset(each.value for each in profile.evs) if profile.ev_mode == "explicit" else None,
+        )
         for each in peers.values():
             self._plane_of |= each
         if self._paths is not None:
@@ -262,9 +274,12 @@ class HostEvs:
                 queue_pair.deny_ev(number)
 
     def _apply_to_flows(self, generator: _core.FlowGenerator, paths: EvPaths) -> None:
-        for place, peers in self._generators[generator].items():
+        of_flows = self._generators[generator]
+        for place, peers in of_flows.peers.items():
             for peer in peers:
                 denied, _ = self._denied_to(peer)
+                values = [value for value, _ in paths.routes_to(peer)]
                 # First what is allowed: a queue pair keeps the last EV that is not denied.
-                for value, _ in sorted(paths.routes_to(peer), key=lambda route: route[0] in denied):
-                    generator.set_ev_denied(place, peer, value, value in denied)
+                for value in sorted(values, key=denied.__contains__):
+                    if of_flows.explicit is None or value in of_flows.explicit:
+                        generator.set_ev_denied(place, peer, value, value in denied)
