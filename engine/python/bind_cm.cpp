@@ -80,7 +80,7 @@ void read_cm_bytes(FieldReader& reader, const char* name, size_t most, Array& ar
   std::copy(view.begin(), view.end(), array.begin());
 }
 
-py::bytes build_cm(const py::dict& fields) {
+py::bytes build_cm(const CmFields& fields) {
   FieldReader reader(fields, "message");
   cm::Message message;
   std::string name;
@@ -340,9 +340,7 @@ void bind_host(py::module_& m) {
 Its clock stands where `now_ps` is put; what it sends is kept until it is taken.)doc")
       .def(py::init<uint64_t, const CmPorts&, uint8_t, uint64_t, bool>(), "node_guid"_a, "ports"_a,
            py::kw_only(), "ack_delay"_a = 15, "seed"_a = 1, "asks_kernel"_a = false,
-           "Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: routes that were not added are those "
-           "of "
-           "this process's network namespace.")
+           "Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: other routes are this namespace's.")
       .def_property(
           "now_ps", [](const PythonCmHost& self) { return self.surroundings.now_ps; },
           [](PythonCmHost& self, TimePs now) { self.surroundings.now_ps = now; })

@@ -1,0 +1,73 @@
+"""Unmodified programs of the distribution's rdma-core on the NICs of a lab: data, connections, events.
+
+What a program checks of its data it has checked when it ends with 0.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.run.fabric import Fabric
+from weft.verbs import libraries
+
+pytestmark = pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none")
+_TIMEOUT_S = 60.0
+# Each with what the server has beyond the client, and the client beyond the server; {server} is its address.
+_PROGRAMS = {
+    "rc": ("ibv_rc_pingpong -c -g 0 -n 8 -s 9000", "", "{server}"),
+    "rc-events": ("ibv_rc_pingpong -c -e -g 0 -n 8", "", "{server}"),
+    "uc": ("ibv_uc_pingpong -c -g 0 -n 8", "", "{server}"),
+    "ud": ("ibv_ud_pingpong -c -g 0 -n 8 -s 1000", "", "{server}"),
+    "srq": ("ibv_srq_pingpong -c -g 0 -n 8", "", "{server}"),
+    "srq-events": ("ibv_srq_pingpong -c -e -g 0 -n 8", "", "{server}"),
+    "rping": ("rping -V -C 3 -a {server}", "-s", "-c"),
+    "ucmatose": ("ucmatose -c 2 -C 3 -S 3000", "-b {server}", "-s {server}"),
+    "udaddy": ("udaddy -c 2 -C 3 -S 500", "-b {server}", "-s {server}"),
+    "write": ("ib_write_bw -x 0 -n 8 -s 5000", "", "{server}"),
+    "write-through-cm": ("ib_write_bw -R -n 8 -s 5000", "", "{server}"),
+}
+
+
+def exec_in(host: str, line: str) -> list[str]:
+    return [sys.executable, "-m", "weft", "exec", host, line]
+
+
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_a_pair_of_programs(name: str, small_fabric: Fabric) -> None:
+    both, of_server, of_client = _PROGRAMS[name]
+    if shutil.which(both.split()[0]) is None:
+        pytest.skip(f"{both.split()[0]} is not installed (make setup PARTS=rdma)")
+    address = str(small_fabric.lab.fabric.hosts[0].nics[0].ipv4.ip)
+    server_line, client_line = (f"{both} {more}".format(server=address) for more in (of_server, of_client))
+    # The server listens some time after it has begun; a client that comes earlier is refused and comes again.
+    retrying = f"for i in 1 2 3 4 5 6 7 8 9 10; do {client_line} && exit 0; sleep 0.2; done; exit 1"
+    with subprocess.Popen(
+        exec_in("h0", server_line), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as server:
+        try:
+            client = subprocess.run(
+                exec_in("h1", retrying), capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
+            )
+            printed, _ = server.communicate(timeout=_TIMEOUT_S)
+        finally:
+            server.kill()
+    assert client.returncode == 0, client.stdout + client.stderr
+    assert server.returncode == 0, printed
+
+
+def test_a_program_that_dies_leaves_a_nic_that_works(small_fabric: Fabric, tmp_path: Path) -> None:
+    address = str(small_fabric.lab.fabric.hosts[0].nics[0].ipv4.ip)
+    if shutil.which("ibv_rc_pingpong") is None:
+        pytest.skip("ibv_rc_pingpong is not installed (make setup PARTS=rdma)")
+    with subprocess.Popen(exec_in("h0", "ibv_rc_pingpong -g 0 -n 1000000")) as server:
+        with subprocess.Popen(exec_in("h1", f"sleep 1; exec ibv_rc_pingpong -g 0 -n 1000000 {address}")) as client:
+            with pytest.raises(subprocess.TimeoutExpired):
+                client.wait(3)
+            client.kill()
+        server.kill()
+    test_a_pair_of_programs("rc", small_fabric)
