@@ -28,7 +28,7 @@ using namespace py::literals;
 
 namespace {
 
-using CmFields = Typed<"dict[str, typing.Any]", py::dict>;
+using CmFields = Typed<"dict[str, object]", py::dict>;
 using CmDatagrams = Typed<"list[tuple[int, bytes, bytes, bytes]]", py::list>;
 
 cm::Gid cm_gid(const py::bytes& bytes) {
@@ -79,7 +79,7 @@ void read_cm_bytes(FieldReader& reader, const char* name, size_t most, Array& ar
   std::copy(view.begin(), view.end(), array.begin());
 }
 
-py::bytes build_cm(const py::dict& fields) {
+py::bytes build_cm(const CmFields& fields) {
   FieldReader reader(fields, "message");
   cm::Message message;
   std::string name;
@@ -254,7 +254,7 @@ void bind_connections(py::module_& m) {
             py::list list;
             for (const cm::Event& event : self.take_events())
               list.append(py::make_tuple(cm::event_name(event.kind), event.id, cm_fields(event.message)));
-            return Typed<"list[tuple[str, int, dict[str, typing.Any]]]", py::list>(list);
+            return Typed<"list[tuple[str, int, dict[str, object]]]", py::list>(list);
           },
           "Kind, the connection's ID and the message of each.")
       .def(
