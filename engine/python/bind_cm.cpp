@@ -29,7 +29,7 @@ using namespace py::literals;
 
 namespace {
 
-using CmFields = Typed<"dict[str, typing.Any]", py::dict>;
+using CmFields = Typed<"dict[str, object]", py::dict>;
 using CmDatagrams = Typed<"list[tuple[int, bytes, bytes, bytes]]", py::list>;
 
 cm::Gid cm_gid(const py::bytes& bytes) {
@@ -255,7 +255,7 @@ void bind_connections(py::module_& m) {
             py::list list;
             for (const cm::Event& event : self.take_events())
               list.append(py::make_tuple(cm::event_name(event.kind), event.id, cm_fields(event.message)));
-            return Typed<"list[tuple[str, int, dict[str, typing.Any]]]", py::list>(list);
+            return Typed<"list[tuple[str, int, dict[str, object]]]", py::list>(list);
           },
           "Kind, the connection's ID and the message of each.")
       .def(

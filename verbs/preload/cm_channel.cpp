@@ -37,6 +37,11 @@ using namespace weft::cm;
 
 constexpr char kDevice[] = "/dev/infiniband/rdma_cm";
 constexpr int kMostDescriptors = 1 << 16;
+#ifdef __x86_64__
+constexpr int kStatVersion = 1;  // _STAT_VER of glibc before 2.33
+#else
+constexpr int kStatVersion = 0;
+#endif
 
 // The next definition of a function: the C library's, or that of another preloaded library.
 template <class Function>
@@ -384,15 +389,17 @@ WEFT_FCNTL(fcntl64)
 // __fxstat() only, and later ones have it for programs that were linked before.
 WEFT_EXPORTED int fstat(int descriptor, struct stat* status) noexcept {
   Stat* const next = next_fstat.get();
-  return as_device(descriptor,
-                   next != nullptr ? next(descriptor, status) : next_fxstat.get()(1, descriptor, status),
-                   status);
+  return as_device(
+      descriptor,
+      next != nullptr ? next(descriptor, status) : next_fxstat.get()(kStatVersion, descriptor, status),
+      status);
 }
 WEFT_EXPORTED int fstat64(int descriptor, struct stat64* status) noexcept {
   Stat64* const next = next_fstat64.get();
-  return as_device(descriptor,
-                   next != nullptr ? next(descriptor, status) : next_fxstat64.get()(1, descriptor, status),
-                   status);
+  return as_device(
+      descriptor,
+      next != nullptr ? next(descriptor, status) : next_fxstat64.get()(kStatVersion, descriptor, status),
+      status);
 }
 WEFT_EXPORTED int __fxstat(int version, int descriptor, struct stat* status) noexcept {
   return as_device(descriptor, next_fxstat.get()(version, descriptor, status), status);
