@@ -3597,7 +3597,7 @@ class CmHost:
         seed: int = 1,
         asks_kernel: bool = False,
     ) -> None:
-        """Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: routes that were not added are those of this process's network namespace."""
+        """Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: other routes are this namespace's."""
     def add_channel(self, socket: int) -> bool:
         """Take over a program's connection; the descriptor is closed at its end."""
     def add_route(self, destination: bytes, port: int = 1) -> None: ...
@@ -3872,7 +3872,7 @@ def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
 def block_exponent(block: numpy.typing.NDArray[numpy.float32]) -> int:
     """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
 
-def build_cm(message: dict) -> bytes:
+def build_cm(message: dict[str, object]) -> bytes:
     """The 256 bytes of a message as parse_cm() returns it."""
 
 def build_mrc_as_length(headers: RoceHeaders, payload_bytes: int) -> bytes:

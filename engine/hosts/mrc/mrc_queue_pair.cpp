@@ -237,9 +237,11 @@ bool MrcQueuePair::leads_to(const roce::IpAddress& address) const {
 }
 
 void MrcQueuePair::set_denied(uint32_t value, bool denied) {
-  const std::optional<size_t> ev = evs_.find(value);
-  if (!ev || (denied && !evs_.has_other_than(*ev))) return;
-  denied ? evs_.deny(*ev) : evs_.allow(*ev);
+  const std::optional<size_t> found = evs_.find(value);
+  if (!found) return;
+  const size_t ev = *found;
+  if (denied && !evs_.has_other_than(ev)) return;
+  denied ? evs_.deny(ev) : evs_.allow(ev);
   wake_all();
 }
 
