@@ -52,17 +52,25 @@ def link_speed(rate_bps: int) -> LinkSpeed:
     return next((each for each in _SPEEDS if each.rate_bps >= rate_bps), _SPEEDS[-1])
 
 
+def eui64(mac: str) -> bytes:
+    """Return the 8 bytes of a MAC's EUI-64, the GUID of a device with this port first."""
+    octets = bytes.fromhex(mac.replace(":", ""))
+    return bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
+
+
 def guid(mac: str) -> str:
     """Return the EUI-64 of a MAC, as sysfs writes GUIDs: `0200:00ff:fe00:0001`."""
-    octets = bytes.fromhex(mac.replace(":", ""))
-    eui = bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:]
-    return _in_groups(eui)
+    return _in_groups(eui64(mac))
+
+
+def gid_bytes(address: IPv4Address | IPv6Address) -> bytes:
+    """Return the 16 bytes of a RoCEv2 GID; IPv4 addresses are mapped into IPv6."""
+    return address.packed if address.version == 6 else bytes(10) + b"\xff\xff" + address.packed
 
 
 def gid(address: IPv4Address | IPv6Address) -> str:
-    """Return a RoCEv2 GID, as sysfs writes it; IPv4 addresses are mapped into IPv6."""
-    octets = address.packed if address.version == 6 else bytes(10) + b"\xff\xff" + address.packed
-    return _in_groups(octets)
+    """Return a RoCEv2 GID, as sysfs writes it."""
+    return _in_groups(gid_bytes(address))
 
 
 def _in_groups(octets: bytes) -> str:

@@ -9,8 +9,8 @@ from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
 
 from weft.engine import CompletionQueue, _core
-from weft.traffic.verbs.facts import gid_of
 from weft.traffic.verbs.queue_pairs import address_of
+from weft.verbs.device import gid_bytes
 
 if TYPE_CHECKING:
     from weft.traffic.host import Host
@@ -45,7 +45,7 @@ class ConnectionManager:
         self._host, self._ports = host, ports
         numbers = range(1, ports.count + 1)
         facts = [
-            (port, ports.query(port)["active_mtu"], [gid_of(each) for each in ports.gids(port)]) for port in numbers
+            (port, ports.query(port)["active_mtu"], [gid_bytes(each) for each in ports.gids(port)]) for port in numbers
         ]
         self._native = _core.CmHost(node_guid, facts, seed=host.config.seed + host.config.rank, asks_kernel=True)
         self._of_port = {port: self._managed(port) for port in numbers}
@@ -99,7 +99,7 @@ class ConnectionManager:
         mad = bytes(managed.buffer[start + _core.GRH_BYTES : start + length_bytes])
         managed.queue_pair.post_receive(managed.memory, start, _SLOT_BYTES, work_id=slot)
         source, destination = _ends_of(header)
-        self._native.receive(port, gid_of(destination), gid_of(source), mad)
+        self._native.receive(port, gid_bytes(destination), gid_bytes(source), mad)
 
     def _send(self) -> None:
         for port, _, remote, mad in self._native.take_outgoing():

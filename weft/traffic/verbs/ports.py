@@ -13,6 +13,7 @@ from weft.traffic.host_config import NicConfig
 from weft.traffic.host_transport import HostTransport
 from weft.traffic.verbs.queue_pairs import Place, address_of, source_port_of
 from weft.traffic.verbs.states import Kind
+from weft.verbs.device import link_speed
 
 if TYPE_CHECKING:
     from weft.traffic.host import Host
@@ -25,9 +26,9 @@ _TIMEOUT_UNIT_NS = 4096
 """Timeouts of queue pairs are this times a power of two (InfiniBand specification volume 1, section 9.7.6.1.3)."""
 _NO_TIMEOUT_NS = _TIMEOUT_UNIT_NS << 31
 _RNR_CODES = range(32)
-# Widths and speeds of ports as `ibv_port_attr` has them: lanes by code, and Gb/s of a lane by code.
+# Codes of widths and speeds in `ibv_port_attr`.
 _WIDTHS = {1: 1, 4: 2, 8: 4, 12: 8, 2: 16}
-_SPEEDS = {2.5: 1, 5: 2, 10: 8, 14: 16, 25: 32, 50: 64, 100: 128}
+_SPEEDS = {"SDR": 1, "DDR": 2, "QDR": 4, "FDR10": 8, "FDR": 16, "EDR": 32, "HDR": 64, "NDR": 128}
 _ACTIVE, _DOWN = 4, 1
 _LINK_UP, _DISABLED = 5, 3
 
@@ -180,15 +181,15 @@ class VerbsPorts:
         self.check_port(port)
         nic = self._host.config.nics[port - 1]
         up = self._host.nic.is_port_up(self._host.plane(port - 1).port)
-        width, speed = _width_and_speed(nic.rate_bps)
+        speed = link_speed(nic.rate_bps)
         return {
             "state": _ACTIVE if up else _DOWN,
             "physical_state": _LINK_UP if up else _DISABLED,
             "active_mtu": max(code for code in range(1, 6) if 128 << code <= max(256, self._host.config.mtu_bytes)),
             "max_message_bytes": 1 << 31,
             "gid_count": len(self.gids(port)),
-            "width": width,
-            "speed": speed,
+            "width": _WIDTHS[speed.lanes],
+            "speed": _SPEEDS[speed.name],
         }
 
 
@@ -209,10 +210,3 @@ def _group_mac(group: IPv4Address | IPv6Address) -> str:
     if group.version == 4:
         return bytes([0x01, 0x00, 0x5E, packed[1] & 0x7F, *packed[2:]]).hex(":")
     return (b"\x33\x33" + packed[-4:]).hex(":")
-
-
-def _width_and_speed(rate_bps: int) -> tuple[int, int]:
-    """Return the codes of the narrowest port that has at least this rate, the fastest where none has."""
-    ports = sorted((lanes * gbps, lanes, gbps) for lanes in (1, 4, 8) for gbps in _SPEEDS)
-    _, lanes, gbps = next((port for port in ports if port[0] * 1e9 >= rate_bps), ports[-1])
-    return _WIDTHS[lanes], _SPEEDS[gbps]

@@ -16,9 +16,9 @@ from weft.engine import _core
 from weft.traffic.answering_socket import HostSocket, short_name
 from weft.traffic.verbs.client import VerbsClient
 from weft.traffic.verbs.cm import ConnectionManager
-from weft.traffic.verbs.facts import eui64
 from weft.traffic.verbs.ports import VerbsPorts
 from weft.traffic.verbs.protocol import MAX_MESSAGE_BYTES, MalformedRequestError, answered, read_request, refused
+from weft.verbs.device import eui64
 
 if TYPE_CHECKING:
     from weft.traffic.host import Host
@@ -44,7 +44,7 @@ class VerbsSocket(HostSocket):
 
     def __init__(self, listener: socket.socket, host: Host) -> None:
         self._host, self._ports = host, VerbsPorts(host)
-        self._node_guid = eui64(host.config.nics[0].mac)
+        self._node_guid = int.from_bytes(eui64(host.config.nics[0].mac))
         self._cm = ConnectionManager(host, self._ports, self._node_guid)
         self._listener = listener
         self._poller = select.epoll()
