@@ -98,7 +98,11 @@ std::shared_ptr<UdQueuePair> make_ud_queue_pair(
   auto made = make_in_cache_lines<PythonUdQueuePair>(nic, config, std::move(completions),
                                                      groups == nullptr ? nullptr : groups->groups,
                                                      receives_of(shared_receives));
-  nic.attach(*made, port, config.queue_pair);
+  // Each port has a queue pair 1 (InfiniBand specification volume 1, section 10.2.4.2).
+  if (config.queue_pair == kManagementQueuePair && nic.find(kManagementQueuePair) != nullptr)
+    nic.attach_leg(*made, port, config.queue_pair);
+  else
+    nic.attach(*made, port, config.queue_pair);
   nic.keep(made);
   return released_under_lock<UdQueuePair>(std::move(made), engine);
 }
