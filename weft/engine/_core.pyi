@@ -3518,7 +3518,7 @@ def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
 def block_exponent(block: numpy.typing.NDArray[numpy.float32]) -> int:
     """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
 
-def build_cm(message: dict) -> bytes:
+def build_cm(message: dict[str, object]) -> bytes:
     """The 256 bytes of a message as parse_cm() returns it."""
 
 def build_mrc_as_length(headers: RoceHeaders, payload_bytes: int) -> bytes:
