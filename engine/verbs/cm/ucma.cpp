@@ -122,11 +122,11 @@ Ucma::Id* Ucma::id_of(uint32_t client, uint32_t number) {
   return found == ids_.end() || found->second->client != client ? nullptr : found->second.get();
 }
 
-uint32_t Ucma::destroy_id(uint32_t number, bool quietly) {
+uint32_t Ucma::destroy_id(uint32_t number) {
   Id& id = *ids_.at(number);
   if (id.connection != 0) {
     id_of_connection_.erase(id.connection);
-    connections_.destroy(surroundings_.now(), id.connection, quietly);
+    connections_.destroy(surroundings_.now(), id.connection);
   }
   if (id.service_id != 0) connections_.end_listen(id.service_id);
   release_port(id);

@@ -165,7 +165,7 @@ class Ucma {
   Id* make_id(uint32_t client);
   Id* id_of(uint32_t client, uint32_t number);
   Id* bound_id_of(uint32_t client, uint32_t number);
-  uint32_t destroy_id(uint32_t number, bool quietly = false);
+  uint32_t destroy_id(uint32_t number);
   void leave_group(uint32_t number);
   void signal(uint32_t client);
   bool end_signal(uint32_t client);
