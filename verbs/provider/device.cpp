@@ -16,11 +16,13 @@
 #include "objects.hpp"
 #include "operations.hpp"
 
+#define WEFT_TEXT_OF(value) #value
+#define WEFT_TEXT(value) WEFT_TEXT_OF(value)
+
 namespace weft::verbs {
 namespace {
 
-constexpr int kPrivateAbis[] = {34, 57, 59, 64};  // those with a table that operations.cpp knows
-constexpr size_t kSlackBytes = 256;               // later fields of structures that libibverbs fills
+constexpr size_t kSlackBytes = 256;  // later fields of structures that libibverbs fills
 
 template <class Function>
 void find(void* libibverbs, const char* name, Function& function) {
@@ -31,11 +33,8 @@ Library found_library() {
   Library found{};
   void* libibverbs = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
   if (libibverbs == nullptr) return found;
-  for (const int abi : kPrivateAbis) {
-    char name[64];
-    std::snprintf(name, sizeof name, "verbs_register_driver_%d", abi);
-    if (found.register_driver == nullptr) find(libibverbs, name, found.register_driver);
-  }
+  // Named by the version of the private part for which this file is built (setup.py).
+  find(libibverbs, "verbs_register_driver_" WEFT_TEXT(WEFT_PRIVATE_ABI), found.register_driver);
   find(libibverbs, "_verbs_init_and_alloc_context", found.init_and_alloc_context);
   find(libibverbs, "verbs_uninit_context", found.uninit_context);
   find(libibverbs, "verbs_set_ops", found.set_ops);
