@@ -64,7 +64,8 @@ class PostedReceives {
     }
   }
 
-  // What has become of a message, or of a receive. Failures are told to whoever waits for solicited events too.
+  // What has become of a message, or of a receive. Failures are told to whoever waits for solicited events
+  // too.
   void complete(TimePs now, CompletionKind kind, CompletionStatus status, uint64_t work_id,
                 uint64_t length_bytes, std::optional<uint32_t> immediate, bool solicited = true) const {
     if (handler_ == nullptr) return;

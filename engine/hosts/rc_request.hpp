@@ -29,10 +29,10 @@ struct RcRequest {
   std::shared_ptr<const void> owner{};  // of data, target or foreign
   uint8_t traffic_kind = 0;             // see Packet::traffic_kind
   Solicits solicits = Solicits::kWithImmediate;
-  bool as_length = false;               // packets carry zeros as virtual bytes; data and target are null
-  TimePs posted_ps = kNever;            // when it was posted first; kNever: now
-  uint8_t* target = nullptr;            // of a READ or atomic; null: what comes back is discarded
-  uint64_t swap_or_add = 0;             // operands of an atomic
+  bool as_length = false;     // packets carry zeros as virtual bytes; data and target are null
+  TimePs posted_ps = kNever;  // when it was posted first; kNever: now
+  uint8_t* target = nullptr;  // of a READ or atomic; null: what comes back is discarded
+  uint64_t swap_or_add = 0;   // operands of an atomic
   uint64_t compare = 0;
   ForeignMemory* foreign = nullptr;  // in place of data or target, which is null
 };
@@ -59,8 +59,8 @@ constexpr Solicits solicits(std::optional<bool> asked) {
   return !asked ? Solicits::kWithImmediate : *asked ? Solicits::kAlways : Solicits::kNever;
 }
 
-// Of the last packet of a SEND or WRITE: the BTH's bit. A WRITE without immediate causes no completion that an
-// event could tell of (InfiniBand specification, section 9.2.3).
+// Of the last packet of a SEND or WRITE: the BTH's bit. A WRITE without immediate causes no completion that
+// an event could tell of (InfiniBand specification, section 9.2.3).
 constexpr bool is_solicited(const RcRequest& request) {
   if (request.solicits == Solicits::kAlways)
     return request.kind == CompletionKind::kSend || request.immediate.has_value();

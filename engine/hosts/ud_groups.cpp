@@ -69,8 +69,7 @@ void UdGroups::forget(UdQueuePair& queue_pair) {
 
 UdQueuePair* UdGroups::find(uint32_t number) const {
   auto* found = dynamic_cast<UdQueuePair*>(nic_.find(number));
-  const bool is_here =
-      found != nullptr && found->config().source_ips == nic_.port_config(port_).addresses;
+  const bool is_here = found != nullptr && found->config().source_ips == nic_.port_config(port_).addresses;
   return is_here ? found : nullptr;
 }
 

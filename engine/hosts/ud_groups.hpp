@@ -31,8 +31,8 @@ class UdGroups {
   bool has(const roce::IpAddress& group) const { return groups_.contains(group); }
   // The queue pair of this number at the port, null if there is none.
   UdQueuePair* find(uint32_t number) const;
-  // Gives a copy to each member of the packet's group, or the packet to the queue pair that it names; `without`
-  // may be null.
+  // Gives a copy to each member of the packet's group, or the packet to the queue pair that it names;
+  // `without` may be null.
   void deliver(TimePs now, const roce::ParsedPacket& packet, const UdQueuePair* without);
 
  private:

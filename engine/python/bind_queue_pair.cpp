@@ -671,9 +671,9 @@ Raises ValueError naming the parameter that is out of range.)doc")
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
            "memory_domain"_a = py::none(), "shared_receives"_a = py::none(), py::keep_alive<1, 2>(),
            py::keep_alive<1, 4>())
-      .def_property_readonly("source_udp_port", [](const RcQueuePair& queue_pair) {
-        return queue_pair.config().source_udp_port;
-      })
+      .def_property_readonly(
+          "source_udp_port",
+          [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
       .def(
           "begin_sending",
           [](RcQueuePair& queue_pair, uint32_t initial_psn, TimePs retransmission_timeout_ps,

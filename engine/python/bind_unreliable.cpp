@@ -185,8 +185,8 @@ parameter that is out of range.)doc")
           "Its number.")
       .def("post_send", &post_datagram, "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a,
            py::kw_only(), "destination_mac"_a, "destination_ip"_a, "remote_queue_pair"_a, "q_key"_a,
-           "immediate"_a = py::none(), "solicited"_a = py::none(), "dscp"_a = py::none(), "hop_limit"_a = AddressHandle().hop_limit,
-           "flow_label"_a = 0, "work_id"_a = 0,
+           "immediate"_a = py::none(), "solicited"_a = py::none(), "dscp"_a = py::none(),
+           "hop_limit"_a = AddressHandle().hop_limit, "flow_label"_a = 0, "work_id"_a = 0,
            R"doc(Send a datagram from memory (None: zeros); completes as "send" when it has left.
 
 q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label

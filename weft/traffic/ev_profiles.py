@@ -33,7 +33,7 @@ _NEEDED: Mapping[tuple[ProfileState, ProfileState], tuple[str, ...]] = {
 
 
 class EvOfPlane(NamedTuple):
-    """An EV that a profile names: the number of its plane, which is that of the NIC's port, and its value."""
+    """An EV that a profile names: its plane, with the number of the NIC's port, and its value."""
 
     plane: int
     value: int

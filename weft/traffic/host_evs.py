@@ -123,7 +123,7 @@ class HostEvs:
             generator.set_ev_event_mask(profile_id, profile.event_bits)
 
     def _in_use(self, profile_id: int) -> int:
-        """Return how many queue pairs have a profile; of flows, those of generators that make them with it."""
+        """Return how many queue pairs have a profile; for flows, how many generators make them with it."""
         of_connections = sum(each.ev_profile_id == profile_id for each in list(self._queue_pairs))
         return of_connections + sum(
             profiles.count(profile_id) for profiles in (each.ev_profile_ids() for each in list(self._generators))

@@ -54,7 +54,7 @@ def _whole(nics: Sequence[NicConfig]) -> NicConfig:
 
 @dataclass(frozen=True)
 class _Parts:
-    """What a queue pair is made of; `nic` has the rate of all its planes."""
+    """The parts of a queue pair; `nic` has the rate of all its planes."""
 
     place: QueuePairPlace
     nic: NicConfig

@@ -81,6 +81,6 @@ def variables(socket: str, present: Mapping[str, str] = os.environ) -> dict[str,
 
 
 def _added(path: str, present: str) -> Iterator[str]:
-    """Yield a path and then those of a list, without it."""
+    """Yield a path and then a list's other paths."""
     yield path
     yield from (each for each in re.split(r"[:;\s]+", present) if each not in ("", path))

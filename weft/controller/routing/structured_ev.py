@@ -24,7 +24,7 @@ from weft.topologies.distances import distances_from_any
 from weft.topologies.paths import ports_towards
 
 EV_BITS = 16
-"""Of the UDP source port, the upper half of an EV. The lower half, in IPv6's flow label, is 0."""
+"""Bits of the UDP source port, the upper half of an EV. The lower half, in IPv6's flow label, is 0."""
 
 
 @dataclass(frozen=True)

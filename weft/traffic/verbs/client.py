@@ -57,7 +57,7 @@ class Answer:
 
 
 class VerbsClient:
-    """What one client has made. Requests raise OSError with the errno that the client gets."""
+    """Everything that one client has made. Requests raise OSError with the errno that the client gets."""
 
     def __init__(self, nic: _core.Nic, ports: VerbsPorts, pid: int, node_guid: int) -> None:
         self._nic, self._ports, self._node_guid = nic, ports, node_guid
@@ -76,7 +76,7 @@ class VerbsClient:
 
     def _open(self, fields: Fields) -> Answer:
         if fields["magic"] != MAGIC or fields["version"] != VERSION:
-            raise OSError(errno.EPROTO, f"protocol {fields['version']} (valid: {VERSION})")
+            raise OSError(errno.EPROTO, f"protocol {fields['version']}, not {VERSION}")
         native = self._native
         descriptors = [native.page_descriptor, native.doorbell_descriptor, native.events_descriptor]
         return Answer({"port_count": self._ports.count}, descriptors, native.close_clients_events)

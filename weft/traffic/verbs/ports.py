@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 LABEL = "verbs"
 HOP_LIMIT = 64
-"""Of unicast, whatever a program says, and of multicast that says none: Linux's RDMA core, too, takes it from the route
-(`ib_resolve_unicast_gid_dmac`), so that programs with the usual 1 are routed."""
+"""Unicast packets begin with it, whatever a program says, and multicast packets if it says none. Linux's RDMA core, too,
+takes it from the route (`ib_resolve_unicast_gid_dmac`), so that programs with the usual 1 are routed."""
 _TIMEOUT_UNIT_NS = 4096
 """Timeouts of queue pairs are this times a power of two (InfiniBand specification volume 1, section 9.7.6.1.3)."""
 _NO_TIMEOUT_NS = _TIMEOUT_UNIT_NS << 31
@@ -59,7 +59,7 @@ class VerbsPorts:
     def check_port(self, port: int) -> None:
         """Raise OSError (EINVAL) for a port that is not there."""
         if not 1 <= port <= self.count:
-            raise OSError(errno.EINVAL, f"port {port} (valid: 1 to {self.count})")
+            raise OSError(errno.EINVAL, f"port {port} of {self.count}")
 
     def check_address(self, fields: dict[str, int]) -> None:
         """Raise OSError (EINVAL) for an address vector that names no way to a peer."""
@@ -68,7 +68,7 @@ class VerbsPorts:
         if not fields["is_global"]:
             raise OSError(errno.EINVAL, "RoCEv2 needs a global route")
         if fields["gid_index"] >= len(gids):
-            raise OSError(errno.EINVAL, f"GID index {fields['gid_index']} (valid: 0 to {len(gids) - 1})")
+            raise OSError(errno.EINVAL, f"GID index {fields['gid_index']} of {len(gids)}")
         peer = address_of(fields["gid_high"], fields["gid_low"])
         if peer.version != gids[fields["gid_index"]].version:
             raise OSError(errno.EINVAL, f"{peer} is not of the IP version of GID index {fields['gid_index']}")

@@ -35,7 +35,7 @@ class RequestKind:
     def fields_of(self, body: bytes) -> dict[str, int]:
         """Return a question's fields. Raises MalformedRequestError for another size."""
         if len(body) != struct.calcsize(self._format):
-            raise MalformedRequestError(f"{self.name} of {len(body)} B (valid: {struct.calcsize(self._format)})")
+            raise MalformedRequestError(f"{self.name} of {len(body)} B, not {struct.calcsize(self._format)}")
         return dict(zip(self.question, struct.unpack(self._format, body), strict=True))
 
     def answer_bytes(self, fields: Mapping[str, int]) -> bytes:

@@ -127,7 +127,7 @@ class VerbsQueuePair:
                 continue
             for name in names:
                 if fields[name] > _MOST.get(name, 2**64 - 1):
-                    raise OSError(errno.EINVAL, f"{name} {fields[name]} (valid: 0 to {_MOST[name]})")
+                    raise OSError(errno.EINVAL, f"{name} {fields[name]} is above {_MOST[name]}")
                 changed[name] = fields[name]
         if Attribute.PORT in mask:
             self._ports.check_port(changed["port"])
@@ -146,7 +146,7 @@ class VerbsQueuePair:
             return
         mtu_bytes = _MTU_BYTES.get(attributes["path_mtu"])
         if mtu_bytes is None:
-            raise OSError(errno.EINVAL, f"path_mtu {attributes['path_mtu']} (valid: 1 to 5)")
+            raise OSError(errno.EINVAL, f"path_mtu {attributes['path_mtu']}")
         self._counterpart = self._ports.open_queue_pair(self._kind, self.native, attributes, mtu_bytes, self._place)
         self.native.connect(self._counterpart)
 

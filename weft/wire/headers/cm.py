@@ -1,7 +1,7 @@
 """Messages of InfiniBand's communication management, as datagrams to queue pair 1.
 
 Sources: InfiniBand Architecture Specification, volume 1, 12.6 (messages) and 13.4 (management datagrams), and annex A11
-(RDMA IP CM service). The 24 bits of vendor in REQ and REP, and AttributeModifier, are those of Linux's enhanced
+(RDMA IP CM service). The 24 bits of vendor in REQ and REP, and AttributeModifier, are as in Linux's enhanced
 connection establishment (include/rdma/ibta_vol1_c12.h).
 """
 
