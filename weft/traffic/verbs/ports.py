@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 LABEL = "verbs"
 HOP_LIMIT = 64
-"""Unicast packets begin with it, whatever a program says, and multicast packets if it says none. Linux's RDMA core, too,
-takes it from the route (`ib_resolve_unicast_gid_dmac`), so that programs with the usual 1 are routed."""
+"""Unicast packets begin with it, whatever a program says, and multicast packets if it says none. Linux takes it from
+the route, too (`ib_resolve_unicast_gid_dmac`), so that programs with the usual 1 are routed."""
 _TIMEOUT_UNIT_NS = 4096
 """Timeouts of queue pairs are this times a power of two (InfiniBand specification volume 1, section 9.7.6.1.3)."""
 _NO_TIMEOUT_NS = _TIMEOUT_UNIT_NS << 31
