@@ -226,9 +226,17 @@ class Host:
 
     def close_queue_pair(self, queue_pair: QueuePair) -> None:
         """Remove a queue pair that was opened; what still arrives for it is dropped and counted."""
+        self.count_no_more(queue_pair)
+        self.nic.detach(queue_pair)
+
+    def count_queue_pair(self, queue_pair: QueuePair) -> None:
+        """Count a queue pair that others have made and attached, until `count_no_more`."""
+        self._opened.append(queue_pair)
+
+    def count_no_more(self, queue_pair: QueuePair) -> None:
+        """Keep what it has counted; whoever made it detaches it."""
         self._opened.remove(queue_pair)
         self._closed_totals.update(self._totals_of(self._stats_of(queue_pair)))
-        self.nic.detach(queue_pair)
 
     def add_generator(self, generator: _core.FlowGenerator) -> None:
         """Count what the queue pairs of a generator of flows count."""

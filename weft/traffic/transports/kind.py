@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from weft.engine._core import CongestionControl, RcOptions
     from weft.traffic.transport_settings import TransportSettings
 
-QueuePair = _core.RcQueuePair | _core.MrcQueuePair | _core.UetQueuePair | _core.RudiQueuePair | _core.UudQueuePair
+QueuePair = (
+    _core.RcQueuePair
+    | _core.UcQueuePair
+    | _core.MrcQueuePair
+    | _core.UetQueuePair
+    | _core.RudiQueuePair
+    | _core.UudQueuePair
+)
 """A queue pair of a connection or a program, of any transport."""
 
 

@@ -68,6 +68,11 @@ class VerbsClient:
         self._channels: list[_core.VerbsChannel] = []
         self._regions: dict[int, Fields] = {}
 
+    def close(self) -> None:
+        """Keep what its queue pairs have counted; what it has made goes with it."""
+        for queue_pair in self._queue_pairs.values():
+            queue_pair.leave()
+
     def carry_out(self, name: str, fields: Fields) -> Answer:
         """Carry out a request."""
         request: Callable[[Fields], Answer | Fields] = getattr(self, f"_{name}")
@@ -213,7 +218,7 @@ class VerbsClient:
     def _destroy_queue_pair(self, fields: Fields) -> Fields:
         handle = fields["queue_pair"]
         events = self._queue_pair(handle).native.asynchronous_events
-        del self._queue_pairs[handle]
+        self._queue_pairs.pop(handle).leave()
         self._native.destroy_queue_pair(handle)
         return {"asynchronous_events": events}
 
@@ -249,11 +254,11 @@ class VerbsClient:
         return _NOTHING
 
     def _attach_group(self, fields: Fields) -> Fields:
-        self._queue_pair(fields["queue_pair"]).join(str(address_of(fields["gid_high"], fields["gid_low"])))
+        self._queue_pair(fields["queue_pair"]).join_group(str(address_of(fields["gid_high"], fields["gid_low"])))
         return _NOTHING
 
     def _detach_group(self, fields: Fields) -> Fields:
-        self._queue_pair(fields["queue_pair"]).leave(str(address_of(fields["gid_high"], fields["gid_low"])))
+        self._queue_pair(fields["queue_pair"]).leave_group(str(address_of(fields["gid_high"], fields["gid_low"])))
         return _NOTHING
 
 

@@ -39,6 +39,8 @@ class VerbsPorts:
     def __init__(self, host: Host) -> None:
         self._host = host
         transport = host.config.transport
+        # Other transports count other things.
+        self._counts = transport.protocol == "rc"
         # Verbs' reliable connection is RoCEv2's, whatever the collectives of the lab run over.
         if transport.protocol != "rc" or transport.retransmission != "go-back-n" or transport.path != "flow":
             transport = type(transport)()
@@ -159,7 +161,7 @@ class VerbsPorts:
             remote_initial_psn=attributes["receive_psn"],
         )
         try:
-            return self._transport.make_verbs_queue_pair(
+            made = self._transport.make_verbs_queue_pair(
                 _core.RcQueuePair if kind == Kind.RC else _core.UcQueuePair,
                 self._host.nic,
                 port,
@@ -175,6 +177,14 @@ class VerbsPorts:
             )
         except ValueError as error:
             raise OSError(errno.EINVAL, str(error)) from error
+        if self._counts:
+            self._host.count_queue_pair(made)
+        return made
+
+    def count_no_more(self, queue_pair: _core.RcQueuePair | _core.UcQueuePair) -> None:
+        """Keep what a queue pair that goes has counted, in the host's totals."""
+        if self._counts:
+            self._host.count_no_more(queue_pair)
 
     def query(self, port: int) -> dict[str, int]:
         """Carry out `query_port`."""

@@ -171,7 +171,7 @@ class VerbsQueuePair:
         elif isinstance(self._counterpart, _core.UcQueuePair):
             self._counterpart.begin_sending(initial_psn=psn)
 
-    def join(self, group: str) -> None:
+    def join_group(self, group: str) -> None:
         """Receive what comes for a group. Raises OSError (EINVAL)."""
         if self._kind != Kind.UD or group in self._groups:
             raise OSError(errno.EINVAL, f"{group} is no group that it can join")
@@ -179,7 +179,7 @@ class VerbsQueuePair:
             self._counterpart.join(group)
         self._groups.add(group)
 
-    def leave(self, group: str) -> None:
+    def leave_group(self, group: str) -> None:
         """Receive no more of it. Raises OSError (EINVAL) if it is no member."""
         if group not in self._groups:
             raise OSError(errno.EINVAL, f"no member of {group}")
@@ -190,8 +190,8 @@ class VerbsQueuePair:
     def _enter(self, present: State, wanted: State) -> None:
         self._state = wanted
         if wanted == State.RESET:
+            self.leave()
             self.native.reset()
-            self._counterpart = None
             self._attributes = dict.fromkeys(self._attributes, 0)
         elif wanted == State.ERR:
             self.native.fail()
@@ -199,6 +199,12 @@ class VerbsQueuePair:
             self.native.set_stage("receives")
         elif wanted == State.RTS and present != State.RTS:
             self.native.set_stage("both")
+
+    def leave(self) -> None:
+        """Keep what its counterpart has counted, which goes now."""
+        if isinstance(self._counterpart, _core.RcQueuePair | _core.UcQueuePair):
+            self._ports.count_no_more(self._counterpart)
+        self._counterpart = None
 
     def query(self) -> dict[str, int]:
         """Carry out `query_queue_pair`."""

@@ -100,7 +100,8 @@ class VerbsSocket(HostSocket):
             self._poller.register(connection, select.EPOLLIN)
 
     def _let_go(self, descriptor: int) -> None:
-        self._clients.pop(descriptor, None)
+        if (client := self._clients.pop(descriptor, None)) is not None:
+            client.close()
         self._poller.unregister(descriptor)
         self._connections.pop(descriptor).close()
 
