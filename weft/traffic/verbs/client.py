@@ -39,6 +39,12 @@ _LIMIT_OF = {
 }
 
 
+class CreateFlag(IntFlag):
+    """`enum ibv_qp_create_flags`: those that Weft has."""
+
+    BLOCK_OWN_COPIES = 1 << 1
+
+
 class Changes(IntFlag):
     """`enum ibv_rereg_mr_flags`."""
 
@@ -175,6 +181,9 @@ class VerbsClient:
             kind = Kind(fields["type"])
         except ValueError as error:
             raise OSError(errno.EOPNOTSUPP, f"queue pairs of type {fields['type']}") from error
+        flags = CreateFlag(fields["create_flags"])
+        if flags not in (CreateFlag(0), CreateFlag.BLOCK_OWN_COPIES) or (flags and kind != Kind.UD):
+            raise OSError(errno.EOPNOTSUPP, f"create flags {fields['create_flags']:#x}")
         sizes = ("max_sends", "max_receives", "max_send_pieces", "max_receive_pieces", "max_inline_bytes")
         sends, receives, send_pieces, receive_pieces, inline_bytes = (_handle(fields[name]) for name in sizes)
         shared = _handle(fields["shared_queue"])
@@ -190,7 +199,8 @@ class VerbsClient:
         )
         native = self._native.queue_pair(handle)
         receives = self._native.shared_receives(shared) if shared else None
-        place = Place(self._domains[fields["domain"]], receives)
+        blocks = CreateFlag.BLOCK_OWN_COPIES in flags
+        place = Place(self._domains[fields["domain"]], receives, blocks_own_copies=blocks)
         self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
         made = {
             "queue_pair": handle,
