@@ -82,8 +82,8 @@ VERBS_HEADER = Path("infiniband/verbs.h")
 VERBS_SOURCES = sorted(Path("verbs").rglob("*.cpp"))
 VERBS_HEADERS = sorted(Path("verbs").rglob("*.hpp"))
 # libibverbs looks for a provider by the version of its own private structures, which is part of the file's name
-# (IBVERBS_PABI_VERSION of rdma-core's CMakeLists.txt): 34 to rdma-core 56 (Debian 12 and 13, Ubuntu 24.04), 57 to 58, 59
-# to 63 (Ubuntu 26.04), 64.
+# (IBVERBS_PABI_VERSION of rdma-core's CMakeLists.txt): 34 up to rdma-core 56 (Debian 12 and 13, Ubuntu 24.04), 57 up to
+# 58, 59 up to 63, 64.
 PRIVATE_ABIS = (34, 57, 59, 64)
 # They are loaded into others' programs, which need not have a C++ library, so they use none.
 OF_VERBS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-MMD"]
@@ -205,7 +205,8 @@ class BuildEngine(build_ext):
                 self.spawn([*compiler("CXX"), *OF_VERBS, *macros, "-c", str(source), "-o", str(target)])
             objects.append(str(target))
         partial = library.with_suffix(".part")  # a program that has the old one mapped keeps it
-        self.spawn([*compiler("CC"), "-shared", "-nodefaultlibs", *objects, "-o", str(partial), *options, "-lc", "-lgcc"])
+        options = [*options, "-lc", "-lgcc"]
+        self.spawn([*compiler("CC"), "-shared", "-nodefaultlibs", *objects, "-o", str(partial), *options])
         os.replace(partial, library)
 
     def is_current(self) -> bool:

@@ -10,7 +10,7 @@ namespace {
 bool place_at(const RcRequest& request, uint64_t offset_bytes, const uint8_t* from, size_t bytes) {
   if (request.target != nullptr)
     std::copy_n(from, bytes, request.target + offset_bytes);
-  else if (request.foreign != nullptr)
+  else if (request.foreign != nullptr && bytes > 0)
     return request.foreign->write(offset_bytes, from, bytes);
   return true;
 }
@@ -100,7 +100,7 @@ OutstandingReads::Taken OutstandingReads::take(const roce::ParsedPacket& packet)
     taken.arrival =
         is_result ? place_result(*read, packet) : place(*read, static_cast<uint64_t>(psn), packet);
   }
-  if (taken.arrival == Arrival::kInvalid || taken.arrival == Arrival::kUnplaced || is_result) return taken;
+  if (taken.arrival >= Arrival::kInvalid || is_result) return taken;
   as_length_ = packet.as_length;
   if (packet.telemetry && !packet.telemetry->echo) echo_ = packet.telemetry;
   if (taken.arrival == Arrival::kBehindGap) {
@@ -130,8 +130,7 @@ OutstandingReads::Arrival OutstandingReads::place(Read& read, uint64_t psn,
       index < read.in_order || (index < read.behind_gap.size() && read.behind_gap[index]);
   if (came_before) return Arrival::kDuplicate;
   if (!selective_repeat_ && psn != expected_psn()) return Arrival::kBehindGap;
-  const bool has_bytes = packet.payload_bytes > 0 && !packet.as_length;
-  if (has_bytes && !place_at(read.request, offset, packet.payload, packet.payload_bytes))
+  if (!packet.as_length && !place_at(read.request, offset, packet.payload, packet.payload_bytes))
     return Arrival::kUnplaced;
   note_arrival(read, index);
   return Arrival::kNew;

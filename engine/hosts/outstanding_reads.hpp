@@ -28,7 +28,7 @@ class OutstandingReads {
  public:
   OutstandingReads(const RcConfig& config, RcCounters& counters, PacketPool& pool, const PsnMap& psn_map);
 
-  // kUnplaced: the target is foreign memory that is not there.
+  // From kInvalid on the response does not count. kUnplaced: the target is foreign memory that is not there.
   enum class Arrival : uint8_t { kNew, kDuplicate, kBehindGap, kInvalid, kUnplaced };
   struct Taken {
     Arrival arrival = Arrival::kInvalid;

@@ -21,7 +21,7 @@ struct PostedReceive {
   bool store(uint64_t offset_bytes, const uint8_t* from, size_t bytes) const {
     if (data != nullptr)
       std::copy_n(from, bytes, data + offset_bytes);
-    else if (foreign != nullptr)
+    else if (foreign != nullptr && bytes > 0)
       return foreign->write(offset_bytes, from, bytes);
     return true;
   }

@@ -101,11 +101,9 @@ void RcRequester::on_read_response(TimePs now, const roce::ParsedPacket& packet)
       ++counters_.out_of_sequence_packets;
       return;
     case OutstandingReads::Arrival::kUnplaced:
-      // READs asked for before are still on their way.
-      if (done_end() < taken.sequence)
-        refusal_ = CompletionStatus::kLocalProtectionError;
-      else
-        fail(CompletionStatus::kLocalProtectionError);
+      refusal_ = CompletionStatus::kLocalProtectionError;
+      unplaced_ = std::min(unplaced_, taken.sequence);
+      if (done_end() >= unplaced_) fail(refusal_);  // otherwise READs before it are still on their way
       deliver_completions(now);
       return;
     case OutstandingReads::Arrival::kNew:
@@ -116,7 +114,8 @@ void RcRequester::on_read_response(TimePs now, const roce::ParsedPacket& packet)
   progress_ps_ = now;
   retries_ = 0;
   if (taken.sequence >= sent_.accepted()) acknowledge(now, taken.sequence + 1, std::nullopt, packet);
-  if (refusal_ != CompletionStatus::kSuccess && !reads_->is_waiting()) fail(refusal_);
+  if (refusal_ != CompletionStatus::kSuccess && (!reads_->is_waiting() || done_end() >= unplaced_))
+    fail(refusal_);
   follow_rate(now);
   deliver_completions(now);
 }

@@ -65,8 +65,7 @@ uint8_t RcResponder::place_payload(const Shape& shape, const roce::ParsedPacket&
 }
 
 bool RcResponder::place_in_receive(const roce::ParsedPacket& packet) const {
-  if (packet.as_length || packet.payload_bytes == 0) return true;
-  return receives_.front().store(message_bytes_, packet.payload, packet.payload_bytes);
+  return packet.as_length || receives_.front().store(message_bytes_, packet.payload, packet.payload_bytes);
 }
 
 // The region is looked up for each packet, because it may have been deregistered meanwhile.

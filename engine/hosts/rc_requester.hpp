@@ -177,6 +177,7 @@ class RcRequester : public SendingHalf<RcRequester> {
   uint64_t posted_messages_ = 0;
   uint64_t credit_limit_ = 0;  // number of the last message that the peer has a receive for
   CompletionStatus refusal_ = CompletionStatus::kSuccess;  // the error, once READs before are done
+  uint64_t unplaced_ = UINT64_MAX;                         // sequence of a READ whose target is not there
   std::optional<roce::IntStack> last_telemetry_;
   Probe* telemetry_probe_ = nullptr;
   ConnectionEnds ends_;

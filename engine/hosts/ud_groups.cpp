@@ -24,10 +24,10 @@ class UdGroups::Group final : public QueuePair {
   void deliver(TimePs now, const roce::ParsedPacket& packet, const UdQueuePair* without) {
     const std::vector<UdQueuePair*> members = members_;
     for (UdQueuePair* member : members)
-      if (member != without && has(*member)) member->on_packet(now, packet);
+      if (member != without && has(member)) member->on_packet(now, packet);
   }
-  bool has(const UdQueuePair& queue_pair) const {
-    return std::ranges::find(members_, &queue_pair) != members_.end();
+  bool has(const UdQueuePair* queue_pair) const {
+    return std::ranges::find(members_, queue_pair) != members_.end();
   }
   void add(UdQueuePair& queue_pair) { members_.push_back(&queue_pair); }
   void remove(const UdQueuePair& queue_pair) { std::erase(members_, &queue_pair); }
@@ -43,7 +43,7 @@ UdGroups::~UdGroups() = default;
 void UdGroups::join(UdQueuePair& queue_pair, const roce::IpAddress& group) {
   const auto found = groups_.find(group);
   if (found != groups_.end()) {
-    if (found->second->has(queue_pair))
+    if (found->second->has(&queue_pair))
       throw std::invalid_argument("the queue pair is a member of the group");
     found->second->add(queue_pair);
     return;
@@ -56,7 +56,7 @@ void UdGroups::join(UdQueuePair& queue_pair, const roce::IpAddress& group) {
 
 void UdGroups::leave(UdQueuePair& queue_pair, const roce::IpAddress& group) {
   const auto found = groups_.find(group);
-  if (found == groups_.end() || !found->second->has(queue_pair))
+  if (found == groups_.end() || !found->second->has(&queue_pair))
     throw std::invalid_argument("the queue pair is no member of the group");
   found->second->remove(queue_pair);
   if (found->second->empty()) groups_.erase(found);

@@ -246,8 +246,7 @@ bool UdQueuePair::place(const roce::ParsedPacket& packet) {
   const PostedReceive& receive = receives_.front();
   const std::array<uint8_t, kGrhBytes> grh = grh_of(packet);
   if (!receive.store(0, grh.data(), grh.size())) return false;
-  return packet.as_length || packet.payload_bytes == 0 ||
-         receive.store(kGrhBytes, packet.payload, packet.payload_bytes);
+  return packet.as_length || receive.store(kGrhBytes, packet.payload, packet.payload_bytes);
 }
 
 }  // namespace weft

@@ -22,6 +22,8 @@
 #include "packets/mrc_codec.hpp"
 #include "packets/packet_store.hpp"
 #include "packets/uet_codec.hpp"
+#include "python/bind_cm.hpp"
+#include "python/field_reader.hpp"
 #include "python/typed.hpp"
 
 namespace weft {
@@ -30,56 +32,6 @@ namespace py = pybind11;
 using namespace py::literals;
 
 namespace {
-
-// Reads a dict of header fields; what nobody asked for is an error, so that a misspelt name is noticed.
-class FieldReader {
- public:
-  FieldReader(const py::dict& fields, std::string place)
-      : left_(fields.attr("copy")()), place_(std::move(place)) {}
-
-  template <class Value>
-  void read(const char* name, Value& value) {
-    known_.emplace_back(name);
-    if (!left_.contains(name)) return;
-    value = convert<Value>(name, left_[name]);
-    left_.attr("pop")(name);
-  }
-
-  // The sub-dict of this name, if present.
-  template <class Reader>
-  void read_group(const char* name, Reader&& reader) {
-    known_.emplace_back(name);
-    if (!left_.contains(name)) return;
-    FieldReader group(convert<py::dict>(name, left_[name]), place_ + "." + name);
-    reader(group);
-    group.finish();
-    left_.attr("pop")(name);
-  }
-
-  void finish() const {
-    for (const auto& [name, value] : left_) {
-      std::string valid;
-      for (const std::string& known : known_) valid += (valid.empty() ? "'" : ", '") + known + "'";
-      throw std::invalid_argument(place_ + ": unknown field '" + py::str(name).cast<std::string>() +
-                                  "' (valid: " + valid + ")");
-    }
-  }
-
-  template <class Value>
-  Value convert(const char* name, const py::handle& value) const {
-    try {
-      return value.cast<Value>();
-    } catch (const py::cast_error&) {
-      throw std::invalid_argument(place_ + "." + name + ": " + py::repr(value).cast<std::string>() +
-                                  " is not of the right type or out of range");
-    }
-  }
-
- private:
-  py::dict left_;
-  std::string place_;
-  std::vector<std::string> known_;
-};
 
 void read_text(FieldReader& fields, const char* name, roce::MacAddress& mac) {
   std::string text = format_mac(mac);
@@ -91,30 +43,6 @@ void read_text(FieldReader& fields, const char* name, roce::IpAddress& address) 
   std::string text = format_ip(address);
   fields.read(name, text);
   address = parse_ip(text);
-}
-
-// Members of a header that fields fill, by their names.
-template <class Header>
-void read_header(FieldReader& fields, Header& header) {
-  wire::for_each_member<Header>(
-      [&](const char* name, size_t, auto member) { fields.read(name, header.*member); });
-}
-
-template <class Header>
-py::dict header_dict(const Header& header) {
-  py::dict dict;
-  wire::for_each_member<Header>(
-      [&](const char* name, size_t, auto member) { dict[name] = py::cast(header.*member); });
-  return dict;
-}
-
-// Fields of a header in wire order, as names and widths.
-template <class Header>
-py::list fields_list() {
-  py::list list;
-  std::apply([&](const auto&... fields) { (list.append(py::make_tuple(fields.name, fields.bits)), ...); },
-             Header::fields());
-  return list;
 }
 
 void read_telemetry(FieldReader& fields, roce::IntStack& stack) {
@@ -528,6 +456,7 @@ Raises ValueError, ending in uet_parse_error()'s name, unless the packet is vali
                      "EETH"_a = fields_list<mrc::Eeth>(), "ServiceHeader"_a = fields_list<service::Header>(),
                      "SwitchNotification"_a = fields_list<switch_notification::Header>(),
                      "ParameterHeader"_a = fields_list<parameter::Header>());
+        add_cm_fields(dict);
         add_uet_fields(dict, std::make_index_sequence<std::variant_size_v<uet::Header>>());
         return Typed<"dict[str, list[tuple[str, int]]]", py::dict>(dict);
       },

@@ -649,18 +649,18 @@ Raises RuntimeError if the engine has no probe.)doc")
 retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
 overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
 entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
-number; source_udp_port None takes 14 bits of entropy from addresses and numbers. domain: the memory that the
-peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions has all other
-options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
-naming the parameter that is out of range.)doc")
+number; source_udp_port None takes 14 bits of entropy from addresses and numbers. memory_domain: what the
+peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions
+has all other options, of which retransmission_timeout_ps has no default: see the function of that name.
+Raises ValueError naming the parameter that is out of range.)doc")
       .def(py::init(&make_rc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
-           "domain"_a.none(true) = py::none(), "shared_receives"_a.none(true) = py::none(),
-           py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
-      .def_property_readonly(
-          "source_udp_port",
-          [](const RcQueuePair& queue_pair) { return queue_pair.config().source_udp_port; })
+           "memory_domain"_a = py::none(), "shared_receives"_a = py::none(), py::keep_alive<1, 2>(),
+           py::keep_alive<1, 4>())
+      .def_property_readonly("source_udp_port", [](const RcQueuePair& queue_pair) {
+        return queue_pair.config().source_udp_port;
+      })
       .def(
           "begin_sending",
           [](RcQueuePair& queue_pair, uint32_t initial_psn, TimePs retransmission_timeout_ps,

@@ -204,7 +204,7 @@ Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
                                                           R"doc(A protection domain of a NIC beyond its first.
 
 Peers reach what is registered in it over queue pairs of this domain alone. Its rkeys are no other domain's.)doc")
-      .def(py::init<std::shared_ptr<Nic>>(), "nic"_a, py::keep_alive<1, 2>());
+      .def(py::init<std::shared_ptr<Nic>>(), "nic"_a.none(false), py::keep_alive<1, 2>());
   py::class_<PythonSharedReceives, std::shared_ptr<PythonSharedReceives>>(
       m, "SharedReceives",
       "A shared receive queue: receives that several queue pairs of a NIC take theirs from.")
@@ -296,12 +296,12 @@ negative times.)doc")
           },
           "buffer"_a, py::kw_only(), "virtual_address"_a = 0, "remote_write"_a = true,
           "remote_read"_a = false, "remote_atomic"_a = false, "local_write"_a = py::none(),
-          "domain"_a.none(true) = py::none(), py::keep_alive<0, 1>(),
+          "memory_domain"_a = py::none(), py::keep_alive<0, 1>(),
           R"doc(Register a C-contiguous buffer without copying it.
 
 remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
 what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
-domain: whose queue pairs let peers reach it, None: the NIC's first.
+memory_domain: whose queue pairs let peers reach it, None: the NIC's first.
 Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
       .def(
           "register_sink",
@@ -320,7 +320,8 @@ Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
                                                       std::move(memory), length_bytes, virtual_address,
                                                       kAnyRemoteAccess, true);
           },
-          "memory"_a, py::kw_only(), "virtual_address"_a = 0, "domain"_a.none(true) = py::none(), py::keep_alive<0, 1>(),
+          "foreign"_a.none(false), py::kw_only(), "virtual_address"_a = 0, "memory_domain"_a = py::none(),
+          py::keep_alive<0, 1>(),
           "Register memory that the engine reads and writes by copies alone; peers may do everything with "
           "it.")
       .def(

@@ -141,7 +141,7 @@ window does not. Otherwise as RcQueuePair. Raises ValueError naming the paramete
       .def(py::init(&make_uc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "path_choice"_a = py::none(), "queue_pair"_a = py::none(), "source_udp_port"_a = py::none(),
-           "domain"_a.none(true) = py::none(), "shared_receives"_a.none(true) = py::none(), py::keep_alive<1, 2>(),
+           "memory_domain"_a = py::none(), "shared_receives"_a = py::none(), py::keep_alive<1, 2>(),
            py::keep_alive<1, 4>())
       .def(
           "begin_sending",
@@ -164,7 +164,7 @@ void bind_ud(py::module_& m) {
                              {{"error", "str", "why requests fail; \"success\" as long as they do not"}});
   py::class_<PythonUdGroups, std::shared_ptr<PythonUdGroups>>(
       m, "UdGroups", "The multicast groups of UD queue pairs at a port of a NIC.")
-      .def(py::init<std::shared_ptr<Nic>, int>(), "nic"_a, "port"_a, py::keep_alive<1, 2>());
+      .def(py::init<std::shared_ptr<Nic>, int>(), "nic"_a.none(false), "port"_a, py::keep_alive<1, 2>());
   py::class_<UdQueuePair, QueuePair, std::shared_ptr<UdQueuePair>>(
       m, "UdQueuePair",
       R"doc(A UD queue pair on a port of a NIC: SENDs of one packet to any queue pair, or to a multicast group.
@@ -174,8 +174,8 @@ for one that joins some. shared_receives: where its receives are posted, None: h
 parameter that is out of range.)doc")
       .def(py::init(&make_ud_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(), "q_key"_a,
            "queue_pair"_a = py::none(), "path_mtu_bytes"_a = UdConfig().path_mtu_bytes,
-           "data_class"_a = UdConfig().data_class, "initial_psn"_a = 0, "groups"_a.none(true) = py::none(),
-           "shared_receives"_a.none(true) = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "data_class"_a = UdConfig().data_class, "initial_psn"_a = 0, "groups"_a = py::none(),
+           "shared_receives"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
       .def_property_readonly(
           "queue_pair", [](const UdQueuePair& queue_pair) { return queue_pair.config().queue_pair; },
           "Its number.")
@@ -185,9 +185,9 @@ parameter that is out of range.)doc")
            "flow_label"_a = 0, "work_id"_a = 0,
            R"doc(Send a datagram from memory (None: zeros); completes as "send" when it has left.
 
-solicited None: with an immediate. q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label 0:
-path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path MTU, that
-the port has no address for, or that a NIC would take for in-network aggregation.)doc")
+q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label
+0: path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path
+MTU, that the port has no address for, or that a NIC would take for in-network aggregation.)doc")
       .def(
           "post_receive",
           [](UdQueuePair& queue_pair, const RegisteredMemory* memory, uint64_t offset_bytes,
@@ -198,9 +198,9 @@ the port has no address for, or that a NIC would take for in-network aggregation
             queue_pair.post_receive(engine.now(), std::move(receive));
           },
           "memory"_a.none(true), "offset_bytes"_a, "length_bytes"_a, py::kw_only(), "work_id"_a = 0,
-          "A place (None: bytes are discarded) for a datagram and the 40 bytes before it, which length_bytes "
-          "of "
-          "its completion counts, too.")
+          R"doc(A place (None: bytes are discarded) for a datagram and the 40 bytes before it.
+
+length_bytes of its completion counts both.)doc")
       .def(
           "join",
           [](UdQueuePair& queue_pair, const std::string& group) {

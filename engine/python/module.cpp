@@ -2,6 +2,7 @@
 
 #include <pybind11/pybind11.h>
 
+#include "python/bind_cm.hpp"
 #include "python/bind_flows.hpp"
 #include "python/bind_ip.hpp"
 #include "python/bind_services.hpp"
@@ -28,6 +29,7 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_ip(m);
   weft::bind_applications(m);
   weft::bind_parameters(m);
+  weft::bind_cm(m);
   weft::bind_probe(m);
   weft::bind_tcp(m);
   weft::bind_tcp_flows(m);

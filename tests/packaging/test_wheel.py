@@ -267,3 +267,24 @@ def test_the_workflow_for_users_tests_a_new_project(wheel: Path, python: Path, t
     outputs = [run("bash", "-euc", f"{exports}{command}", cwd=tmp_path / "mine") for command in commands]
     assert "2 passed" in outputs[-1]
     assert list((tmp_path / "mine" / "coverage").iterdir())
+
+
+@pytest.mark.parametrize("has_header", [True, False])
+def test_libraries_of_rdma_programs_are_built_where_libibverbs_header_is(
+    sdist: Path, tmp_path: Path, has_header: bool
+) -> None:
+    run("tar", "--extract", "--file", sdist, "--directory", tmp_path)
+    (source,) = tmp_path.iterdir()
+    compiler = tmp_path / "c++"
+    # The engine's own probe names the language's version; that of the header does not.
+    refuses = "" if has_header else 'if [[ "$*" == "-fsyntax-only"* ]]; then exit 1; fi\n'
+    compiler.write_text(f'#!/bin/bash\n{refuses}while (($#)); do [[ $1 != -o ]] || : >"$2"; shift; done\n')
+    compiler.chmod(0o755)
+    environment = os.environ | {"CC": str(compiler), "CXX": str(compiler), "WEFT_BUILD_JOBS": "1"}
+    command = [sys.executable, "setup.py", "--quiet", "build_ext", "--inplace"]
+    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    built = sorted(path.name for path in (source / "weft" / "verbs").rglob("*.so"))
+    assert ("libibverbs-dev" in done.stderr) is not has_header
+    assert built[:1] == (["libweft-preload.so"] if has_header else [])
+    assert len(built) == (5 if has_header else 0)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.transport.rdma_pair import MS, US, Bytes, WiredPair, cabled_pair, ideal_wire, random_bytes, wired_pair
 from tests.transport.test_rc_transfer import marked
-from weft.engine import ForeignMemory, UcQueuePair, make_congestion_control, parse_packet
+from weft.engine import ForeignMemory, SharedReceives, UcQueuePair, make_congestion_control, parse_packet
 
 MTU = 256
 ROOM = 4 * MTU
@@ -136,9 +136,10 @@ def test_whatever_the_wire_does_messages_arrive_whole(messages: list[tuple[str, 
         pair.step(wire)
     sent.arrived()
     stats, counted = pair.b.queue_pair.stats(), pair.b.queue_pair.uc_stats()
-    assert stats["data_packets_received"] + counted["packets_skipped"] == sum(delivered) - counted[
-        "messages_without_receive"
-    ]
+    assert (
+        stats["data_packets_received"] + counted["packets_skipped"]
+        == sum(delivered) - counted["messages_without_receive"]
+    )
     assert counted["messages_malformed"] == counted["messages_refused"] == counted["messages_too_long"] == 0
 
 
@@ -204,6 +205,29 @@ def test_an_immediate_takes_a_receive_if_asked_to() -> None:
     pair.step(ideal_wire)
     assert [(each["work_id"], each["immediate"]) for each in pair.b.completions.poll()] == [(9, 2)]
     assert pair.b.queue_pair.uc_stats()["messages_without_receive"] == 1
+
+
+def test_a_broken_message_leaves_its_shared_receive_to_the_next() -> None:
+    pair = wired_pair(**UC)
+    shared = SharedReceives(pair.b.nic)
+    pair.b.nic.detach(pair.b.queue_pair)
+    pair.b.connect(pair.a, 4, **UC, shared_receives=shared)
+    shared.post_receive(None, 0, ROOM, work_id=1)
+    frames = 0
+
+    def wire(_sender: str, frame: bytes) -> list[bytes]:
+        nonlocal frames
+        frames += 1
+        return [] if frames == 2 else [frame]
+
+    pair.a.queue_pair.post_send(None, 0, 3 * MTU)
+    pair.a.queue_pair.post_send(None, 0, 10)
+    pair.a.queue_pair.post_send(None, 0, 10)
+    for _ in range(3):
+        pair.step(wire)
+    assert [(each["work_id"], each["length_bytes"]) for each in pair.b.completions.poll()] == [(1, 10)]
+    counted = pair.b.queue_pair.uc_stats()
+    assert (counted["messages_broken"], counted["messages_without_receive"]) == (1, 1)
 
 
 def test_marks_slow_the_sender_down() -> None:

@@ -45,6 +45,7 @@ def lab(
     from weft.clocks.environment import require_for
     from weft.clocks.real.lab import MininetLab
     from weft.clocks.real.network_lab import NetworkLab
+    from weft.clocks.real.nics_on_demand import NicsOnDemand
     from weft.live import Place, Shown
     from weft.run.spec import run_spec
     from weft.scenario.network_file import load_scenario_or_network, what_is_not_done
@@ -84,7 +85,7 @@ def lab(
         _log_packets(running, packet_logs)
         click.echo(describe(spec.fabric, ports=False))
         click.echo(f"dilation {chosen.dilation:g}: an emulated second takes {chosen.dilation:g} real ones")
-        with shown.served(running, click.echo):
+        with NicsOnDemand(running, click.echo), shown.served(running, click.echo):
             CLI(running.network.net)
 
 

@@ -871,7 +871,9 @@ class UdCounters(typing.TypedDict):
     bytes_received: int
     """Payload, in a receive."""
     datagrams_looped: int
-    """Sent to a group of which the port is a member."""
+    """Sent to the port itself, or to a group of which it is a member."""
+    loops_without_queue_pair: int
+    """Sent to the port itself, where none has that number."""
     bad_q_key: int
     """Dropped: another Q_Key than the queue pair's."""
     datagrams_without_receive: int
@@ -1998,7 +2000,7 @@ class Nic(Node):
         """Packets for it are dropped and counted from now on."""
     def is_port_up(self, port: int) -> bool: ...
     def register_foreign(
-        self, memory: ForeignMemory | None, *, virtual_address: int = 0, domain: MemoryDomain = None
+        self, foreign: ForeignMemory, *, virtual_address: int = 0, memory_domain: MemoryDomain | None = None
     ) -> MemoryRegion:
         """Register memory that the engine reads and writes by copies alone; peers may do everything with it."""
     def register_memory(
@@ -2010,13 +2012,13 @@ class Nic(Node):
         remote_read: bool = False,
         remote_atomic: bool = False,
         local_write: bool | None = None,
-        domain: MemoryDomain = None,
+        memory_domain: MemoryDomain | None = None,
     ) -> MemoryRegion:
         """Register a C-contiguous buffer without copying it.
 
         remote_write, remote_read, remote_atomic: what peers may do. local_write (None: as remote_write): it takes
         what READs, atomics and receives of this host bring. If nobody may write, the buffer may be read-only.
-        domain: whose queue pairs let peers reach it, None: the NIC's first.
+        memory_domain: whose queue pairs let peers reach it, None: the NIC's first.
         Raises ValueError if it is not contiguous, BufferError if it is read-only.
         """
     def register_sink(self, length_bytes: int, *, virtual_address: int = 0) -> MemoryRegion:
@@ -2211,9 +2213,14 @@ class WritingQueuePair(QueuePair):
         length_bytes: int,
         *,
         immediate: int | None = None,
+        solicited: bool | None = None,
         work_id: int = 0,
     ) -> None:
-        """SEND into a receive that the peer has posted; completes as "send"."""
+        """SEND into a receive that the peer has posted; completes as "send".
+
+        solicited: whether its completion there is one that programs wait for which want such alone; None: with an
+        immediate.
+        """
     def post_write(
         self,
         memory: MemoryRegion | None,
@@ -2223,11 +2230,13 @@ class WritingQueuePair(QueuePair):
         rkey: int,
         *,
         immediate: int | None = None,
+        solicited: bool | None = None,
         work_id: int = 0,
     ) -> None:
         """RDMA WRITE from memory (None: zeros) to the peer's remote_address; completes as "write".
 
-        With an immediate, the peer gets "write_immediate" when all has arrived. The bytes must not change
+        With an immediate, the peer gets "write_immediate" when all has arrived, which is solicited unless
+        solicited is False. The bytes must not change
         before the completion. Raises ValueError for a range outside the region or more than 2^31 bytes.
         """
     def post_write_as_length(
@@ -2235,6 +2244,8 @@ class WritingQueuePair(QueuePair):
     ) -> None:
         """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
     def reset_stats(self) -> None: ...
+    def set_remote_access(self, *, write: bool, read: bool, atomic: bool) -> None:
+        """What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, and UC."""
     def stats(self) -> RcStats: ...
     @property
     def frame(self) -> bytes:
@@ -2258,10 +2269,10 @@ class RcQueuePair(WritingQueuePair):
     retransmission "selective-repeat" carries no SENDs, places data in any order and sends again only what was
     overtaken by a packet sent more than reordering_window_ps later. path_choice None: all packets have one
     entropy. congestion_control and path_choice serve this queue pair alone. queue_pair None allocates a
-    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. domain: the memory that the
-    peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions has all other
-    options, of which retransmission_timeout_ps has no default: see the function of that name. Raises ValueError
-    naming the parameter that is out of range.
+    number; source_udp_port None takes 14 bits of entropy from addresses and numbers. memory_domain: what the
+    peer may reach, None: the NIC's first. shared_receives: where its receives are posted, None: here. RcOptions
+    has all other options, of which retransmission_timeout_ps has no default: see the function of that name.
+    Raises ValueError naming the parameter that is out of range.
     """
     def __init__(
         self,
@@ -2276,8 +2287,8 @@ class RcQueuePair(WritingQueuePair):
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
-        domain: MemoryDomain = None,
-        shared_receives: SharedReceives = None,
+        memory_domain: MemoryDomain | None = None,
+        shared_receives: SharedReceives | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
     def begin_sending(
@@ -2442,8 +2453,8 @@ class UcQueuePair(WritingQueuePair):
         path_choice: PathChoice | None = None,
         queue_pair: int | None = None,
         source_udp_port: int | None = None,
-        domain: MemoryDomain = None,
-        shared_receives: SharedReceives = None,
+        memory_domain: MemoryDomain | None = None,
+        shared_receives: SharedReceives | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
     def begin_sending(self, *, initial_psn: int) -> None:
@@ -2473,8 +2484,8 @@ class UdQueuePair(QueuePair):
         path_mtu_bytes: int = 1024,
         data_class: int = 3,
         initial_psn: int = 0,
-        groups: UdGroups = None,
-        shared_receives: SharedReceives = None,
+        groups: UdGroups | None = None,
+        shared_receives: SharedReceives | None = None,
     ) -> None: ...
     def block_own_copies(self, block: bool) -> None:
         """Whether what it sends to a group of its own leaves it out."""
@@ -2487,7 +2498,10 @@ class UdQueuePair(QueuePair):
     def post_receive(
         self, memory: MemoryRegion | None, offset_bytes: int, length_bytes: int, *, work_id: int = 0
     ) -> None:
-        """A place (None: bytes are discarded) for a datagram and the 40 bytes before it, which length_bytes of its completion counts, too."""
+        """A place (None: bytes are discarded) for a datagram and the 40 bytes before it.
+
+        length_bytes of its completion counts both.
+        """
     def post_send(
         self,
         memory: MemoryRegion | None,
@@ -2499,6 +2513,7 @@ class UdQueuePair(QueuePair):
         remote_queue_pair: int,
         q_key: int,
         immediate: int | None = None,
+        solicited: bool | None = None,
         dscp: int | None = None,
         hop_limit: int = 64,
         flow_label: int = 0,
@@ -2506,9 +2521,9 @@ class UdQueuePair(QueuePair):
     ) -> None:
         """Send a datagram from memory (None: zeros); completes as "send" when it has left.
 
-        q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label 0:
-        path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path MTU, that
-        the port has no address for, or that a NIC would take for in-network aggregation.
+        q_key with its highest bit set stands for the queue pair's own. dscp None: that of its data_class. flow_label
+        0: path and source port are drawn for the two ends. Raises ValueError for one that is longer than the path
+        MTU, that the port has no address for, or that a NIC would take for in-network aggregation.
         """
     def set_q_key(self, q_key: int) -> None: ...
     def stats(self) -> UdCounters: ...
@@ -3441,6 +3456,127 @@ class ParameterStore(_ParameterStore):
     def counters(self) -> ParameterStoreCounters:
         """What it has answered."""
 
+class CmConnections:
+    """Communication management of one device without I/O: messages, times and calls go in."""
+    def __init__(self, node_guid: int, *, ack_delay: int = 15, seed: int = 1) -> None: ...
+    def __len__(self) -> int: ...
+    def accept(
+        self,
+        now_ps: int,
+        id: int,
+        *,
+        qpn: int,
+        starting_psn: int = 0,
+        responder_resources: int = 1,
+        initiator_depth: int = 1,
+        private_data: bytes = b"",
+    ) -> int:
+        """Send a REP; returns 0 or an errno, as the others."""
+    def advance(self, now_ps: int) -> None:
+        """Do what is due."""
+    def answer_disconnect(self, now_ps: int, id: int) -> int:
+        """Send a DREP."""
+    def answer_service(
+        self, now_ps: int, id: int, *, status: int = 0, qpn: int = 0, qkey: int = 0, private_data: bytes = b""
+    ) -> int:
+        """Send a SIDR_REP."""
+    def confirm(self, now_ps: int, id: int) -> int:
+        """Send an RTU."""
+    def connect(
+        self,
+        now_ps: int,
+        *,
+        local: bytes,
+        remote: bytes,
+        service_id: int,
+        qpn: int,
+        starting_psn: int = 0,
+        responder_resources: int = 1,
+        initiator_depth: int = 1,
+        transport: int = 0,
+        private_data: bytes = b"",
+    ) -> int:
+        """Send a REQ; returns the connection's ID, 0 if there is no room."""
+    def connection(self, id: int) -> dict[str, object] | None:
+        """State and facts; None once destroyed."""
+    def copy(self) -> CmConnections:
+        """One that goes on from the same state."""
+    def destroy(self, now_ps: int, id: int, quietly: bool = False) -> None: ...
+    def disconnect(self, now_ps: int, id: int) -> int:
+        """Send a DREQ."""
+    def end_listen(self, service_id: int) -> None: ...
+    def establish(self, now_ps: int, id: int) -> int:
+        """A packet has come before the RTU."""
+    def listen(self, service_id: int) -> None: ...
+    def receive(self, now_ps: int, *, local: bytes, remote: bytes, mad: bytes) -> None: ...
+    def reject(self, now_ps: int, id: int, *, reason: int = 28, private_data: bytes = b"") -> int:
+        """Send a REJ."""
+    def resolve_service(
+        self, now_ps: int, *, local: bytes, remote: bytes, service_id: int, private_data: bytes = b""
+    ) -> int:
+        """Send a SIDR_REQ; returns as connect()."""
+    def take_events(self) -> list[tuple[str, int, dict[str, object]]]:
+        """Kind, the connection's ID and the message of each."""
+    def take_outgoing(self) -> list[tuple[int, bytes, bytes, bytes]]:
+        """Port, own GID, the other's GID and the 256 bytes of each message."""
+    @property
+    def counters(self) -> dict[str, object]: ...
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+
+class CmHost:
+    """A host's /dev/infiniband/rdma_cm without a network.
+
+    Its clock stands where `now_ps` is put; what it sends is kept until it is taken.
+    """
+    def __init__(
+        self,
+        node_guid: int,
+        ports: collections.abc.Sequence[tuple[int, int, collections.abc.Sequence[bytes]]],
+        *,
+        ack_delay: int = 15,
+        seed: int = 1,
+        asks_kernel: bool = False,
+    ) -> None:
+        """Ports: number, active MTU as 1 to 5, and GIDs. asks_kernel: routes that were not added are those of this process's network namespace."""
+    def add_channel(self, socket: int) -> bool:
+        """Take over a program's connection; the descriptor is closed at its end."""
+    def add_route(self, destination: bytes, port: int = 1) -> None: ...
+    def advance(self) -> None:
+        """Do what is due."""
+    def close(self, client: int) -> None: ...
+    def command(
+        self, client: int, bytes: bytes, option: bytes = b"", source: int | None = None
+    ) -> tuple[int, bytes, bool]:
+        """Returns an errno, the answer, and whether no event waits any more."""
+    def has_events(self, client: int) -> bool: ...
+    def listens(self, service_id: int) -> bool: ...
+    def open(self) -> int:
+        """Returns a new client's number."""
+    def receive(self, port: int, local: bytes, remote: bytes, mad: bytes) -> None: ...
+    def serve_channel(self, socket: int) -> bool:
+        """Serve what has come; returns False once the program has gone."""
+    def take_groups(self) -> list[tuple[bool, int, bytes]]:
+        """Multicast groups that were joined (True) and left, with port and GID."""
+    def take_outgoing(self) -> list[tuple[int, bytes, bytes, bytes]]:
+        """Port, own GID, the other's GID and the 256 bytes of each message."""
+    def take_signalled(self) -> list[int]:
+        """Clients with events that they have not been told of."""
+    @property
+    def channels(self) -> int: ...
+    @property
+    def connections(self) -> int: ...
+    @property
+    def counters(self) -> dict[str, object]: ...
+    @property
+    def ids(self) -> int: ...
+    @property
+    def next_deadline_ps(self) -> int | None: ...
+    @property
+    def now_ps(self) -> int: ...
+    @now_ps.setter
+    def now_ps(self, arg1: int) -> None: ...
+
 class Probe:
     """Records what components of an engine report; one an engine, which owns it. Times in ps, sizes in bytes.
 
@@ -3677,6 +3813,9 @@ def bandwidth_delay_product_bytes(rate_bps: int, round_trip_ps: int) -> int:
 def block_exponent(block: numpy.typing.NDArray[numpy.float32]) -> int:
     """Smallest e with |x| < 2^e for all elements, -149 for zeros. Raises ValueError for NaN and infinity."""
 
+def build_cm(message: dict) -> bytes:
+    """The 256 bytes of a message as parse_cm() returns it."""
+
 def build_mrc_as_length(headers: RoceHeaders, payload_bytes: int) -> bytes:
     """An MRC packet as build_packet() makes it, with zeros in place of payload, pad and iCRC."""
 
@@ -3698,6 +3837,9 @@ def build_uet(headers: list[tuple[str, dict[str, int]]], payload: bytes = b"") -
     their defaults. Raises ValueError for unknown names, values that do not fit, and headers that a reader would not
     read as these.
     """
+
+def cm_parse_error(mad: bytes) -> str:
+    """What parse_cm() would refuse the bytes for: "none", "wrong_length", "wrong_class" …"""
 
 def combine_elements(
     destination: typing_extensions.Buffer | numpy.typing.NDArray[typing.Any],
@@ -3825,6 +3967,9 @@ def packet_origins() -> dict[str, str]:
 def packets_of_message(message: bytes) -> list[tuple[int, int, bytes, int, bool, bool, int, int]]:
     """Return the packets of a message, as packet_message() takes them. Raises ValueError for any other bytes."""
 
+def parse_cm(mad: bytes) -> dict[str, object]:
+    """A message of communication management as a dictionary. Raises ValueError as cm_parse_error() says."""
+
 def parse_error(frame: bytes) -> str:
     """What parse_packet() would refuse the frame for: "none", "not_roce", "truncated", "bad_icrc" …"""
 
@@ -3931,6 +4076,7 @@ def verbs_requests() -> list[tuple[str, list[str], list[str]]]:
 def withdraw_mrc_ports(nic: Nic, ports: collections.abc.Sequence[int]) -> None:
     """Has queue pairs of MRC leave these ports, as an operator says, here and at all peers; and use all others."""
 
+CM_HELLO_MAGIC: int = 1464028465
 CREDIT_BLOCK_BYTES: int = 64
 GRH_BYTES: int = 40
 MOST_CREDIT_BUFFER_BYTES: int = 131072

@@ -50,7 +50,30 @@ def read_line(connection: socket.socket, most_bytes: int, patience_s: float) -> 
             return bytes(line)
 
 
-class AnsweringSocket(ABC):
+class HostSocket(ABC):
+    """Serves others than the runner, a request at a time."""
+
+    @abstractmethod
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when somebody has something to say."""
+
+    @abstractmethod
+    def serve(self) -> None:
+        """Serve whoever has, without waiting for more."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Serve nobody any more."""
+
+    def seconds_to_next_turn(self) -> float | None:
+        """Return when `take_turn` has something to do, though nobody comes; None: never."""
+        return None
+
+    def take_turn(self) -> None:  # noqa: B027
+        """Do what is due without being asked."""
+
+
+class AnsweringSocket(HostSocket):
     """Answers each connection and ends it. Only root can reach a lab's."""
 
     def __init__(self, path: Path) -> None:
@@ -61,7 +84,7 @@ class AnsweringSocket(ABC):
         self._socket.setblocking(False)
 
     def fileno(self) -> int:
-        """Return the descriptor that is ready to be read when somebody has come."""
+        """See HostSocket."""
         return self._socket.fileno()
 
     def serve(self) -> None:
@@ -73,13 +96,6 @@ class AnsweringSocket(ABC):
                 connection.settimeout(_PATIENCE_S)  # for all of it
                 connection.sendall(answer)
 
-    def seconds_to_next_turn(self) -> float | None:
-        """Return when `take_turn` has something to do, though nobody comes; None: never."""
-        return None
-
-    def take_turn(self) -> None:  # noqa: B027
-        """Do what is due without being asked."""
-
     @staticmethod
     def _line_from(connection: socket.socket, most_bytes: int) -> bytes:
         """Return a request of one line. Errors as `read_line`."""
@@ -90,5 +106,5 @@ class AnsweringSocket(ABC):
         """Return the answer to a connection."""
 
     def close(self) -> None:
-        """Answer nobody any more."""
+        """See HostSocket."""
         self._socket.close()

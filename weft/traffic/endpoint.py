@@ -12,13 +12,14 @@ import gc
 import json
 import selectors
 import signal
+import socket
 import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from weft.traffic.answering_socket import AnsweringSocket
+from weft.traffic.answering_socket import HostSocket
 from weft.traffic.answers import Ready, Refused
 from weft.traffic.commands.base import numbered, read_command
 from weft.traffic.commands.runs import Wait
@@ -30,7 +31,7 @@ from weft.traffic.host_control import ControlSocket
 from weft.traffic.host_metrics import MetricsSocket
 from weft.traffic.messages import Message, MessageError, as_message, read_message
 from weft.traffic.port_guard import PortGuard
-from weft.traffic.verbs.socket import VerbsSocket
+from weft.traffic.verbs.socket import VerbsSocket, listening
 from weft.traffic.verbs_counters import CountersSocket
 
 
@@ -133,7 +134,11 @@ def _print_answer(answer: Message) -> None:
 
 
 def _serve(
-    endpoint: Endpoint, host: Host, reader: LineReader, first: list[str], others: Sequence[AnsweringSocket | VerbsSocket]
+    endpoint: Endpoint,
+    host: Host,
+    reader: LineReader,
+    first: list[str],
+    others: Sequence[HostSocket],
 ) -> None:
     for line in first:
         endpoint.execute(line)
@@ -192,16 +197,18 @@ def main() -> int:
     return 0
 
 
-def _other_sockets(config: HostConfig, host: Host, commands: HostCommands) -> list[AnsweringSocket | VerbsSocket]:
+def _other_sockets(config: HostConfig, host: Host, commands: HostCommands) -> list[HostSocket]:
     """Return the sockets for others than the runner."""
-    sockets: list[AnsweringSocket | VerbsSocket] = []
+    sockets: list[HostSocket] = []
     if config.metrics_socket is not None:
         host.count_hops()
         sockets.append(MetricsSocket(Path(config.metrics_socket), host))
     if config.control_socket is not None:
         sockets.append(ControlSocket(Path(config.control_socket), commands))
     if config.verbs_socket is not None:
-        sockets.append(VerbsSocket(Path(config.verbs_socket), host))
+        sockets.append(VerbsSocket(listening(Path(config.verbs_socket)), host))
+    elif config.verbs_listener is not None:
+        sockets.append(VerbsSocket(socket.socket(fileno=config.verbs_listener), host))
     if config.counters_socket is not None and config.verbs_device is not None:
         sockets.append(CountersSocket(Path(config.counters_socket), host, Path(config.verbs_device)))
     return sockets

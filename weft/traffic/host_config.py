@@ -111,7 +111,8 @@ class HostConfig:
     Times of the wall clock are real nanoseconds, all others emulated. `wall_clock_floor_ns`: least retransmission
     timeout in real time. `realtime_priority`: of the engine's thread under SCHED_FIFO, 0 for none. `scale_up`: of a
     rank of a host of several. `metrics_socket`: where the process says what it has counted, a path;
-    `control_socket`: where it takes an operator's commands; `verbs_socket`: where programs find its RDMA device.
+    `control_socket`: where it takes an operator's commands; `verbs_socket`: where programs find its RDMA device;
+    `verbs_listener`: the descriptor of that socket, where it listens already.
     `verbs_device`: the folder of that device, with the counters that it writes for those who connect to
     `counters_socket`. `ip`: how its NICs take part in IP, of a host
     that has no kernel. `ev_paths`: the paths that EVs of its transport name; None: switches hash EVs.
@@ -138,6 +139,7 @@ class HostConfig:
     metrics_socket: str | None = None
     control_socket: str | None = None
     verbs_socket: str | None = None
+    verbs_listener: int | None = None
     verbs_device: str | None = None
     counters_socket: str | None = None
     ip: tuple[IpNicConfig, ...] | None = field(default=None, metadata=IN_PROCESS)

@@ -152,7 +152,7 @@ class HostTransport:
         return made(
             **place,
             congestion_control=parts.congestion_control,
-            domain=domain,
+            memory_domain=domain,
             shared_receives=shared_receives,
             **parts.options,
         )

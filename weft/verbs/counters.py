@@ -1,4 +1,4 @@
-"""Counters of a host's RDMA device in files, where programs look for those of an adapter.
+"""Counters of a host's RDMA device in files, where programs look for an adapter's.
 
 A process of the host writes them, in place: a file that a program has open goes on, and a reader never finds half of
 one, because a counter only grows.
@@ -69,7 +69,7 @@ class CounterFiles:
         self._files[port, path.name] = os.open(path, os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
 
     def write(self, ports: Mapping[int, Mapping[str, int]], totals: Mapping[str, int]) -> None:
-        """Write counters that have grown; those of an adapter do not go back, though Weft's can be reset.
+        """Write counters that have grown; an adapter's do not go back, though Weft's can be reset.
 
         Args:
             ports: by port, values of `PORT_COUNTERS`.

@@ -1,12 +1,13 @@
-"""What a host's RDMA device is called, and what its ports are: taken from the host's NICs."""
+"""The name of a host's RDMA device, and its ports, taken from the host's NICs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
+from types import MappingProxyType
 
-from weft.topologies import HostSpec, NicSpec
+from weft.topologies import HostSpec
 
 DEVICE = "weft0"
 UVERBS = "uverbs0"
@@ -14,6 +15,7 @@ MODALIAS = "weft:nic"
 """By which the provider (`verbs/provider/`) knows the device."""
 
 _GIGABIT = 10**9
+_OWN_NAMES: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -99,14 +101,19 @@ class Device:
         return guid(self.ports[0].mac)
 
 
-def device_of(
-    host: HostSpec, interface_of: Callable[[NicSpec], str] = lambda nic: nic.interface, has_ipv6: bool = True
-) -> Device:
-    """Return a host's device: a port for each NIC, its first GID that of its IPv4 address, its second that of IPv6."""
+def device_of(host: HostSpec, interfaces: Mapping[int, str] = _OWN_NAMES, has_ipv6: bool = True) -> Device:
+    """Return a host's device: a port for each NIC, its first GID from its IPv4 address, its second from IPv6.
+
+    Args:
+        host: the host.
+        interfaces: names of interfaces in the host that differ from the fabric's, by the NIC's number.
+        has_ipv6: whether its NICs have their IPv6 addresses.
+    """
     ports = []
     for nic in host.nics:
         addresses: list[IPv4Address | IPv6Address] = [nic.ipv4.ip]
         if has_ipv6:
             addresses.append(nic.ipv6.ip)
-        ports.append(Port(nic.number + 1, interface_of(nic), nic.mac, nic.link.rate_bps, tuple(addresses)))
+        interface = interfaces.get(nic.number, nic.interface)
+        ports.append(Port(nic.number + 1, interface, nic.mac, nic.link.rate_bps, tuple(addresses)))
     return Device(host.name, tuple(ports))

@@ -15,7 +15,7 @@ from weft.verbs.counters import HARDWARE_COUNTERS, PORT_COUNTERS, REFRESH_S, cou
 from weft.verbs.device import DEVICE, MODALIAS, UVERBS, Device, Port, gid, link_speed
 
 STANDS_FOR_DEVICES = Path("/dev/null")
-"""What programs open as the device: libraries look at its numbers only, and no kernel answers behind it."""
+"""Programs open it as the device: libraries look at its numbers only, and no kernel answers behind it."""
 
 # Of the kernel's interface: ib_uverbs (IB_USER_VERBS_ABI_VERSION) and rdma_ucm (RDMA_USER_CM_ABI_VERSION).
 _UVERBS_ABI = 6

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -92,7 +93,25 @@ class Endpoints:
         for child in self.children:
             child.ask_to_end()
 
-    def _start(self, host: HostSpec, sockets: Mapping[int, int]) -> JsonLinesChild:
+    def start_alone(self, host: HostSpec, verbs_listener: int) -> JsonLinesChild:
+        """Start one host's process, which lets RDMA programs in that come to a listening socket.
+
+        Raises:
+            ChildError: it does not start.
+        """
+        transport, paths = self.lab.options.transport.settings(), self._path_traits()
+        child = self._start(host, {}, (verbs_listener,))
+        try:
+            settings = self._settings(host, transport, paths, {})
+            configured([child], [replace(settings, scale_up=None, verbs_socket=None, verbs_listener=verbs_listener)])
+        except BaseException:
+            child.close()
+            raise
+        return child
+
+    def _start(
+        self, host: HostSpec, sockets: Mapping[int, int], more_descriptors: tuple[int, ...] = ()
+    ) -> JsonLinesChild:
         log = self.lab.directory / f"{host.name}.log"
         # One thread per host: NumPy's pools would only cost memory.
         environment = python_environment() | {"OPENBLAS_NUM_THREADS": "1"}
@@ -104,7 +123,7 @@ class Endpoints:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment,
-                pass_fds=tuple(sockets.values()),
+                pass_fds=(*sockets.values(), *more_descriptors),
             )
         return JsonLinesChild(f"the endpoint of {host.name}", process, log, self.lab.switch_processes)
 

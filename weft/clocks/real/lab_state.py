@@ -34,10 +34,10 @@ class LabState:
     All interfaces that the lab makes are in `interface_group` (`weft.clocks.real.interfaces`). `hosts` gives the
     process that holds each host's namespaces, `grpc` each switch's P4Runtime address and device id, `operations` the
     socket where the controller takes requests, `dropped_packet_ins` how many packets of each switch it did not take,
-    `tenants` the tenants' quotas. `verbs_sockets` are those of the hosts' RDMA devices, `verbs_counters` those where
-    hosts take who watches the devices' counters; `verbs_missing` says why there are no devices. `p4info` and `json` are
-    the files of the switches' program, `programs` the files of switches that run another one. `routing` and `hash_seed`
-    are the controller's. `units` are the program's units of queue depth and time.
+    `tenants` the tenants' quotas. `verbs_sockets` belong to the hosts' RDMA devices, at `verbs_counters` hosts take who
+    watches the devices' counters; `verbs_missing` says why there are no devices. `p4info` and `json` are the files of
+    the switches' program, `programs` the files of switches that run another one. `routing` and `hash_seed` are the
+    controller's. `units` are the program's units of queue depth and time.
     """
 
     owner: ProcessId

@@ -52,9 +52,9 @@ class VerbsDevices:
         trees = {}
         for host in fabric.hosts:
             plain = plain_hosts.get(host.name)
-            names = {nic.number: plain.interface if plain is not None else nic.interface for nic in host.nics}
+            interfaces = {} if plain is None else {0: plain.interface}  # network files' hosts have one NIC
             tree = _tree(directory, host.name)
-            write_sysfs(tree, device_of(host, lambda nic, names=names: names[nic.number], has_ipv6=plain is None))
+            write_sysfs(tree, device_of(host, interfaces, has_ipv6=plain is None))
             trees[network.net.get(host.name).pid] = tree
         try:
             put_devices(trees)

@@ -3,6 +3,20 @@
 from scapy.contrib.mac_control import MACControlClassBasedFlowControl
 
 from weft.traffic.layers.aggregation import AggregationHeader
+from weft.traffic.layers.cm import (
+    MAD,
+    CMDrep,
+    CMDreq,
+    CMIpAddressing,
+    CMMra,
+    CMRej,
+    CMRep,
+    CMReq,
+    CMRtu,
+    CMSidrRep,
+    CMSidrReq,
+    cm_frame,
+)
 from weft.traffic.layers.credit_update import CreditLane, CreditUpdate
 from weft.traffic.layers.frames import aggregation_frame, rdma_write_frame
 from weft.traffic.layers.icrc import icrc, icrc_is_valid, ip_packet_of
@@ -80,6 +94,7 @@ __all__ = [
     "ERTH",
     "HAS_TIMESTAMP",
     "IETH",
+    "MAD",
     "METH",
     "MRC_OPCODE",
     "NETH",
@@ -95,6 +110,16 @@ __all__ = [
     "AtomicAckETH",
     "AtomicETH",
     "CCState",
+    "CMDrep",
+    "CMDreq",
+    "CMIpAddressing",
+    "CMMra",
+    "CMRej",
+    "CMRep",
+    "CMReq",
+    "CMRtu",
+    "CMSidrRep",
+    "CMSidrReq",
     "CNPPadding",
     "CreditLane",
     "CreditUpdate",
@@ -136,6 +161,7 @@ __all__ = [
     "UETUud",
     "ValiantShim",
     "aggregation_frame",
+    "cm_frame",
     "cnp",
     "icrc",
     "icrc_is_valid",

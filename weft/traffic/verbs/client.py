@@ -158,9 +158,7 @@ class VerbsClient:
         return Answer(_NOTHING, [channel.descriptor], channel.close_clients_end)
 
     def _create_completion_queue(self, fields: Fields) -> Answer:
-        queue = self._native.create_completion_queue(
-            _handle(fields["entries"]), fields["channel"], fields["cookie"]
-        )
+        queue = self._native.create_completion_queue(_handle(fields["entries"]), fields["channel"], fields["cookie"])
         descriptor, entries, *_ = self._native.completion_queue(queue)
         return Answer({"queue": queue, "actual_entries": entries}, [descriptor])
 

@@ -1,4 +1,4 @@
-"""The socket where a host's process takes requests of verbs providers."""
+"""The socket where a host's process takes RDMA programs: verbs providers, and users of /dev/infiniband/rdma_cm."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import select
 import socket
 import struct
 import traceback
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.traffic.answering_socket import short_name
+from weft.engine import _core
+from weft.traffic.answering_socket import HostSocket, short_name
 from weft.traffic.verbs.client import VerbsClient
+from weft.traffic.verbs.cm import ConnectionManager
+from weft.traffic.verbs.facts import eui64
 from weft.traffic.verbs.ports import VerbsPorts
 from weft.traffic.verbs.protocol import MAX_MESSAGE_BYTES, MalformedRequestError, answered, read_request, refused
 
@@ -23,53 +25,66 @@ if TYPE_CHECKING:
 
 _WAITING = 64
 """Programs that may wait to be let in."""
-MAX_CLIENTS = 256
+MAX_CLIENTS = 1024
 _CREDENTIALS = struct.Struct("=3i")  # struct ucred
-_ENDED = select.EPOLLHUP | select.EPOLLERR
+_CM_MAGIC = struct.pack("=I", _core.CM_HELLO_MAGIC)
 
 
-@dataclass
-class _Connected:
-    connection: socket.socket
-    client: VerbsClient
+def listening(path: Path) -> socket.socket:
+    """Return a new socket for programs at a path. Raises OSError."""
+    listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with short_name(path) as name:
+        listener.bind(name)
+    listener.listen(_WAITING)
+    return listener
 
 
-class VerbsSocket:
-    """Serves all clients, a request at a time. Its descriptor is readable when one has something to say."""
+class VerbsSocket(HostSocket):
+    """Serves all programs, a request at a time. Its descriptor is readable when one has something to say."""
 
-    def __init__(self, path: Path, host: Host) -> None:
+    def __init__(self, listener: socket.socket, host: Host) -> None:
         self._host, self._ports = host, VerbsPorts(host)
         self._node_guid = eui64(host.config.nics[0].mac)
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._cm = ConnectionManager(host, self._ports, self._node_guid)
+        self._listener = listener
         self._poller = select.epoll()
-        self._connected: dict[int, _Connected] = {}
-        with short_name(path) as name:
-            self._listener.bind(name)
-        self._listener.listen(_WAITING)
+        # Those that have come; those that a provider speaks for; descriptors that the connection manager serves.
+        self._connections: dict[int, socket.socket] = {}
+        self._clients: dict[int, VerbsClient] = {}
+        self._channels: set[int] = set()
         self._listener.setblocking(False)
-        self._poller.register(self._listener, select.EPOLLIN)
+        for descriptor in (self._listener.fileno(), *self._cm.descriptors):
+            self._poller.register(descriptor, select.EPOLLIN)
 
     def fileno(self) -> int:
         """Return the descriptor to wait for."""
         return self._poller.fileno()
 
-    def seconds_to_next_turn(self) -> None:
-        """Return that it is served only when somebody has something to say."""
+    def seconds_to_next_turn(self) -> float | None:
+        """Return when `take_turn` has something to do, though nobody comes; None: never."""
+        return self._cm.seconds_to_next_turn()
 
     def take_turn(self) -> None:
-        """Do nothing without being asked."""
+        """Do what is due without being asked."""
+        if self._cm.seconds_to_next_turn() == 0:
+            self._cm.advance()
 
     def serve(self) -> None:
         """Serve whoever has something to say, once each."""
-        for descriptor, event in self._poller.poll(0):
+        for descriptor, _ in self._poller.poll(0):
             if descriptor == self._listener.fileno():
                 self._let_in()
-            elif not (event & select.EPOLLIN and self._answer(self._connected[descriptor])):
+            elif descriptor in self._channels:
+                if not self._cm.serve(descriptor):
+                    self._channels.remove(descriptor)  # it has been closed, and so has left the poller
+            elif descriptor not in self._connections:
+                self._cm.take_messages()
+            elif not self._serve(descriptor):
                 self._let_go(descriptor)
 
     def close(self) -> None:
-        """Let all clients go and serve nobody any more."""
-        for descriptor in list(self._connected):
+        """Let all programs go and serve nobody any more."""
+        for descriptor in list(self._connections):
             self._let_go(descriptor)
         self._poller.close()
         self._listener.close()
@@ -77,61 +92,77 @@ class VerbsSocket:
     def _let_in(self) -> None:
         with contextlib.suppress(OSError):  # gone already
             connection, _ = self._listener.accept()
-            pid, *_ = _CREDENTIALS.unpack(
-                connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-            )
-            if len(self._connected) >= MAX_CLIENTS:
-                connection.close()
-                return
-            try:
-                client = VerbsClient(self._host.nic, self._ports, pid, self._node_guid)
-            except OSError as error:
-                connection.send(refused(error.errno or errno.EIO))
+            if len(self._connections) + len(self._channels) >= MAX_CLIENTS:
                 connection.close()
                 return
             connection.setblocking(False)
-            self._connected[connection.fileno()] = _Connected(connection, client)
+            self._connections[connection.fileno()] = connection
             self._poller.register(connection, select.EPOLLIN)
 
     def _let_go(self, descriptor: int) -> None:
-        gone = self._connected.pop(descriptor)
+        self._clients.pop(descriptor, None)
         self._poller.unregister(descriptor)
-        gone.connection.close()
+        self._connections.pop(descriptor).close()
 
-    def _answer(self, of: _Connected) -> bool:
-        """Answer a request; returns whether the client is still there."""
+    def _serve(self, descriptor: int) -> bool:
+        """Serve a connection; returns whether it is still there."""
+        connection = self._connections[descriptor]
         try:
-            message, ancillary, *_ = of.connection.recvmsg(MAX_MESSAGE_BYTES + 1, socket.CMSG_SPACE(64))
+            if descriptor not in self._clients:
+                first = connection.recv(len(_CM_MAGIC), socket.MSG_PEEK)
+                if first == _CM_MAGIC:
+                    self._hand_over(descriptor)
+                    return True
+                self._clients[descriptor] = self._client_of(connection)
+            message, ancillary, *_ = connection.recvmsg(MAX_MESSAGE_BYTES + 1, socket.CMSG_SPACE(64))
         except BlockingIOError:
             return True
         except OSError:
             return False
-        for level, sort, data in ancillary:  # nobody asked for descriptors
-            if level == socket.SOL_SOCKET and sort == socket.SCM_RIGHTS:
-                for (each,) in struct.iter_unpack("=i", data[: len(data) // 4 * 4]):
-                    os.close(each)
-        if not message:
-            return False
+        _close_all(ancillary)
+        return bool(message) and _answer(connection, self._clients[descriptor], message)
+
+    def _client_of(self, connection: socket.socket) -> VerbsClient:
+        """Return the client at the far end of a connection. Raises OSError if its memory cannot be reached."""
+        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid, *_ = _CREDENTIALS.unpack(credentials)
         try:
-            kind, fields = read_request(message)
-            answer = of.client.carry_out(kind.name, fields)
-        except MalformedRequestError:
-            return False
+            return VerbsClient(self._host.nic, self._ports, pid, self._node_guid)
         except OSError as error:
-            return _sent(of.connection, refused(error.errno or errno.EIO), [])
-        except Exception:
-            # The host goes on, whatever a program has asked for.
-            traceback.print_exc()
-            return _sent(of.connection, refused(errno.EIO), [])
-        sent = _sent(of.connection, answered(kind, answer.fields, answer.descriptors), answer.descriptors)
-        answer.afterwards()
-        return sent
+            _sent(connection, refused(error.errno or errno.EIO), [])
+            raise
+
+    def _hand_over(self, descriptor: int) -> None:
+        """Give a connection to the connection manager."""
+        self._connections.pop(descriptor).detach()
+        if self._cm.add(descriptor):
+            self._channels.add(descriptor)
 
 
-def eui64(mac: str) -> int:
-    """Return the EUI-64 of a MAC, by which devices are known."""
-    octets = bytes.fromhex(mac.replace(":", ""))
-    return int.from_bytes(bytes([octets[0] ^ 2]) + octets[1:3] + b"\xff\xfe" + octets[3:])
+def _answer(connection: socket.socket, client: VerbsClient, message: bytes) -> bool:
+    """Answer a provider's request; returns whether it is still there."""
+    try:
+        kind, fields = read_request(message)
+        answer = client.carry_out(kind.name, fields)
+    except MalformedRequestError:
+        return False
+    except OSError as error:
+        return _sent(connection, refused(error.errno or errno.EIO), [])
+    except Exception:
+        # The host goes on, whatever a program has asked for.
+        traceback.print_exc()
+        return _sent(connection, refused(errno.EIO), [])
+    sent = _sent(connection, answered(kind, answer.fields, answer.descriptors), answer.descriptors)
+    answer.afterwards()
+    return sent
+
+
+def _close_all(ancillary: list[tuple[int, int, bytes]]) -> None:
+    """Close descriptors that nobody has asked for."""
+    for level, kind, data in ancillary:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            for (each,) in struct.iter_unpack("=i", data[: len(data) // 4 * 4]):
+                os.close(each)
 
 
 def _sent(connection: socket.socket, message: bytes, descriptors: list[int]) -> bool:

@@ -1,0 +1,146 @@
+"""The connection manager of a host: the kernel's rdma_cm for its programs, over queue pair 1 of each port."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address
+from typing import TYPE_CHECKING
+
+from weft.engine import CompletionQueue, _core
+from weft.traffic.verbs.facts import gid_of
+from weft.traffic.verbs.queue_pairs import address_of
+
+if TYPE_CHECKING:
+    from weft.traffic.host import Host
+    from weft.traffic.verbs.ports import VerbsPorts
+
+_MANAGEMENT_NUMBER = 1
+_MANAGEMENT_Q_KEY = 0x80010000
+_MAD_BYTES = 256
+_RECEIVES = 256
+"""Messages that may wait at a port; more are dropped and counted, and their senders send them again."""
+_SENDS = 256
+
+
+@dataclass
+class _ManagedPort:
+    """A port's queue pair 1, and its memory: receives, then sends."""
+
+    queue_pair: _core.UdQueuePair
+    completions: CompletionQueue
+    buffer: bytearray
+    memory: _core.MemoryRegion
+    free: list[int]
+
+
+_SLOT_BYTES = _core.GRH_BYTES + _MAD_BYTES
+
+
+class ConnectionManager:
+    """Serves descriptors of /dev/infiniband/rdma_cm. Its times are of the wall clock, as its programs' are."""
+
+    def __init__(self, host: Host, ports: VerbsPorts, node_guid: int) -> None:
+        self._host, self._ports = host, ports
+        numbers = range(1, ports.count + 1)
+        facts = [
+            (port, ports.query(port)["active_mtu"], [gid_of(each) for each in ports.gids(port)]) for port in numbers
+        ]
+        self._native = _core.CmHost(node_guid, facts, seed=host.config.seed + host.config.rank, asks_kernel=True)
+        self._of_port = {port: self._managed(port) for port in numbers}
+
+    def _managed(self, port: int) -> _ManagedPort:
+        completions = CompletionQueue(self._host.engine)
+        buffer = bytearray(_SLOT_BYTES * (_RECEIVES + _SENDS))
+        memory = self._host.nic.register_memory(buffer, remote_write=False, local_write=True)
+        queue_pair = _core.UdQueuePair(
+            self._host.nic,
+            self._ports.native_port(port),
+            completions,
+            q_key=_MANAGEMENT_Q_KEY,
+            queue_pair=_MANAGEMENT_NUMBER,
+        )
+        for slot in range(_RECEIVES):
+            queue_pair.post_receive(memory, slot * _SLOT_BYTES, _SLOT_BYTES, work_id=slot)
+        return _ManagedPort(queue_pair, completions, buffer, memory, list(range(_RECEIVES, _RECEIVES + _SENDS)))
+
+    @property
+    def descriptors(self) -> Sequence[int]:
+        """Those that are readable when messages have come."""
+        return [each.completions.fileno() for each in self._of_port.values()]
+
+    def add(self, descriptor: int) -> bool:
+        """Take over a program's connection, whose first message has not been read; False if it is not kept."""
+        self._set_time()
+        return self._native.add_channel(descriptor)
+
+    def serve(self, descriptor: int) -> bool:
+        """Serve a program that has something to say; returns whether it is still there."""
+        self._set_time()
+        is_there = self._native.serve_channel(descriptor)
+        self._send()
+        return is_there
+
+    def take_messages(self) -> None:
+        """Take what has come, and what has left, at all ports."""
+        self._set_time()
+        for port, managed in self._of_port.items():
+            for done in managed.completions.poll():
+                if done["kind"] == "send":
+                    managed.free.append(done["work_id"])
+                elif done["status"] == "success":
+                    self._take(port, managed, done["work_id"], done["length_bytes"])
+        self._send()
+
+    def _take(self, port: int, managed: _ManagedPort, slot: int, length_bytes: int) -> None:
+        start = slot * _SLOT_BYTES
+        header = bytes(managed.buffer[start : start + _core.GRH_BYTES])
+        mad = bytes(managed.buffer[start + _core.GRH_BYTES : start + length_bytes])
+        managed.queue_pair.post_receive(managed.memory, start, _SLOT_BYTES, work_id=slot)
+        source, destination = _ends_of(header)
+        self._native.receive(port, gid_of(destination), gid_of(source), mad)
+
+    def _send(self) -> None:
+        for port, _, remote, mad in self._native.take_outgoing():
+            managed = self._of_port[port]
+            if not managed.free:
+                continue  # as on a congested wire: the state machine sends it again
+            slot = managed.free.pop()
+            start = slot * _SLOT_BYTES
+            managed.buffer[start : start + _MAD_BYTES] = mad
+            managed.queue_pair.post_send(
+                managed.memory,
+                start,
+                _MAD_BYTES,
+                destination_mac=self._host.config.nics[port - 1].gateway_mac,
+                destination_ip=str(address_of(int.from_bytes(remote[:8]), int.from_bytes(remote[8:]))),
+                remote_queue_pair=_MANAGEMENT_NUMBER,
+                q_key=_MANAGEMENT_Q_KEY,
+                work_id=slot,
+            )
+
+    def seconds_to_next_turn(self) -> float | None:
+        """Return when `advance` has something to do; None: never."""
+        due_ps = self._native.next_deadline_ps
+        return None if due_ps is None else max(0.0, (due_ps - _now_ps()) / 1e12)
+
+    def advance(self) -> None:
+        """Do what is due."""
+        self._set_time()
+        self._native.advance()
+        self._send()
+
+    def _set_time(self) -> None:
+        self._native.now_ps = _now_ps()
+
+
+def _now_ps() -> int:
+    return time.monotonic_ns() * 1000
+
+
+def _ends_of(header: bytes) -> tuple[IPv4Address | IPv6Address, IPv4Address | IPv6Address]:
+    """Return source and destination of the 40 bytes before a datagram: IPv6's header, or IPv4's at their end."""
+    if header[0] >> 4 == 6:
+        return IPv6Address(header[8:24]), IPv6Address(header[24:40])
+    return IPv4Address(header[32:36]), IPv4Address(header[36:40])
