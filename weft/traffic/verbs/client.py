@@ -129,7 +129,6 @@ class VerbsClient:
         return {"key": key}
 
     def _register_again(self, fields: Fields) -> Fields:
-        # The region stays as it was if it cannot become another: what the client may not have is refused first.
         before = self._regions.get(fields["key"])
         if before is None:
             raise OSError(errno.EINVAL, f"no memory region {fields['key']}")
@@ -142,9 +141,16 @@ class VerbsClient:
             changed["domain"] = fields["domain"]
         if Changes.ACCESS in changes:
             changed["access"] = fields["access"]
-        made = self._register_memory(changed)
-        self._deregister_memory(fields)
-        return {"new_key": made["key"]}
+        self._native.register_again(
+            _handle(fields["key"]),
+            _handle(changed["domain"]),
+            changed["address"],
+            changed["length_bytes"],
+            changed["virtual_address"],
+            changed["access"] & 0xFFFFFFFF,
+        )
+        self._regions[fields["key"]] = changed
+        return {"new_key": fields["key"]}
 
     def _deregister_memory(self, fields: Fields) -> Fields:
         self._native.deregister_memory(_handle(fields["key"]))
@@ -196,9 +202,11 @@ class VerbsClient:
             fields["cookie"],
         )
         native = self._native.queue_pair(handle)
-        receives = self._native.shared_receives(shared) if shared else None
-        blocks = CreateFlag.BLOCK_OWN_COPIES in flags
-        place = Place(self._domains[fields["domain"]], receives, blocks_own_copies=blocks)
+        place = Place(
+            self._domains[fields["domain"]],
+            self._native.shared_receives(shared) if shared else None,
+            blocks_own_copies=CreateFlag.BLOCK_OWN_COPIES in flags,
+        )
         self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
         made = {
             "queue_pair": handle,
