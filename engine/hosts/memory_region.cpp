@@ -24,12 +24,20 @@ bool load(const MemoryRegion& region, uint64_t virtual_address, uint8_t* to, siz
   return true;
 }
 
-uint32_t MemoryRegistry::add(MemoryRegion region) {
+namespace {
+
+void check_range(const MemoryRegion& region) {
   if (region.length_bytes > std::numeric_limits<uint64_t>::max() - region.virtual_address) {
     throw std::invalid_argument("memory region of " + std::to_string(region.length_bytes) +
                                 " bytes at virtual address " + std::to_string(region.virtual_address) +
                                 " runs past the end of the address space");
   }
+}
+
+}  // namespace
+
+uint32_t MemoryRegistry::add(MemoryRegion region) {
+  check_range(region);
   if (*keys_ == std::numeric_limits<uint32_t>::max())
     throw std::invalid_argument("all keys of the NIC's memory are used up");
   region.rkey = (*keys_)++;
@@ -46,6 +54,17 @@ uint32_t MemoryRegistry::add_foreign(uint64_t virtual_address, std::shared_ptr<F
   ForeignMemory* const foreign = memory.get();
   if (foreign == nullptr) throw std::invalid_argument("foreign memory is null");
   return add(MemoryRegion{0, virtual_address, nullptr, length_bytes, access, std::move(memory), foreign});
+}
+
+void MemoryRegistry::add_foreign_again(MemoryRegistry& before, uint32_t rkey, uint64_t virtual_address,
+                                       std::shared_ptr<ForeignMemory> memory, uint64_t length_bytes,
+                                       uint8_t access) {
+  ForeignMemory* const foreign = memory.get();
+  if (foreign == nullptr) throw std::invalid_argument("foreign memory is null");
+  MemoryRegion region{rkey, virtual_address, nullptr, length_bytes, access, std::move(memory), foreign};
+  check_range(region);
+  before.remove(rkey);
+  regions_.emplace(rkey, std::move(region));
 }
 
 void MemoryRegistry::remove(uint32_t rkey) {

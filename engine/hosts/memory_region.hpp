@@ -48,6 +48,10 @@ class MemoryRegistry {
   // The same for foreign memory, which begins at `virtual_address`.
   uint32_t add_foreign(uint64_t virtual_address, std::shared_ptr<ForeignMemory> memory, uint64_t length_bytes,
                        uint8_t access = kRemoteWrite);
+  // Registers foreign memory under the key of a region of `before`, this domain or another of the NIC, in its
+  // place. Throws as these; then the region of before is as it was.
+  void add_foreign_again(MemoryRegistry& before, uint32_t rkey, uint64_t virtual_address,
+                         std::shared_ptr<ForeignMemory> memory, uint64_t length_bytes, uint8_t access);
   // Throws std::invalid_argument if the rkey is unknown.
   void remove(uint32_t rkey);
 

@@ -137,6 +137,8 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
   method("destroy_domain", &Client::destroy_domain, "domain"_a);
   method("register_memory", &Client::register_memory, "domain"_a, "address"_a, "length_bytes"_a,
          "virtual_address"_a, "access"_a);
+  method("register_again", &Client::register_again, "key"_a, "domain"_a, "address"_a, "length_bytes"_a,
+         "virtual_address"_a, "access"_a);
   method("deregister_memory", &Client::deregister_memory, "key"_a);
   method("create_completion_queue", &Client::create_completion_queue, "entries"_a, "channel"_a, "cookie"_a);
   method("resize_completion_queue", &Client::resize_completion_queue, "queue"_a, "entries"_a);

@@ -53,7 +53,8 @@ Client::Client(Nic& nic, int memory_descriptor)
 Client::~Client() {
   for (const Rings& each : rings_)
     if (each.queue_pair != nullptr) each.queue_pair->close();
-  for (const auto& [key, region] : regions_) domains_[region.domain].registry->remove(key);
+  for (const auto& [key, region] : regions_->by_key) domains_[region.domain].registry->remove(key);
+  regions_->by_key.clear();  // requests that are still under way find nothing any more
   nic_.engine().remove_pollable(this);
   close(doorbell_);
 }
@@ -86,33 +87,50 @@ void Client::destroy_domain(uint32_t domain) {
   domains_.erase(domain);
 }
 
+std::shared_ptr<ForeignMemory> Client::checked(const ClientRegions::Region& region) const {
+  // As the specification has it: who lets others write may write (10.6.3.1).
+  const bool remote_writes = (region.access & (kAccessRemoteWrite | kAccessRemoteAtomic)) != 0;
+  if (remote_writes && (region.access & kLocalWrite) == 0) refuse(EINVAL, "remote writes need local ones");
+  const uint64_t length_bytes = region.length_bytes;
+  if (length_bytes > kMaxRegionBytes || length_bytes > UINT64_MAX - region.address ||
+      length_bytes > UINT64_MAX - region.virtual_address)
+    refuse(EINVAL, "the region's length");
+  uint8_t byte = 0;
+  const bool mapped = length_bytes == 0 || (process_->read(region.address, &byte, 1) &&
+                                            process_->read(region.address + length_bytes - 1, &byte, 1));
+  if (!mapped) refuse(EFAULT, "the region is not mapped");
+  return std::make_shared<ClientRange>(process_, region.address);
+}
+
 uint32_t Client::register_memory(uint32_t domain, uint64_t address, uint64_t length_bytes,
                                  uint64_t virtual_address, uint32_t access) {
   Domain& of = find(domains_, domain, "protection domain");
-  if (regions_.size() >= kMaxRegions) refuse(ENOMEM, "too many memory regions");
-  // As the specification has it: who lets others write may write (10.6.3.1).
-  const bool remote_writes = (access & (kAccessRemoteWrite | kAccessRemoteAtomic)) != 0;
-  if (remote_writes && (access & kLocalWrite) == 0) refuse(EINVAL, "remote writes need local ones");
-  if (length_bytes > kMaxRegionBytes || length_bytes > UINT64_MAX - address ||
-      length_bytes > UINT64_MAX - virtual_address)
-    refuse(EINVAL, "the region's length");
-  uint8_t byte = 0;
-  const bool mapped = length_bytes == 0 || (process_->read(address, &byte, 1) &&
-                                            process_->read(address + length_bytes - 1, &byte, 1));
-  if (!mapped) refuse(EFAULT, "the region is not mapped");
-  auto range =
-      std::make_shared<ClientRange>(process_, std::vector<ClientRange::Part>{{address, length_bytes}});
+  if (regions_->by_key.size() >= kMaxRegions) refuse(ENOMEM, "too many memory regions");
+  const ClientRegions::Region region{domain, address, virtual_address, length_bytes, access};
   const uint32_t key =
-      of.registry->add_foreign(virtual_address, std::move(range), length_bytes, remote_access(access));
-  regions_[key] = {domain, address, virtual_address, length_bytes, access};
+      of.registry->add_foreign(virtual_address, checked(region), length_bytes, remote_access(access));
+  regions_->by_key[key] = region;
   ++of.users;
   return key;
 }
 
+void Client::register_again(uint32_t key, uint32_t domain, uint64_t address, uint64_t length_bytes,
+                            uint64_t virtual_address, uint32_t access) {
+  ClientRegions::Region& region = find(regions_->by_key, key, "memory region");
+  Domain& to = find(domains_, domain, "protection domain");
+  Domain& before = domains_[region.domain];
+  const ClientRegions::Region changed{domain, address, virtual_address, length_bytes, access};
+  to.registry->add_foreign_again(*before.registry, key, virtual_address, checked(changed), length_bytes,
+                                 remote_access(access));
+  region = changed;
+  --before.users;
+  ++to.users;
+}
+
 void Client::deregister_memory(uint32_t key) {
-  const uint32_t domain = find(regions_, key, "memory region").domain;
+  const uint32_t domain = find(regions_->by_key, key, "memory region").domain;
   domains_[domain].registry->remove(key);
-  regions_.erase(key);
+  regions_->by_key.erase(key);
   --domains_[domain].users;
 }
 
@@ -246,27 +264,6 @@ void Client::complete(CompletionRing& ring, const CompletionEntry& entry, bool s
 
 bool Client::raise(EventType type, uint64_t cookie) {
   return events_->send(AsynchronousEvent{cookie, type, 0});
-}
-
-std::optional<std::vector<ClientRange::Part>> Client::parts(uint32_t domain, const Piece* pieces,
-                                                            uint32_t count, bool writes,
-                                                            uint64_t& length_bytes) const {
-  std::vector<ClientRange::Part> found;
-  found.reserve(count);
-  length_bytes = 0;
-  for (const Piece* piece = pieces; piece != pieces + count; ++piece) {
-    if (piece->length_bytes == 0) continue;
-    const auto region = regions_.find(piece->key);
-    if (region == regions_.end() || region->second.domain != domain) return std::nullopt;
-    const Region& in = region->second;
-    const uint64_t offset_bytes = piece->address - in.virtual_address;
-    if (piece->address < in.virtual_address || offset_bytes > in.length_bytes ||
-        piece->length_bytes > in.length_bytes - offset_bytes || (writes && (in.access & kLocalWrite) == 0))
-      return std::nullopt;
-    found.push_back({in.address + offset_bytes, piece->length_bytes});
-    length_bytes += piece->length_bytes;
-  }
-  return found;
 }
 
 TimePs Client::poll() {

@@ -60,6 +60,9 @@ class Client final : public Pollable {
   // Result: the key, local and remote, by which it is named from then on.
   uint32_t register_memory(uint32_t domain, uint64_t address, uint64_t length_bytes, uint64_t virtual_address,
                            uint32_t access);
+  // Under the same key, in this domain. If it throws, the region is as it was.
+  void register_again(uint32_t key, uint32_t domain, uint64_t address, uint64_t length_bytes,
+                      uint64_t virtual_address, uint32_t access);
   void deregister_memory(uint32_t key);
 
   // Result: its number, by which completion queues name it.
@@ -104,10 +107,9 @@ class Client final : public Pollable {
   void complete(CompletionRing& ring, const CompletionEntry& entry, bool solicited);
   // Result: whether it was sent.
   bool raise(EventType type, uint64_t cookie);
-  // What these pieces of registered memory are, in the client's addresses. Nothing, if they are not all
-  // inside regions of the domain, which may be written to if `writes`.
-  std::optional<std::vector<ClientRange::Part>> parts(uint32_t domain, const Piece* pieces, uint32_t count,
-                                                      bool writes, uint64_t& length_bytes) const;
+  std::shared_ptr<ClientPieces> pieces(uint32_t domain, const Piece* pieces, uint32_t count, bool writes) const {
+    return std::make_shared<ClientPieces>(process_, regions_, domain, pieces, count, writes);
+  }
 
   int file_descriptor() const override { return doorbell_; }
   TimePs poll() override;
@@ -123,19 +125,14 @@ class Client final : public Pollable {
     int port = 0;
     AddressHandle address;
   };
-  struct Region {
-    uint32_t domain = 0;
-    uint64_t address = 0;
-    uint64_t virtual_address = 0;
-    uint64_t length_bytes = 0;
-    uint32_t access = 0;
-  };
 
   template <class T>
   static T& find(std::unordered_map<uint32_t, T>& objects, uint32_t handle, const char* what);
   template <class T>
   uint32_t new_handle(const std::unordered_map<uint32_t, T>& objects, uint32_t limit, const char* what);
 
+  // Refuses a region that cannot be. Result: its memory.
+  std::shared_ptr<ForeignMemory> checked(const ClientRegions::Region& region) const;
   void take_from(size_t ring);
   // A free place for rings. Result: its handle.
   uint32_t place_for_rings();
@@ -147,7 +144,7 @@ class Client final : public Pollable {
   std::shared_ptr<EventChannel> events_;
   uint32_t last_handle_ = 0;
   std::unordered_map<uint32_t, Domain> domains_;
-  std::unordered_map<uint32_t, Region> regions_;
+  std::shared_ptr<ClientRegions> regions_ = std::make_shared<ClientRegions>();
   std::unordered_map<uint64_t, std::weak_ptr<EventChannel>> channels_;
   std::unordered_map<uint32_t, std::unique_ptr<CompletionRing>> completion_queues_;
   std::unordered_map<uint32_t, Destination> address_handles_;

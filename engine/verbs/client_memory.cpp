@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "verbs/values.hpp"
+
 namespace weft::verbs {
 namespace {
 
@@ -42,30 +44,54 @@ bool ClientProcess::write(uint64_t address, const uint8_t* from, size_t bytes) c
          });
 }
 
+std::optional<uint64_t> ClientRegions::find(uint32_t domain, const Piece& piece, bool writes) const {
+  const auto found = by_key.find(piece.key);
+  if (found == by_key.end() || found->second.domain != domain) return std::nullopt;
+  const Region& region = found->second;
+  const uint64_t offset_bytes = piece.address - region.virtual_address;
+  if (piece.address < region.virtual_address || offset_bytes > region.length_bytes ||
+      piece.length_bytes > region.length_bytes - offset_bytes || (writes && (region.access & kLocalWrite) == 0))
+    return std::nullopt;
+  return region.address + offset_bytes;
+}
+
+uint64_t ClientPieces::length_bytes() const {
+  uint64_t bytes = 0;
+  for (const Piece& piece : pieces_) bytes += piece.length_bytes;
+  return bytes;
+}
+
+bool ClientPieces::are_registered() const {
+  return std::ranges::all_of(pieces_, [&](const Piece& piece) {
+    return piece.length_bytes == 0 || regions_->find(domain_, piece, writes_);
+  });
+}
+
 template <class Access>
-bool ClientRange::for_parts(uint64_t offset_bytes, size_t bytes, Access&& access) const {
+bool ClientPieces::for_parts(uint64_t offset_bytes, size_t bytes, Access&& access) const {
   size_t done = 0;
-  for (const Part& part : parts_) {
+  for (const Piece& piece : pieces_) {
     if (done == bytes) break;
-    if (offset_bytes >= part.length_bytes) {
-      offset_bytes -= part.length_bytes;
+    if (offset_bytes >= piece.length_bytes) {
+      offset_bytes -= piece.length_bytes;
       continue;
     }
-    const size_t count = std::min<uint64_t>(bytes - done, part.length_bytes - offset_bytes);
-    if (!access(part.address + offset_bytes, done, count)) return false;
+    const std::optional<uint64_t> address = regions_->find(domain_, piece, writes_);
+    const size_t count = std::min<uint64_t>(bytes - done, piece.length_bytes - offset_bytes);
+    if (!address || !access(*address + offset_bytes, done, count)) return false;
     done += count;
     offset_bytes = 0;
   }
   return done == bytes;
 }
 
-bool ClientRange::read(uint64_t offset_bytes, uint8_t* to, size_t bytes) {
+bool ClientPieces::read(uint64_t offset_bytes, uint8_t* to, size_t bytes) {
   return for_parts(offset_bytes, bytes, [&](uint64_t address, size_t done, size_t count) {
     return process_->read(address, to + done, count);
   });
 }
 
-bool ClientRange::write(uint64_t offset_bytes, const uint8_t* from, size_t bytes) {
+bool ClientPieces::write(uint64_t offset_bytes, const uint8_t* from, size_t bytes) {
   return for_parts(offset_bytes, bytes, [&](uint64_t address, size_t done, size_t count) {
     return process_->write(address, from + done, count);
   });

@@ -88,23 +88,17 @@ void ClientQueuePair::take_receives() {
 }
 
 void ClientQueuePair::post_receive(const ReceiveEntry& entry) {
-  uint64_t length_bytes = 0;
-  std::optional<std::vector<ClientRange::Part>> parts;
-  if (entry.pieces <= receive_ring_.max_pieces()) {
-    parts = client_.parts(domain_, reinterpret_cast<const Piece*>(receive_ring_.after_entry()), entry.pieces,
-                          true, length_bytes);
-  }
-  if (!parts) {
+  if (entry.pieces > receive_ring_.max_pieces()) {
     complete_receive(entry.work_id, kStatusLocalProtection, kDoneReceive, {});
     enter_error();
     return;
   }
-  auto range = std::make_shared<ClientRange>(client_.process(), std::move(*parts));
-  ForeignMemory* foreign = range.get();
-  PostedReceive receive{.length_bytes = length_bytes,
+  const auto pieces = client_.pieces(domain_, reinterpret_cast<const Piece*>(receive_ring_.after_entry()),
+                                     entry.pieces, true);
+  PostedReceive receive{.length_bytes = pieces->length_bytes(),
                         .work_id = held_.put(entry.work_id),
-                        .owner = std::move(range),
-                        .foreign = foreign};
+                        .owner = pieces,
+                        .foreign = pieces.get()};
   if (datagrams_ != nullptr)
     datagrams_->post_receive(client_.now(), std::move(receive));
   else
@@ -187,14 +181,14 @@ WorkStatus ClientQueuePair::fill(const SendEntry& entry, RcRequest& request) con
     return kStatusSuccess;
   }
   if (entry.pieces > send_ring_.max_pieces()) return kStatusLocalProtection;
-  auto parts = client_.parts(domain_, reinterpret_cast<const Piece*>(send_ring_.after_entry()), entry.pieces,
-                             reads, request.length_bytes);
-  if (!parts) return kStatusLocalProtection;
+  const auto pieces =
+      client_.pieces(domain_, reinterpret_cast<const Piece*>(send_ring_.after_entry()), entry.pieces, reads);
+  if (!pieces->are_registered()) return kStatusLocalProtection;
+  request.length_bytes = pieces->length_bytes();
   if (request.length_bytes > kMaxMessageBytes || (is_atomic(kind) && request.length_bytes != kAtomicBytes))
     return kStatusLocalLength;
-  auto range = std::make_shared<ClientRange>(client_.process(), std::move(*parts));
-  request.foreign = range.get();
-  request.owner = std::move(range);
+  request.foreign = pieces.get();
+  request.owner = pieces;
   return kStatusSuccess;
 }
 

@@ -45,26 +45,20 @@ class ClientSharedQueue {
     });
   }
 
-  // Takes what the client has posted. A receive whose memory it may not write to is one of no bytes, so that
+  // Takes what the client has posted. A receive with more pieces than the queue has is one of no bytes, so that
   // whoever takes it fails as with one that is too short.
   void take_receives() {
     // Clients that count their receives never hold more than the ring has places.
     for (uint32_t left = ring_.waiting(); left > 0 && held_.count() < ring_.size(); --left) {
       const ReceiveEntry* entry = ring_.take();
       if (entry == nullptr) return;
-      uint64_t length_bytes = 0;
-      std::optional<std::vector<ClientRange::Part>> parts;
-      if (entry->pieces <= ring_.max_pieces()) {
-        parts = client_.parts(domain_, reinterpret_cast<const Piece*>(ring_.after_entry()), entry->pieces,
-                              true, length_bytes);
-      }
-      auto range = std::make_shared<ClientRange>(
-          client_.process(), parts ? std::move(*parts) : std::vector<ClientRange::Part>());
-      ForeignMemory* foreign = range.get();
-      receives_->post({.length_bytes = parts ? length_bytes : 0,
+      const uint32_t count = entry->pieces <= ring_.max_pieces() ? entry->pieces : 0;
+      const auto pieces =
+          client_.pieces(domain_, reinterpret_cast<const Piece*>(ring_.after_entry()), count, true);
+      receives_->post({.length_bytes = pieces->length_bytes(),
                        .work_id = held_.put(entry->work_id),
-                       .owner = std::move(range),
-                       .foreign = foreign});
+                       .owner = pieces,
+                       .foreign = pieces.get()});
     }
   }
   // The work identifier of a receive that has completed.

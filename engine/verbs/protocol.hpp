@@ -49,7 +49,7 @@ constexpr uint64_t kVersion = 1;
   REQUEST(destroy_shared_queue, (queue), (asynchronous_events))                                             \
   REQUEST(create_queue_pair,                                                                                \
           (domain, type, send_queue, receive_queue, shared_queue, max_sends, max_receives, max_send_pieces, \
-           max_receive_pieces, max_inline_bytes, signals_all, cookie),                                      \
+           max_receive_pieces, max_inline_bytes, signals_all, create_flags, cookie),                                     \
           (queue_pair, number, actual_sends, actual_receives, send_entry_bytes))                            \
   REQUEST(modify_queue_pair, (queue_pair, mask, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES), (new_state))             \
   REQUEST(query_queue_pair, (queue_pair), (is_draining, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES))                  \

@@ -235,7 +235,7 @@ int destroy_cq(ibv_cq* cq) {
 
 namespace {
 
-QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes) {
+QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes, uint32_t create_flags) {
   auto* made = allocated<QueuePair>();
   if (made == nullptr) return nullptr;
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return failed<QueuePair>(made, EINVAL);
@@ -248,7 +248,7 @@ QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes) 
       {pd->handle, static_cast<uint64_t>(attributes.qp_type), attributes.send_cq->handle,
        attributes.recv_cq->handle, attributes.srq == nullptr ? 0 : attributes.srq->handle, cap.max_send_wr,
        cap.max_recv_wr, cap.max_send_sge, cap.max_recv_sge, cap.max_inline_data,
-       static_cast<uint64_t>(attributes.sq_sig_all != 0), reinterpret_cast<uint64_t>(made)},
+       static_cast<uint64_t>(attributes.sq_sig_all != 0), create_flags, reinterpret_cast<uint64_t>(made)},
       answer, descriptors);
   if (error == 0) error = made->memory.map(descriptors[0]);
   if (error != 0) return failed<QueuePair>(made, error);
@@ -295,12 +295,13 @@ QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes) 
 }  // namespace
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
-  QueuePair* made = make_qp(pd->context, pd, *attributes);
+  QueuePair* made = make_qp(pd->context, pd, *attributes, 0);
   return made == nullptr ? nullptr : &made->verbs.qp;
 }
 
 ibv_qp* create_qp_ex(ibv_context* base, ibv_qp_init_attr_ex* attributes) {
-  constexpr uint32_t known = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
+  constexpr uint32_t known =
+      IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS | IBV_QP_INIT_ATTR_CREATE_FLAGS;
   constexpr uint64_t known_operations = IBV_QP_EX_WITH_RDMA_WRITE | IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM |
                                         IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM |
                                         IBV_QP_EX_WITH_RDMA_READ | IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP |
@@ -322,7 +323,9 @@ ibv_qp* create_qp_ex(ibv_context* base, ibv_qp_init_attr_ex* attributes) {
                          .cap = attributes->cap,
                          .qp_type = attributes->qp_type,
                          .sq_sig_all = attributes->sq_sig_all};
-  QueuePair* made = make_qp(base, attributes->pd, basic);
+  QueuePair* made = make_qp(
+      base, attributes->pd, basic,
+      (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attributes->create_flags : 0);
   if (made == nullptr) return nullptr;
   attributes->cap = basic.cap;
   if (extended) {

@@ -39,6 +39,12 @@ _LIMIT_OF = {
 }
 
 
+class CreateFlag(IntFlag):
+    """`enum ibv_qp_create_flags`: those that Weft has."""
+
+    BLOCK_OWN_COPIES = 1 << 1
+
+
 class Changes(IntFlag):
     """`enum ibv_rereg_mr_flags`."""
 
@@ -128,7 +134,6 @@ class VerbsClient:
         return {"key": key}
 
     def _register_again(self, fields: Fields) -> Fields:
-        # The region stays as it was if it cannot become another: what the client may not have is refused first.
         before = self._regions.get(fields["key"])
         if before is None:
             raise OSError(errno.EINVAL, f"no memory region {fields['key']}")
@@ -141,9 +146,16 @@ class VerbsClient:
             changed["domain"] = fields["domain"]
         if Changes.ACCESS in changes:
             changed["access"] = fields["access"]
-        made = self._register_memory(changed)
-        self._deregister_memory(fields)
-        return {"new_key": made["key"]}
+        self._native.register_again(
+            _handle(fields["key"]),
+            _handle(changed["domain"]),
+            changed["address"],
+            changed["length_bytes"],
+            changed["virtual_address"],
+            changed["access"] & 0xFFFFFFFF,
+        )
+        self._regions[fields["key"]] = changed
+        return {"new_key": fields["key"]}
 
     def _deregister_memory(self, fields: Fields) -> Fields:
         self._native.deregister_memory(_handle(fields["key"]))
@@ -178,6 +190,9 @@ class VerbsClient:
             kind = Kind(fields["type"])
         except ValueError as error:
             raise OSError(errno.EOPNOTSUPP, f"queue pairs of type {fields['type']}") from error
+        flags = CreateFlag(fields["create_flags"])
+        if flags not in (CreateFlag(0), CreateFlag.BLOCK_OWN_COPIES) or (flags and kind != Kind.UD):
+            raise OSError(errno.EOPNOTSUPP, f"create flags {fields['create_flags']:#x}")
         sizes = ("max_sends", "max_receives", "max_send_pieces", "max_receive_pieces", "max_inline_bytes")
         sends, receives, send_pieces, receive_pieces, inline_bytes = (_handle(fields[name]) for name in sizes)
         shared = _handle(fields["shared_queue"])
@@ -192,7 +207,11 @@ class VerbsClient:
             fields["cookie"],
         )
         native = self._native.queue_pair(handle)
-        place = Place(self._domains[fields["domain"]], self._native.shared_receives(shared) if shared else None)
+        place = Place(
+            self._domains[fields["domain"]],
+            self._native.shared_receives(shared) if shared else None,
+            blocks_own_copies=CreateFlag.BLOCK_OWN_COPIES in flags,
+        )
         self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
         made = {
             "queue_pair": handle,

@@ -75,10 +75,11 @@ Counterpart = _core.RcQueuePair | _core.UcQueuePair | _core.UdQueuePair
 
 @dataclass(frozen=True)
 class Place:
-    """Where a queue pair finds keys, and receives if they are shared."""
+    """Where a queue pair finds keys, and receives if they are shared; and whether its groups leave it out itself."""
 
     domain: _core.MemoryDomain
     shared_receives: _core.SharedReceives | None
+    blocks_own_copies: bool = False
 
 
 class VerbsQueuePair:
@@ -140,6 +141,7 @@ class VerbsQueuePair:
         if self._kind == Kind.UD:
             datagrams = self._ports.open_datagrams(self.native, attributes, self._place)
             self.native.connect_datagrams(datagrams, self._ports.native_port(attributes["port"]))
+            datagrams.block_own_copies(self._place.blocks_own_copies)
             self._counterpart = datagrams
             for group in self._groups:
                 datagrams.join(group)
