@@ -288,12 +288,14 @@ class ListedSurroundings : public cm::Surroundings {
     return {0, found->second};
   }
   void events_wait(uint32_t client) override {
-    signalled.push_back(client);
+    if (!kernel) signalled.push_back(client);
     if (channels != nullptr) channels->events_wait(client);
   }
-  void join(uint8_t port, const cm::Gid& group) override { groups.emplace_back(true, port, to_bytes(group)); }
+  void join(uint8_t port, const cm::Gid& group) override {
+    if (!kernel) groups.emplace_back(true, port, to_bytes(group));
+  }
   void leave(uint8_t port, const cm::Gid& group) override {
-    groups.emplace_back(false, port, to_bytes(group));
+    if (!kernel) groups.emplace_back(false, port, to_bytes(group));
   }
 
   TimePs now_ps = 0;

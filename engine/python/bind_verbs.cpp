@@ -71,8 +71,7 @@ void bind_verbs(py::module_& m) {
   // Signatures name these, so they come first.
   using Channel = verbs::EventChannel;
   py::class_<Channel, std::shared_ptr<Channel>>(m, "VerbsChannel", "Sends a client completion events.")
-      .def_property_readonly("descriptor", &Channel::clients_end)
-      .def("close_clients_end", &Channel::close_clients_end);
+      .def_property_readonly("descriptor", &Channel::clients_end);
   py::class_<ClientQueuePair, CompletionHandler, std::shared_ptr<ClientQueuePair>> queue_pair(
       m, "VerbsQueuePair", "A queue pair of a client, which its counterpart in the engine reports to.");
   py::class_<Client, std::shared_ptr<Client>> client(
@@ -119,7 +118,6 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
   client.def_property_readonly("doorbell_descriptor", &Client::doorbell_descriptor);
   client.def_property_readonly("events_descriptor",
                                [](Client& self) { return self.asynchronous_events().clients_end(); });
-  client.def("close_clients_events", [](Client& self) { self.asynchronous_events().close_clients_end(); });
   client.def(
       "raise_event",
       [](Client& self, uint32_t type, uint64_t cookie) {
@@ -142,17 +140,25 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
   method("deregister_memory", &Client::deregister_memory, "key"_a);
   method("create_completion_queue", &Client::create_completion_queue, "entries"_a, "channel"_a, "cookie"_a);
   method("resize_completion_queue", &Client::resize_completion_queue, "queue"_a, "entries"_a);
-  method("destroy_completion_queue", &Client::destroy_completion_queue, "queue"_a);
+  client.def(
+      "destroy_completion_queue",
+      [](Client& self, uint32_t queue) {
+        PythonGuard guard(self.nic().engine());
+        const Client::ReadEvents read = self.destroy_completion_queue(queue);
+        return std::tuple(read.completion, read.asynchronous);
+      },
+      "queue"_a, "How many events of both kinds its client has read.");
   client.def(
       "completion_queue",
       [](Client& self, uint32_t queue) {
         PythonGuard guard(self.nic().engine());
         const verbs::CompletionRing& ring = self.completion_queue(queue);
-        return std::tuple(ring.descriptor(), ring.size(), ring.events(), ring.asynchronous_events);
+        return std::tuple(ring.descriptor(), ring.size());
       },
-      "queue"_a, "Its descriptor, its entries, and how many events of both kinds it has sent.");
+      "queue"_a, "Its descriptor and its entries.");
 
   method("create_channel", &Client::create_channel);
+  method("destroy_channel", &Client::destroy_channel, "channel"_a);
 
   client.def(
       "create_queue_pair",
@@ -184,10 +190,9 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
       [](Client& self, uint32_t handle) {
         PythonGuard guard(self.nic().engine());
         const verbs::ClientSharedQueue& queue = self.shared_queue(handle);
-        return std::tuple(queue.descriptor(), queue.entries(), queue.max_pieces(), queue.limit(),
-                          queue.asynchronous_events);
+        return std::tuple(queue.descriptor(), queue.entries(), queue.max_pieces(), queue.limit());
       },
-      "handle"_a, "Its descriptor, its entries, pieces of each, its limit, how many events it has raised.");
+      "handle"_a, "Its descriptor, its entries, pieces of each, its limit.");
   client.def(
       "shared_receives",
       [](Client& self, uint32_t handle) {
@@ -230,8 +235,6 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
       .def_property_readonly("send_entries", &ClientQueuePair::send_entries)
       .def_property_readonly("receive_entries", &ClientQueuePair::receive_entries)
       .def_property_readonly("send_entry_bytes", &ClientQueuePair::send_entry_bytes)
-      .def_property_readonly("asynchronous_events",
-                             engine_call([](ClientQueuePair& self) { return self.asynchronous_events; }))
       .def_property_readonly("has_failed",
                              engine_call([](ClientQueuePair& self) { return self.has_failed(); }))
       .def_property_readonly("has_sends", engine_call([](ClientQueuePair& self) { return self.has_sends(); }))

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -40,8 +41,8 @@ Client::Client(Nic& nic, int memory_descriptor)
     : nic_(nic),
       process_(std::make_shared<ClientProcess>(memory_descriptor)),
       page_(sizeof(DoorbellPage)),
-      doorbell_(open_event_fd()),
       events_(std::make_shared<EventChannel>()) {
+  doorbell_ = open_event_fd();
   try {
     nic_.engine().add_pollable(this);
   } catch (...) {
@@ -135,11 +136,14 @@ void Client::deregister_memory(uint32_t key) {
 }
 
 std::shared_ptr<EventChannel> Client::create_channel() {
-  std::erase_if(channels_, [](const auto& each) { return each.second.expired(); });
   if (channels_.size() >= kMaxChannels) refuse(EMFILE, "too many completion channels");
   auto channel = std::make_shared<EventChannel>();
   channels_[inode_of(channel->clients_end())] = channel;
   return channel;
+}
+
+void Client::destroy_channel(uint64_t channel) {
+  if (channels_.erase(channel) == 0) refuse(EINVAL, "no such completion channel");
 }
 
 uint32_t Client::create_completion_queue(uint32_t entries, uint64_t channel, uint64_t cookie) {
@@ -148,7 +152,7 @@ uint32_t Client::create_completion_queue(uint32_t entries, uint64_t channel, uin
   std::shared_ptr<EventChannel> found;
   if (channel != 0) {
     const auto named = channels_.find(channel);
-    if (named != channels_.end()) found = named->second.lock();
+    if (named != channels_.end()) found = named->second;
     if (found == nullptr) refuse(EINVAL, "no such completion channel");
   }
   completion_queues_[handle] = std::make_unique<CompletionRing>(entries, std::move(found), cookie);
@@ -164,9 +168,16 @@ void Client::resize_completion_queue(uint32_t queue, uint32_t entries) {
   if (!completion_queue(queue).resize(entries)) refuse(EINVAL, "what waits would not find room");
 }
 
-void Client::destroy_completion_queue(uint32_t queue) {
-  if (completion_queue(queue).users > 0) refuse(EBUSY, "the completion queue is in use");
+Client::ReadEvents Client::destroy_completion_queue(uint32_t queue) {
+  CompletionRing& ring = completion_queue(queue);
+  if (ring.users > 0) refuse(EBUSY, "the completion queue is in use");
+  const ReadEvents read{ring.take_back_events(), read_of(ring.asynchronous_events, ring.cookie())};
   completion_queues_.erase(queue);
+  return read;
+}
+
+uint32_t Client::read_of(uint32_t raised, uint64_t cookie) const {
+  return raised - events_->take_back<AsynchronousEvent>(cookie);
 }
 
 uint32_t Client::place_for_rings() {
@@ -201,12 +212,13 @@ std::shared_ptr<ClientQueuePair> Client::queue_pair(uint32_t handle) {
   return rings_[handle - 1].queue_pair;
 }
 
-void Client::destroy_queue_pair(uint32_t handle) {
+uint32_t Client::destroy_queue_pair(uint32_t handle) {
   const std::shared_ptr<ClientQueuePair> found = queue_pair(handle);
   found->close();
   --domains_[found->domain()].users;
   rings_[handle - 1].queue_pair = nullptr;
   --queue_pairs_;
+  return read_of(found->asynchronous_events, found->cookie());
 }
 
 uint32_t Client::create_shared_queue(uint32_t domain, uint32_t requests, uint32_t pieces, uint64_t cookie) {
@@ -228,12 +240,14 @@ ClientSharedQueue& Client::shared_queue(uint32_t handle) {
   return *rings_[handle - 1].shared_queue;
 }
 
-void Client::destroy_shared_queue(uint32_t handle) {
+uint32_t Client::destroy_shared_queue(uint32_t handle) {
   const ClientSharedQueue& found = shared_queue(handle);
   if (found.users > 0) refuse(EBUSY, "the shared receive queue is in use");
+  const uint32_t read = read_of(found.asynchronous_events, found.cookie());
   --domains_[found.domain()].users;
   rings_[handle - 1].shared_queue = nullptr;
   --shared_queues_;
+  return read;
 }
 
 uint32_t Client::create_address_handle(uint32_t domain, int port, const AddressHandle& address) {
@@ -267,12 +281,15 @@ bool Client::raise(EventType type, uint64_t cookie) {
 }
 
 TimePs Client::poll() {
-  make_unreadable(doorbell_);
+  // The client shares this open file and may have cleared its O_NONBLOCK.
+  uint64_t rings = 0;
+  const iovec into{&rings, sizeof rings};
+  [[maybe_unused]] const ssize_t got = preadv2(doorbell_, &into, 1, -1, RWF_NOWAIT);
   DoorbellPage& page = *page_.at<DoorbellPage>(0);
   page.is_rung.store(0);
   const size_t words = (2 * rings_.size() + 63) / 64;
   for (size_t word = 0; word < words; ++word) {
-    if (page.waiting[word].load(std::memory_order_relaxed) == 0) continue;
+    if (page.waiting[word].load() == 0) continue;
     for (uint64_t bits = page.waiting[word].exchange(0); bits != 0; bits &= bits - 1)
       take_from(word * 64 + static_cast<size_t>(std::countr_zero(bits)));
   }
@@ -282,13 +299,14 @@ TimePs Client::poll() {
 void Client::take_from(size_t ring) {
   if (ring / 2 >= rings_.size()) return;
   const Rings& rings = rings_[ring / 2];
-  if (rings.shared_queue != nullptr) {
-    rings.shared_queue->take_receives();
-  } else if (const std::shared_ptr<ClientQueuePair> held = rings.queue_pair; held != nullptr) {
-    if (ring % 2 == 0)
-      held->take_sends();
-    else
-      held->take_receives();
+  if (rings.shared_queue != nullptr) return rings.shared_queue->take_receives();
+  const std::shared_ptr<ClientQueuePair> held = rings.queue_pair;
+  if (held == nullptr) return;
+  try {
+    ring % 2 == 0 ? held->take_sends() : held->take_receives();
+  } catch (const std::invalid_argument&) {
+    // Whatever a client posts ends its own queue pair at most, not the NIC.
+    held->fail();
   }
 }
 

@@ -67,10 +67,17 @@ class Client final : public Pollable {
 
   // Result: its number, by which completion queues name it.
   std::shared_ptr<EventChannel> create_channel();
+  void destroy_channel(uint64_t channel);
   uint32_t create_completion_queue(uint32_t entries, uint64_t channel, uint64_t cookie);
   CompletionRing& completion_queue(uint32_t queue);
   void resize_completion_queue(uint32_t queue, uint32_t entries);
-  void destroy_completion_queue(uint32_t queue);
+  // How many events of something that is gone the client has read, and still has to acknowledge. The others
+  // are taken back.
+  struct ReadEvents {
+    uint32_t completion = 0;
+    uint32_t asynchronous = 0;
+  };
+  ReadEvents destroy_completion_queue(uint32_t queue);
 
   struct QueuePairSize {
     uint32_t sends = 0;
@@ -84,13 +91,15 @@ class Client final : public Pollable {
                              uint32_t shared_queue, const QueuePairSize& size, bool signals_all,
                              uint64_t cookie);
   std::shared_ptr<ClientQueuePair> queue_pair(uint32_t handle);
-  void destroy_queue_pair(uint32_t handle);
+  // Result: as ReadEvents::asynchronous.
+  uint32_t destroy_queue_pair(uint32_t handle);
 
   uint32_t create_shared_queue(uint32_t domain, uint32_t requests, uint32_t pieces, uint64_t cookie);
   ClientSharedQueue& shared_queue(uint32_t handle);
   // The number of its ring.
   uint32_t ring_of_shared_queue(uint32_t handle) const { return 2 * (handle - 1) + 1; }
-  void destroy_shared_queue(uint32_t handle);
+  // Result: as ReadEvents::asynchronous.
+  uint32_t destroy_shared_queue(uint32_t handle);
 
   // `port`: of the NIC, from 0.
   uint32_t create_address_handle(uint32_t domain, int port, const AddressHandle& address);
@@ -107,7 +116,8 @@ class Client final : public Pollable {
   void complete(CompletionRing& ring, const CompletionEntry& entry, bool solicited);
   // Result: whether it was sent.
   bool raise(EventType type, uint64_t cookie);
-  std::shared_ptr<ClientPieces> pieces(uint32_t domain, const Piece* pieces, uint32_t count, bool writes) const {
+  std::shared_ptr<ClientPieces> pieces(uint32_t domain, const Piece* pieces, uint32_t count,
+                                       bool writes) const {
     return std::make_shared<ClientPieces>(process_, regions_, domain, pieces, count, writes);
   }
 
@@ -134,6 +144,7 @@ class Client final : public Pollable {
   // Refuses a region that cannot be. Result: its memory.
   std::shared_ptr<ForeignMemory> checked(const ClientRegions::Region& region) const;
   void take_from(size_t ring);
+  uint32_t read_of(uint32_t raised, uint64_t cookie) const;
   // A free place for rings. Result: its handle.
   uint32_t place_for_rings();
 
@@ -145,7 +156,7 @@ class Client final : public Pollable {
   uint32_t last_handle_ = 0;
   std::unordered_map<uint32_t, Domain> domains_;
   std::shared_ptr<ClientRegions> regions_ = std::make_shared<ClientRegions>();
-  std::unordered_map<uint64_t, std::weak_ptr<EventChannel>> channels_;
+  std::unordered_map<uint64_t, std::shared_ptr<EventChannel>> channels_;
   std::unordered_map<uint32_t, std::unique_ptr<CompletionRing>> completion_queues_;
   std::unordered_map<uint32_t, Destination> address_handles_;
   // By handle less one: what has rings, a queue pair, a shared queue, or neither.

@@ -67,12 +67,15 @@ void ClientQueuePair::reset() {
 }
 
 void ClientQueuePair::set_stage(Stage stage) {
+  // It may have failed since its client's request was read; only reset() leads out of that.
+  if (stage_ == Stage::kFlushes) return;
   stage_ = stage;
   take_receives();
   take_sends();
 }
 
 void ClientQueuePair::take_receives() {
+  if (shared_ != nullptr) return receive_ring_.drop();  // it has none of its own
   // Clients that count their receives never hold more than the ring has places.
   const uint32_t places = receive_ring_.size();
   for (uint32_t left = receive_ring_.waiting(); left > 0 && held_.count() < places; --left) {
@@ -111,10 +114,14 @@ void ClientQueuePair::take_sends() {
   uint32_t left = send_ring_.waiting();
   while (stage_ == Stage::kBoth || stage_ == Stage::kFlushes) {
     const bool flushes = stage_ == Stage::kFlushes;
-    if (flushes ? !sent_.empty() : refused_ || fenced_ != nullptr) break;
-    if (flushes && fenced_ != nullptr) {
-      const SendEntry entry = *std::exchange(fenced_, nullptr);
-      complete_send(done(entry), kStatusFlushed, 0);
+    if (flushes ? !sent_.empty() : refused_ || (fenced_ != nullptr && reads_ > 0)) break;
+    if (fenced_ != nullptr) {
+      SendEntry entry = *std::exchange(fenced_, nullptr);
+      entry.flags &= ~static_cast<uint32_t>(kFence);
+      if (flushes)
+        complete_send(done(entry), kStatusFlushed, 0);
+      else
+        post(entry);
       continue;
     }
     // A client that counts what it posts has no more under way than the ring has places.
@@ -149,9 +156,7 @@ void ClientQueuePair::post(const SendEntry& entry) {
     if (datagrams_ != nullptr) {
       status = send_datagram(entry, std::move(request), sent);
     } else {
-      sent_.push_back(sent);
-      reads_ += reads ? 1 : 0;
-      connected_->post(client_.now(), std::move(request));
+      status = send_connected(std::move(request), sent);
     }
   }
   if (status != kStatusSuccess) refuse_send(entry, status);
@@ -192,6 +197,20 @@ WorkStatus ClientQueuePair::fill(const SendEntry& entry, RcRequest& request) con
   return kStatusSuccess;
 }
 
+WorkStatus ClientQueuePair::send_connected(RcRequest request, const Sent& sent) {
+  sent_.push_back(sent);
+  reads_ += sent.is_read ? 1 : 0;
+  try {
+    connected_->post(client_.now(), std::move(request));
+  } catch (const std::invalid_argument&) {
+    // Nothing has been posted: a READ with more packets than PSNs can tell apart.
+    sent_.pop_back();
+    reads_ -= sent.is_read ? 1 : 0;
+    return kStatusLocalLength;
+  }
+  return kStatusSuccess;
+}
+
 WorkStatus ClientQueuePair::send_datagram(const SendEntry& entry, RcRequest request, const Sent& sent) {
   const AddressHandle* to = client_.address_handle(entry.address_handle, domain_, port_);
   if (to == nullptr) return kStatusLocalOperation;
@@ -229,6 +248,7 @@ void ClientQueuePair::enter_error() {
   stage_ = Stage::kFlushes;
   if (connected_ != nullptr) connected_->flush(client_.now());
   if (datagrams_ != nullptr) datagrams_->flush(client_.now());
+  if (shared_ != nullptr && client_.raise(kEventLastTaken, cookie_)) ++asynchronous_events;
   take_receives();
   take_sends();
 }
@@ -259,11 +279,6 @@ void ClientQueuePair::finish_send(const Completion& completion) {
     complete_send(refused, stage_ == Stage::kFlushes ? kStatusFlushed : *refused_, 0);
     refused_.reset();
     enter_error();
-  }
-  if (fenced_ != nullptr && reads_ == 0 && stage_ == Stage::kBoth) {
-    SendEntry entry = *std::exchange(fenced_, nullptr);
-    entry.flags &= ~static_cast<uint32_t>(kFence);
-    post(entry);
   }
   take_sends();
 }

@@ -61,7 +61,7 @@ class ClientQueuePair final : public CompletionHandler {
   // Whether it is in ERR, by itself or by fail().
   bool has_failed() const { return stage_ == Stage::kFlushes; }
   // Whether sends were posted that have not completed.
-  bool has_sends() const { return !sent_.empty(); }
+  bool has_sends() const { return !sent_.empty() || fenced_ != nullptr; }
 
   // Takes what the client has posted.
   void take_sends();
@@ -81,6 +81,7 @@ class ClientQueuePair final : public CompletionHandler {
   void post(const SendEntry& entry);
   // Result: success, or how the request fails.
   WorkStatus fill(const SendEntry& entry, RcRequest& request) const;
+  WorkStatus send_connected(RcRequest request, const Sent& sent);
   WorkStatus send_datagram(const SendEntry& entry, RcRequest request, const Sent& sent);
   void post_receive(const ReceiveEntry& entry);
   void refuse_send(const SendEntry& entry, WorkStatus status);

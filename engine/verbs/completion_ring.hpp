@@ -24,7 +24,10 @@ class CompletionRing {
   int descriptor() const { return memory_->descriptor(); }
   uint32_t size() const { return size_; }
   uint64_t cookie() const { return cookie_; }
-  uint32_t events() const { return events_; }
+  // Takes back the events that the client has not read. Result: how many it has.
+  uint32_t take_back_events() {
+    return channel_ == nullptr ? 0 : events_ - channel_->take_back<CompletionEvent>(cookie_);
+  }
   bool has_overrun() const { return has_overrun_; }
   uint32_t asynchronous_events = 0;
   uint32_t users = 0;  // queue pairs that complete here

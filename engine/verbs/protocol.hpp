@@ -39,6 +39,7 @@ constexpr uint64_t kVersion = 1;
   REQUEST(register_again, (key, changes, domain, address, length_bytes, access), (new_key))                 \
   REQUEST(deregister_memory, (key), (none))                                                                 \
   REQUEST(create_channel, (none), (none))                                                                   \
+  REQUEST(destroy_channel, (channel), (none))                                                               \
   REQUEST(create_completion_queue, (entries, channel, cookie), (queue, actual_entries))                     \
   REQUEST(resize_completion_queue, (queue, entries), (actual_entries))                                      \
   REQUEST(destroy_completion_queue, (queue), (completion_events, asynchronous_events))                      \
@@ -49,7 +50,7 @@ constexpr uint64_t kVersion = 1;
   REQUEST(destroy_shared_queue, (queue), (asynchronous_events))                                             \
   REQUEST(create_queue_pair,                                                                                \
           (domain, type, send_queue, receive_queue, shared_queue, max_sends, max_receives, max_send_pieces, \
-           max_receive_pieces, max_inline_bytes, signals_all, create_flags, cookie),                                     \
+           max_receive_pieces, max_inline_bytes, signals_all, create_flags, cookie),                        \
           (queue_pair, number, actual_sends, actual_receives, send_entry_bytes))                            \
   REQUEST(modify_queue_pair, (queue_pair, mask, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES), (new_state))             \
   REQUEST(query_queue_pair, (queue_pair), (is_draining, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES))                  \

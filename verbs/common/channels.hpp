@@ -11,6 +11,8 @@ struct ChannelMaker {
   int (*poll_cq)(ibv_cq*, int, ibv_wc*);
   // The descriptor of a new channel, -1 with errno otherwise.
   int (*create_channel)(ibv_context*);
+  // It is about to be closed.
+  void (*destroy_channel)(ibv_context*, int descriptor);
 };
 
 // The preloaded library's function, by name: void (const ChannelMaker*), for a structure that stays.

@@ -10,11 +10,16 @@ namespace {
 
 std::atomic<const weft::verbs::ChannelMaker*> maker;
 
-ibv_comp_channel* by_library(ibv_context* context) {
-  using Create = ibv_comp_channel* (*)(ibv_context*);
+template <class Function>
+Function* of_library(const char* name) {
   void* libibverbs = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
-  auto* create = reinterpret_cast<Create>(dlsym(libibverbs, "ibv_create_comp_channel"));
-  return create(context);
+  return reinterpret_cast<Function*>(dlsym(libibverbs, name));
+}
+
+// Null for contexts of other providers.
+const weft::verbs::ChannelMaker* maker_for(ibv_context* context) {
+  const weft::verbs::ChannelMaker* known = maker.load();
+  return known != nullptr && context->ops.poll_cq == known->poll_cq ? known : nullptr;
 }
 
 }  // namespace
@@ -26,8 +31,9 @@ extern "C" __attribute__((visibility("default"))) void weft_set_channel_maker(
 
 extern "C" __attribute__((visibility("default"))) ibv_comp_channel* ibv_create_comp_channel(
     ibv_context* context) {
-  const weft::verbs::ChannelMaker* known = maker.load();
-  if (known == nullptr || context->ops.poll_cq != known->poll_cq) return by_library(context);
+  const weft::verbs::ChannelMaker* known = maker_for(context);
+  if (known == nullptr)
+    return of_library<ibv_comp_channel*(ibv_context*)>("ibv_create_comp_channel")(context);
   const int descriptor = known->create_channel(context);
   if (descriptor < 0) return nullptr;
   // As libibverbs' ibv_destroy_comp_channel() frees it.
@@ -39,4 +45,11 @@ extern "C" __attribute__((visibility("default"))) ibv_comp_channel* ibv_create_c
   channel->context = context;
   channel->fd = descriptor;
   return channel;
+}
+
+extern "C" __attribute__((visibility("default"))) int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  const weft::verbs::ChannelMaker* known = maker_for(channel->context);
+  // The library refuses to destroy one that is in use.
+  if (known != nullptr && channel->refcnt == 0) known->destroy_channel(channel->context, channel->fd);
+  return of_library<int(ibv_comp_channel*)>("ibv_destroy_comp_channel")(channel);
 }

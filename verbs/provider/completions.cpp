@@ -81,7 +81,6 @@ uint64_t read_completion_ts(ibv_cq_ex* cq) { return queue_of(cq).current.time_ps
 
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
   auto& queue = object_of<CompletionQueue>(cq);
-  if (is_empty(queue)) return 0;
   pthread_spin_lock(&queue.lock);
   int taken = 0;
   CompletionEntry entry;
@@ -107,8 +106,15 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
 }
 
 int req_notify_cq(ibv_cq* cq, int solicited_only) {
-  object_of<CompletionQueue>(cq).counters().armed.store(solicited_only != 0 ? Armed::kSolicited
-                                                                            : Armed::kNext);
+  auto& queue = object_of<CompletionQueue>(cq);
+  pthread_spin_lock(&queue.lock);
+  // A request for the next completion stays one, whatever comes after it.
+  Armed none = Armed::kNo;
+  if (solicited_only != 0)
+    queue.counters().armed.compare_exchange_strong(none, Armed::kSolicited);
+  else
+    queue.counters().armed.store(Armed::kNext);
+  pthread_spin_unlock(&queue.lock);
   return 0;
 }
 

@@ -87,6 +87,7 @@ int open_all(Context& context) {
   if (const int error = context.connection.ask<request::open>({kMagic, kVersion}, opened, descriptors);
       error != 0)
     return error;
+  prctl(PR_SET_PTRACER, 0);  // its memory has been opened
   context.doorbell = descriptors[1];
   context.verbs.context.async_fd = descriptors[2];
   if (const int error = context.page.map(descriptors[0]); error != 0) return error;
@@ -144,7 +145,14 @@ int create_channel(ibv_context* base) {
   return descriptors[0];
 }
 
-const ChannelMaker kChannels = {poll_cq, create_channel};
+void destroy_channel(ibv_context* base, int descriptor) {
+  struct stat facts{};
+  request::destroy_channel::Answer answer{};
+  if (fstat(descriptor, &facts) == 0)
+    context_of(base).connection.ask<request::destroy_channel>({facts.st_ino}, answer);
+}
+
+const ChannelMaker kChannels = {poll_cq, create_channel, destroy_channel};
 
 [[gnu::constructor]] void register_device() {
   if (!is_complete(library())) return;

@@ -323,9 +323,9 @@ ibv_qp* create_qp_ex(ibv_context* base, ibv_qp_init_attr_ex* attributes) {
                          .cap = attributes->cap,
                          .qp_type = attributes->qp_type,
                          .sq_sig_all = attributes->sq_sig_all};
-  QueuePair* made = make_qp(
-      base, attributes->pd, basic,
-      (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attributes->create_flags : 0);
+  QueuePair* made =
+      make_qp(base, attributes->pd, basic,
+              (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attributes->create_flags : 0);
   if (made == nullptr) return nullptr;
   attributes->cap = basic.cap;
   if (extended) {

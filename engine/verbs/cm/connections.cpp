@@ -491,6 +491,9 @@ void Connections::on_req(TimePs now, const Arrival& arrival, const Message& mess
     return send_rej_stateless(arrival, message, kInvalidTransport, kAboutReq);
   if (req.path_mtu < 1 || req.path_mtu > 5)
     return send_rej_stateless(arrival, message, kInvalidMtu, kAboutReq);
+  // Answers go where the request has come from, not where its body says.
+  if (gid_of(req.primary_local_gid_prefix, req.primary_local_gid_interface) != arrival.remote)
+    return send_rej_stateless(arrival, message, kInvalidGid, kAboutReq);
   if (const auto found = remote_qpns_.find(qpn_key); found != remote_qpns_.end()) {
     send_rej_stateless(arrival, message, kStaleConnection, kAboutReq);
     return end_stale(now, found->second);

@@ -140,6 +140,15 @@ uint32_t Ucma::destroy_id(uint32_t number) {
   });
   while (!id.groups.empty()) leave_group(*id.groups.begin());
   const uint32_t reported = id.events_reported;
+  // Nor is it named any more by an event that its listener's client has not seen: its number will be
+  // another's.
+  for (auto& [each, other] : clients_) {
+    std::erase_if(other.events, [&](const Waiting& waiting) {
+      if (waiting.request_id != number) return false;
+      ++ids_.at(waiting.id)->backlog;
+      return true;
+    });
+  }
   client.ids.erase(number);
   ids_.erase(number);
   free_ids_.insert(number);

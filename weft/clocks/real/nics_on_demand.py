@@ -69,5 +69,7 @@ class NicsOnDemand:
                         with contextlib.suppress(OSError):
                             listener.shutdown(socket.SHUT_RDWR)
                         continue
+                    # Whoever comes after that process has gone is refused and does not wait for ever.
+                    self._listeners.pop(key.data).close()
                     self._children.append(child)
                     self._lab.own(child.process.pid)

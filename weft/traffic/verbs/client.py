@@ -11,7 +11,7 @@ from enum import IntFlag
 from weft.engine import _core
 from weft.traffic.verbs.ports import VerbsPorts
 from weft.traffic.verbs.protocol import MAGIC, VERSION
-from weft.traffic.verbs.queue_pairs import Place, VerbsQueuePair, address_of
+from weft.traffic.verbs.queue_pairs import MAX_GROUPS, Place, VerbsQueuePair, address_of
 from weft.traffic.verbs.states import Kind
 
 Fields = dict[str, int]
@@ -20,7 +20,6 @@ _CLOCK_KHZ = 1_000_000
 """Time stamps of completions are in nanoseconds."""
 MAX_READS = 128
 """READs under way that a queue pair may have (engine/hosts/rc_config.hpp, max_outstanding_reads)."""
-MAX_GROUPS = 1024
 _LIMIT_OF = {
     "max_memory_bytes": "MAX_REGION_BYTES",
     "max_queue_pairs": "MAX_QUEUE_PAIRS",
@@ -55,23 +54,21 @@ class Changes(IntFlag):
 
 @dataclass
 class Answer:
-    """Fields of an answer, and the descriptors that go with it; `afterwards` is called when they have gone."""
+    """Fields of an answer, and the descriptors that go with it."""
 
     fields: Fields
     descriptors: list[int] = field(default_factory=list)
-    afterwards: Callable[[], None] = lambda: None
 
 
 class VerbsClient:
     """Everything that one client has made. Requests raise OSError with the errno that the client gets."""
 
-    def __init__(self, nic: _core.Nic, ports: VerbsPorts, pid: int, node_guid: int) -> None:
+    def __init__(self, nic: _core.Nic, ports: VerbsPorts, pid: int, uid: int, node_guid: int) -> None:
         self._nic, self._ports, self._node_guid = nic, ports, node_guid
         self._domains: dict[int, _core.MemoryDomain] = {}
-        memory = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
-        self._native = _core.VerbsClient(nic, memory)
+        self._native = _core.VerbsClient(nic, _memory_of(pid, uid))
+        self._is_privileged = uid == 0
         self._queue_pairs: dict[int, VerbsQueuePair] = {}
-        self._channels: list[_core.VerbsChannel] = []
         self._regions: dict[int, Fields] = {}
 
     def close(self) -> None:
@@ -90,7 +87,7 @@ class VerbsClient:
             raise OSError(errno.EPROTO, f"protocol {fields['version']}, not {VERSION}")
         native = self._native
         descriptors = [native.page_descriptor, native.doorbell_descriptor, native.events_descriptor]
-        return Answer({"port_count": self._ports.count}, descriptors, native.close_clients_events)
+        return Answer({"port_count": self._ports.count}, descriptors)
 
     def _query_device(self, fields: Fields) -> Fields:
         del fields
@@ -165,8 +162,11 @@ class VerbsClient:
     def _create_channel(self, fields: Fields) -> Answer:
         del fields
         channel = self._native.create_channel()
-        self._channels.append(channel)
-        return Answer(_NOTHING, [channel.descriptor], channel.close_clients_end)
+        return Answer(_NOTHING, [channel.descriptor])
+
+    def _destroy_channel(self, fields: Fields) -> Fields:
+        self._native.destroy_channel(fields["channel"])
+        return _NOTHING
 
     def _create_completion_queue(self, fields: Fields) -> Answer:
         queue = self._native.create_completion_queue(_handle(fields["entries"]), fields["channel"], fields["cookie"])
@@ -181,8 +181,7 @@ class VerbsClient:
 
     def _destroy_completion_queue(self, fields: Fields) -> Fields:
         queue = _handle(fields["queue"])
-        _, _, events, asynchronous = self._native.completion_queue(queue)
-        self._native.destroy_completion_queue(queue)
+        events, asynchronous = self._native.destroy_completion_queue(queue)
         return {"completion_events": events, "asynchronous_events": asynchronous}
 
     def _create_queue_pair(self, fields: Fields) -> Answer:
@@ -211,6 +210,7 @@ class VerbsClient:
             self._domains[fields["domain"]],
             self._native.shared_receives(shared) if shared else None,
             blocks_own_copies=CreateFlag.BLOCK_OWN_COPIES in flags,
+            is_privileged=self._is_privileged,
         )
         self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
         made = {
@@ -236,10 +236,9 @@ class VerbsClient:
 
     def _destroy_queue_pair(self, fields: Fields) -> Fields:
         handle = fields["queue_pair"]
-        events = self._queue_pair(handle).native.asynchronous_events
-        self._queue_pairs.pop(handle).leave()
-        self._native.destroy_queue_pair(handle)
-        return {"asynchronous_events": events}
+        self._queue_pair(handle).leave()
+        del self._queue_pairs[handle]
+        return {"asynchronous_events": self._native.destroy_queue_pair(handle)}
 
     def _create_shared_queue(self, fields: Fields) -> Answer:
         queue = self._native.create_shared_queue(
@@ -255,14 +254,11 @@ class VerbsClient:
         return _NOTHING
 
     def _query_shared_queue(self, fields: Fields) -> Fields:
-        _, _, _, limit, _ = self._native.shared_queue(_handle(fields["queue"]))
+        *_, limit = self._native.shared_queue(_handle(fields["queue"]))
         return {"limit": limit}
 
     def _destroy_shared_queue(self, fields: Fields) -> Fields:
-        queue = _handle(fields["queue"])
-        *_, events = self._native.shared_queue(queue)
-        self._native.destroy_shared_queue(queue)
-        return {"asynchronous_events": events}
+        return {"asynchronous_events": self._native.destroy_shared_queue(_handle(fields["queue"]))}
 
     def _create_address_handle(self, fields: Fields) -> Fields:
         address = self._ports.address_handle(fields)
@@ -286,3 +282,13 @@ def _handle(value: int) -> int:
     if value > 0xFFFFFFFF:
         raise OSError(errno.EINVAL, f"{value:#x} has more than 32 bits")
     return value
+
+
+def _memory_of(pid: int, uid: int) -> int:
+    """Return a descriptor of a user's process's memory. Raises OSError."""
+    memory = os.open(f"/proc/{pid}/mem", os.O_RDWR | os.O_CLOEXEC)
+    # A program that has become another since it connected, one with set-user-id say, belongs to somebody else by now.
+    if os.fstat(memory).st_uid == uid:
+        return memory
+    os.close(memory)
+    raise OSError(errno.EPERM, "its memory is another user's")

@@ -109,16 +109,19 @@ class ConnectionManager:
             slot = managed.free.pop()
             start = slot * _SLOT_BYTES
             managed.buffer[start : start + _MAD_BYTES] = mad
-            managed.queue_pair.post_send(
-                managed.memory,
-                start,
-                _MAD_BYTES,
-                destination_mac=self._host.config.nics[port - 1].gateway_mac,
-                destination_ip=str(address_of(int.from_bytes(remote[:8]), int.from_bytes(remote[8:]))),
-                remote_queue_pair=_MANAGEMENT_NUMBER,
-                q_key=_MANAGEMENT_Q_KEY,
-                work_id=slot,
-            )
+            try:
+                managed.queue_pair.post_send(
+                    managed.memory,
+                    start,
+                    _MAD_BYTES,
+                    destination_mac=self._host.config.nics[port - 1].gateway_mac,
+                    destination_ip=str(address_of(int.from_bytes(remote[:8]), int.from_bytes(remote[8:]))),
+                    remote_queue_pair=_MANAGEMENT_NUMBER,
+                    q_key=_MANAGEMENT_Q_KEY,
+                    work_id=slot,
+                )
+            except ValueError:  # to an address that the port cannot send to; its sender gives up in time
+                managed.free.append(slot)
 
     def seconds_to_next_turn(self) -> float | None:
         """Return when `advance` has something to do; None: never."""

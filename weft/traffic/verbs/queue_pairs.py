@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import TYPE_CHECKING
 
 from weft.engine import _core
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _MTU_BYTES = {1: 256, 2: 512, 3: 1024, 4: 2048, 5: 4096}
 _MAX_PSN = 0xFFFFFF
+_PRIVILEGED_Q_KEY = 1 << 31
+"""Management's, such as queue pair 1's (InfiniBand Architecture Specification volume 1, section 10.2.5)."""
+MAX_GROUPS = 1024
 # Which fields each attribute brings.
 _FIELDS = {
     Attribute.ACCESS_FLAGS: ("access",),
@@ -80,6 +83,8 @@ class Place:
     domain: _core.MemoryDomain
     shared_receives: _core.SharedReceives | None
     blocks_own_copies: bool = False
+    is_privileged: bool = False
+    """Whether it is root's."""
 
 
 class VerbsQueuePair:
@@ -130,6 +135,8 @@ class VerbsQueuePair:
                 if fields[name] > _MOST.get(name, 2**64 - 1):
                     raise OSError(errno.EINVAL, f"{name} {fields[name]} is above {_MOST[name]}")
                 changed[name] = fields[name]
+        if changed["qkey"] & _PRIVILEGED_Q_KEY and not self._place.is_privileged:
+            raise OSError(errno.EACCES, "Q_Keys with the highest bit set are root's")
         if Attribute.PORT in mask:
             self._ports.check_port(changed["port"])
         if Attribute.AV in mask:
@@ -175,7 +182,9 @@ class VerbsQueuePair:
 
     def join_group(self, group: str) -> None:
         """Receive what comes for a group. Raises OSError (EINVAL)."""
-        if self._kind != Kind.UD or group in self._groups:
+        if len(self._groups) >= MAX_GROUPS:
+            raise OSError(errno.ENOMEM, f"no more than {MAX_GROUPS} groups")
+        if self._kind != Kind.UD or group in self._groups or not ip_address(group).is_multicast:
             raise OSError(errno.EINVAL, f"{group} is no group that it can join")
         if isinstance(self._counterpart, _core.UdQueuePair):
             self._counterpart.join(group)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import os
 import select
@@ -52,6 +51,7 @@ class VerbsSocket(HostSocket):
         self._connections: dict[int, socket.socket] = {}
         self._clients: dict[int, VerbsClient] = {}
         self._channels: set[int] = set()
+        self._is_listening = True
         self._listener.setblocking(False)
         for descriptor in (self._listener.fileno(), *self._cm.descriptors):
             self._poller.register(descriptor, select.EPOLLIN)
@@ -90,20 +90,29 @@ class VerbsSocket(HostSocket):
         self._listener.close()
 
     def _let_in(self) -> None:
-        with contextlib.suppress(OSError):  # gone already
+        try:
             connection, _ = self._listener.accept()
-            if len(self._connections) + len(self._channels) >= MAX_CLIENTS:
-                connection.close()
-                return
-            connection.setblocking(False)
-            self._connections[connection.fileno()] = connection
-            self._poller.register(connection, select.EPOLLIN)
+        except OSError as error:  # or gone already
+            if error.errno in (errno.EMFILE, errno.ENFILE):
+                # Until somebody goes; it would be readable all the time.
+                self._poller.unregister(self._listener)
+                self._is_listening = False
+            return
+        if len(self._connections) + len(self._channels) >= MAX_CLIENTS:
+            connection.close()
+            return
+        connection.setblocking(False)
+        self._connections[connection.fileno()] = connection
+        self._poller.register(connection, select.EPOLLIN)
 
     def _let_go(self, descriptor: int) -> None:
         if (client := self._clients.pop(descriptor, None)) is not None:
             client.close()
         self._poller.unregister(descriptor)
         self._connections.pop(descriptor).close()
+        if not self._is_listening:
+            self._poller.register(self._listener, select.EPOLLIN)
+            self._is_listening = True
 
     def _serve(self, descriptor: int) -> bool:
         """Serve a connection; returns whether it is still there."""
@@ -126,9 +135,9 @@ class VerbsSocket(HostSocket):
     def _client_of(self, connection: socket.socket) -> VerbsClient:
         """Return the client at the far end of a connection. Raises OSError if its memory cannot be reached."""
         credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        pid, *_ = _CREDENTIALS.unpack(credentials)
+        pid, uid, _ = _CREDENTIALS.unpack(credentials)
         try:
-            return VerbsClient(self._host.nic, self._ports, pid, self._node_guid)
+            return VerbsClient(self._host.nic, self._ports, pid, uid, self._node_guid)
         except OSError as error:
             _sent(connection, refused(error.errno or errno.EIO), [])
             raise
@@ -149,13 +158,13 @@ def _answer(connection: socket.socket, client: VerbsClient, message: bytes) -> b
         return False
     except OSError as error:
         return _sent(connection, refused(error.errno or errno.EIO), [])
+    except (TypeError, ValueError, OverflowError):  # a field that is wider than what it is for
+        return _sent(connection, refused(errno.EINVAL), [])
     except Exception:
         # The host goes on, whatever a program has asked for.
         traceback.print_exc()
         return _sent(connection, refused(errno.EIO), [])
-    sent = _sent(connection, answered(kind, answer.fields, answer.descriptors), answer.descriptors)
-    answer.afterwards()
-    return sent
+    return _sent(connection, answered(kind, answer.fields, answer.descriptors), answer.descriptors)
 
 
 def _close_all(ancillary: list[tuple[int, int, bytes]]) -> None:
