@@ -59,19 +59,19 @@ struct UdRequest : RcRequest {  // of it: work_id, record_id, data, length_bytes
   uint32_t remote_q_key = 0;       // with the highest bit set: the queue pair's own goes instead
 };
 
-#define WEFT_UD_COUNTERS(STATISTIC)                                                      \
-  STATISTIC(uint64_t, datagrams_sent, "")                                                \
-  STATISTIC(uint64_t, bytes_sent, "payload")                                             \
-  STATISTIC(uint64_t, datagrams_received, "in a receive")                                \
-  STATISTIC(uint64_t, bytes_received, "payload, in a receive")                           \
+#define WEFT_UD_COUNTERS(STATISTIC)                                                                       \
+  STATISTIC(uint64_t, datagrams_sent, "")                                                                 \
+  STATISTIC(uint64_t, bytes_sent, "payload")                                                              \
+  STATISTIC(uint64_t, datagrams_received, "in a receive")                                                 \
+  STATISTIC(uint64_t, bytes_received, "payload, in a receive")                                            \
   STATISTIC(uint64_t, datagrams_looped, "sent to the port itself, or to a group of which it is a member") \
-  STATISTIC(uint64_t, loops_without_queue_pair, "sent to the port itself, where none has that number")         \
-  STATISTIC(uint64_t, bad_q_key, "dropped: another Q_Key than the queue pair's")         \
-  STATISTIC(uint64_t, datagrams_without_receive, "dropped: no receive was posted")       \
-  STATISTIC(uint64_t, datagrams_too_long,                                                \
-            "dropped: longer than their receive, with the 40 bytes before them")         \
-  STATISTIC(uint64_t, wrong_partition_key, "dropped")                                    \
-  STATISTIC(uint64_t, unexpected_opcode, "dropped: no datagram")                         \
+  STATISTIC(uint64_t, loops_without_queue_pair, "sent to the port itself, where none has that number")    \
+  STATISTIC(uint64_t, bad_q_key, "dropped: another Q_Key than the queue pair's")                          \
+  STATISTIC(uint64_t, datagrams_without_receive, "dropped: no receive was posted")                        \
+  STATISTIC(uint64_t, datagrams_too_long,                                                                 \
+            "dropped: longer than their receive, with the 40 bytes before them")                          \
+  STATISTIC(uint64_t, wrong_partition_key, "dropped")                                                     \
+  STATISTIC(uint64_t, unexpected_opcode, "dropped: no datagram")                                          \
   STATISTIC(uint64_t, dropped_in_error, "dropped: arrived after the queue pair had failed")
 
 struct UdCounters {
@@ -106,6 +106,9 @@ class UdQueuePair : public QueuePair {
   void set_q_key(uint32_t q_key) { config_.q_key = q_key; }
   // Whether copies of its own datagrams to groups leave it out (IBV_QP_CREATE_BLOCK_SELF_MCAST_LB).
   void block_own_copies(bool block) { blocks_own_copies_ = block; }
+
+  // Of the datagram that was received last, while its completion is reported and after.
+  bool is_newest_ipv6() const { return newest_is_ipv6_; }
 
   const UdConfig& config() const { return config_; }
   const UdCounters& counters() const { return counters_; }
@@ -154,6 +157,7 @@ class UdQueuePair : public QueuePair {
   PulledPacket last_pulled_;
   CompletionStatus error_ = CompletionStatus::kSuccess;
   bool blocks_own_copies_ = false;
+  bool newest_is_ipv6_ = false;
 };
 
 }  // namespace weft

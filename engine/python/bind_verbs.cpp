@@ -142,6 +142,7 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
   method("deregister_memory", &Client::deregister_memory, "key"_a);
   method("create_completion_queue", &Client::create_completion_queue, "entries"_a, "channel"_a, "cookie"_a);
   method("resize_completion_queue", &Client::resize_completion_queue, "queue"_a, "entries"_a);
+  method("signal_completions", &Client::signal_completions, "queue"_a);
   method("destroy_completion_queue", &Client::destroy_completion_queue, "queue"_a);
   client.def(
       "completion_queue",

@@ -69,6 +69,7 @@ class Client final : public Pollable {
   std::shared_ptr<EventChannel> create_channel();
   uint32_t create_completion_queue(uint32_t entries, uint64_t channel, uint64_t cookie);
   CompletionRing& completion_queue(uint32_t queue);
+  void signal_completions(uint32_t queue) { completion_queue(queue).signal(); }
   void resize_completion_queue(uint32_t queue, uint32_t entries);
   void destroy_completion_queue(uint32_t queue);
 
@@ -107,7 +108,8 @@ class Client final : public Pollable {
   void complete(CompletionRing& ring, const CompletionEntry& entry, bool solicited);
   // Result: whether it was sent.
   bool raise(EventType type, uint64_t cookie);
-  std::shared_ptr<ClientPieces> pieces(uint32_t domain, const Piece* pieces, uint32_t count, bool writes) const {
+  std::shared_ptr<ClientPieces> pieces(uint32_t domain, const Piece* pieces, uint32_t count,
+                                       bool writes) const {
     return std::make_shared<ClientPieces>(process_, regions_, domain, pieces, count, writes);
   }
 

@@ -50,7 +50,8 @@ std::optional<uint64_t> ClientRegions::find(uint32_t domain, const Piece& piece,
   const Region& region = found->second;
   const uint64_t offset_bytes = piece.address - region.virtual_address;
   if (piece.address < region.virtual_address || offset_bytes > region.length_bytes ||
-      piece.length_bytes > region.length_bytes - offset_bytes || (writes && (region.access & kLocalWrite) == 0))
+      piece.length_bytes > region.length_bytes - offset_bytes ||
+      (writes && (region.access & kLocalWrite) == 0))
     return std::nullopt;
   return region.address + offset_bytes;
 }

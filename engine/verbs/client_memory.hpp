@@ -61,8 +61,8 @@ struct ClientRegions {
   };
   std::unordered_map<uint32_t, Region> by_key;
 
-  // A piece's address in the client. Nothing, if it is not inside a region of the domain, or if that may not be
-  // written to and `writes`.
+  // A piece's address in the client. Nothing, if it is not inside a region of the domain, or if that may not
+  // be written to and `writes`.
   std::optional<uint64_t> find(uint32_t domain, const Piece& piece, bool writes) const;
 };
 

@@ -45,8 +45,8 @@ class ClientSharedQueue {
     });
   }
 
-  // Takes what the client has posted. A receive with more pieces than the queue has is one of no bytes, so that
-  // whoever takes it fails as with one that is too short.
+  // Takes what the client has posted. A receive with more pieces than the queue has is one of no bytes, so
+  // that whoever takes it fails as with one that is too short.
   void take_receives() {
     // Clients that count their receives never hold more than the ring has places.
     for (uint32_t left = ring_.waiting(); left > 0 && held_.count() < ring_.size(); --left) {

@@ -26,6 +26,10 @@ class CompletionRing {
   uint64_t cookie() const { return cookie_; }
   uint32_t events() const { return events_; }
   bool has_overrun() const { return has_overrun_; }
+  // Sends an event, for a client that has taken one out of the channel with those of a queue that goes.
+  void signal() const {
+    if (channel_ != nullptr) channel_->send(CompletionEvent{cookie_});
+  }
   uint32_t asynchronous_events = 0;
   uint32_t users = 0;  // queue pairs that complete here
 

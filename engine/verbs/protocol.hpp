@@ -41,6 +41,7 @@ constexpr uint64_t kVersion = 1;
   REQUEST(create_channel, (none), (none))                                                                   \
   REQUEST(create_completion_queue, (entries, channel, cookie), (queue, actual_entries))                     \
   REQUEST(resize_completion_queue, (queue, entries), (actual_entries))                                      \
+  REQUEST(signal_completions, (queue), (none))                                                              \
   REQUEST(destroy_completion_queue, (queue), (completion_events, asynchronous_events))                      \
   REQUEST(create_shared_queue, (domain, max_requests, max_pieces, limit, cookie),                           \
           (queue, ring, actual_requests, actual_pieces))                                                    \
@@ -49,7 +50,7 @@ constexpr uint64_t kVersion = 1;
   REQUEST(destroy_shared_queue, (queue), (asynchronous_events))                                             \
   REQUEST(create_queue_pair,                                                                                \
           (domain, type, send_queue, receive_queue, shared_queue, max_sends, max_receives, max_send_pieces, \
-           max_receive_pieces, max_inline_bytes, signals_all, create_flags, cookie),                                     \
+           max_receive_pieces, max_inline_bytes, signals_all, create_flags, cookie),                        \
           (queue_pair, number, actual_sends, actual_receives, send_entry_bytes))                            \
   REQUEST(modify_queue_pair, (queue_pair, mask, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES), (new_state))             \
   REQUEST(query_queue_pair, (queue_pair), (is_draining, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES))                  \
@@ -173,6 +174,11 @@ struct CompletionCounters {
   uint32_t padding1[14];
 };
 
+// What adapters of NVIDIA report as the service level of a datagram that RoCEv2 brought: UDP, and the type of
+// the header that stands before the data. UCX 1.13 takes it from there.
+constexpr uint32_t kIpv6Header = 0x9;
+constexpr uint32_t kIpv4Header = 0xA;
+
 struct CompletionEntry {
   uint64_t work_id;
   uint64_t time_ps;  // when it was done
@@ -186,7 +192,8 @@ struct CompletionEntry {
   uint32_t freed;  // sends, this one and the unsignaled ones before it; receives: 1
   uint32_t is_receive;
   uint32_t syndrome;
-  uint64_t reserved;
+  uint32_t service_level;  // of a datagram, kIpv4Header or kIpv6Header
+  uint32_t reserved;
 };
 static_assert(sizeof(CompletionEntry) == 64);
 

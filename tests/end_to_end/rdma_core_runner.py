@@ -25,20 +25,20 @@ class _Lines(unittest.TestResult):
         signal.alarm(0)
         print(json.dumps({"test": test.id(), "outcome": outcome, "detail": detail}), flush=True)
 
-    def startTest(self, test: unittest.TestCase) -> None:  # noqa: N802 - unittest's names
+    def startTest(self, test: unittest.TestCase) -> None:
         super().startTest(test)
         signal.alarm(SECONDS)
 
-    def addSuccess(self, test: unittest.TestCase) -> None:  # noqa: N802
+    def addSuccess(self, test: unittest.TestCase) -> None:
         self._print(test, "passed")
 
-    def addSkip(self, test: unittest.TestCase, reason: str) -> None:  # noqa: N802
+    def addSkip(self, test: unittest.TestCase, reason: str) -> None:
         self._print(test, "skipped", reason)
 
-    def addFailure(self, test: unittest.TestCase, err: object) -> None:  # noqa: N802
+    def addFailure(self, test: unittest.TestCase, err: object) -> None:
         self._print(test, "failed", self._exc_info_to_string(err, test))
 
-    addError = addFailure  # noqa: N815
+    addError = addFailure
 
 
 def _stop(number: int, frame: FrameType | None) -> None:

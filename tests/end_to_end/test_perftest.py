@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from verbs_programs import run_pair
 
+from verbs_programs import run_pair
 from weft import topologies
 from weft.run.fabric import Fabric
 from weft.scenario import FaultsSection
@@ -77,6 +77,8 @@ def test_it_completes_through_a_spine_that_dies(lab: Fabric, tmp_path: Path) -> 
     lab.schedule_link("p0l1", "p0s0", "up")
 
 
-@pytest.mark.parametrize("command", [f"ib_write_bw -s 4096 {FEW}", f"ib_read_bw -s 4096 {FEW}", f"ib_send_bw -s 4096 {FEW}"])
+@pytest.mark.parametrize(
+    "command", [f"ib_write_bw -s 4096 {FEW}", f"ib_read_bw -s 4096 {FEW}", f"ib_send_bw -s 4096 {FEW}"]
+)
 def test_it_completes_over_links_that_lose(lossy_lab: Fabric, tmp_path: Path, command: str) -> None:
     assert run_pair(lossy_lab, tmp_path, command) == ""

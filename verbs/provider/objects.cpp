@@ -2,6 +2,7 @@
 #include "objects.hpp"
 
 #include <endian.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,6 +34,24 @@ void wait_for_events(pthread_mutex_t& mutex, pthread_cond_t& cond, const uint32_
   pthread_mutex_unlock(&mutex);
 }
 
+// As the kernel does: events that nobody has read yet go with their queue. Those of other queues that stand
+// in the channel among them are sent anew.
+void drain_events(ibv_cq& cq) {
+  if (cq.channel == nullptr) return;
+  Connection& connection = context_of(cq.context).connection;
+  ibv_cq* others[64];
+  int count = 0;
+  CompletionEvent event{};
+  while (count < 64 && recv(cq.channel->fd, &event, sizeof event, MSG_DONTWAIT) == sizeof event) {
+    auto* of = reinterpret_cast<ibv_cq*>(event.cookie);
+    if (of != &cq) others[count++] = of;
+  }
+  for (int i = 0; i < count; ++i) {
+    request::signal_completions::Answer answer{};
+    connection.ask<request::signal_completions>({others[i]->handle}, answer);
+  }
+}
+
 // A GID's halves as numbers.
 struct Gid {
   uint64_t high;
@@ -48,7 +67,8 @@ void set_address(Fields& fields, const ibv_ah_attr& address) {
   fields.is_global = address.is_global;
   fields.gid_high = gid.high;
   fields.gid_low = gid.low;
-  fields.flow_label = address.grh.flow_label;
+  fields.flow_label =
+      address.grh.flow_label & 0xFFFFF;  // programs leave the others as they are; so does Linux
   fields.gid_index = address.grh.sgid_index;
   fields.hop_limit = address.grh.hop_limit;
   fields.traffic_class = address.grh.traffic_class;
@@ -225,7 +245,8 @@ int destroy_cq(ibv_cq* cq) {
   const int error =
       context_of(cq->context).connection.ask<request::destroy_completion_queue>({cq->handle}, answer);
   if (error != 0) return error;
-  wait_for_events(cq->mutex, cq->cond, cq->comp_events_completed, answer.completion_events);
+  drain_events(*cq);
+  wait_for_events(cq->mutex, cq->cond, cq->comp_events_completed, queue.events_read.load());
   wait_for_events(cq->mutex, cq->cond, cq->async_events_completed, answer.asynchronous_events);
   queue.memory.unmap();
   pthread_spin_destroy(&queue.lock);
@@ -323,9 +344,9 @@ ibv_qp* create_qp_ex(ibv_context* base, ibv_qp_init_attr_ex* attributes) {
                          .cap = attributes->cap,
                          .qp_type = attributes->qp_type,
                          .sq_sig_all = attributes->sq_sig_all};
-  QueuePair* made = make_qp(
-      base, attributes->pd, basic,
-      (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attributes->create_flags : 0);
+  QueuePair* made =
+      make_qp(base, attributes->pd, basic,
+              (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attributes->create_flags : 0);
   if (made == nullptr) return nullptr;
   attributes->cap = basic.cap;
   if (extended) {

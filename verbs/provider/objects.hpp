@@ -57,6 +57,7 @@ struct CompletionQueue {
   uint32_t size;
   uint32_t consumed;
   CompletionEntry current;  // of the extended interface
+  std::atomic<uint32_t> events_read;
 
   CompletionCounters& counters() { return *reinterpret_cast<CompletionCounters*>(memory.data); }
   CompletionEntry* entries() {

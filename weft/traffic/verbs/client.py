@@ -174,6 +174,10 @@ class VerbsClient:
         descriptor, entries, *_ = self._native.completion_queue(queue)
         return Answer({"actual_entries": entries}, [descriptor])
 
+    def _signal_completions(self, fields: Fields) -> Fields:
+        self._native.signal_completions(_handle(fields["queue"]))
+        return _NOTHING
+
     def _destroy_completion_queue(self, fields: Fields) -> Fields:
         queue = _handle(fields["queue"])
         _, _, events, asynchronous = self._native.completion_queue(queue)
