@@ -228,6 +228,7 @@ void UdQueuePair::on_packet(TimePs now, const roce::ParsedPacket& packet) {
   } else if (!place(packet)) {
     fail(now, CompletionStatus::kFlushed, CompletionStatus::kLocalProtectionError);
   } else {
+    newest_is_ipv6_ = packet.source_ip.is_ipv6;
     ++counters_.datagrams_received;
     counters_.bytes_received += packet.payload_bytes;
     receives_.finish({.kind = CompletionKind::kReceive,

@@ -107,6 +107,9 @@ class UdQueuePair : public QueuePair {
   // Whether copies of its own datagrams to groups leave it out (IBV_QP_CREATE_BLOCK_SELF_MCAST_LB).
   void block_own_copies(bool block) { blocks_own_copies_ = block; }
 
+  // Of the datagram that was received last, while its completion is reported and after.
+  bool is_newest_ipv6() const { return newest_is_ipv6_; }
+
   const UdConfig& config() const { return config_; }
   const UdCounters& counters() const { return counters_; }
   void reset_counters() { counters_ = UdCounters(); }
@@ -154,6 +157,7 @@ class UdQueuePair : public QueuePair {
   PulledPacket last_pulled_;
   CompletionStatus error_ = CompletionStatus::kSuccess;
   bool blocks_own_copies_ = false;
+  bool newest_is_ipv6_ = false;
 };
 
 }  // namespace weft

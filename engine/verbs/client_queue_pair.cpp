@@ -314,6 +314,7 @@ void ClientQueuePair::complete_receive(uint64_t work_id, WorkStatus status, Comp
   entry.source_queue_pair = of.source_queue_pair;
   entry.flags = (of.has_immediate ? static_cast<uint32_t>(kHasImmediate) : 0u) |
                 (of.has_grh ? static_cast<uint32_t>(kHasGrh) : 0u);
+  if (of.has_grh) entry.service_level = datagrams_->is_newest_ipv6() ? kIpv6Header : kIpv4Header;
   entry.freed = 1;
   entry.is_receive = 1;
   complete(*receive_completions_, entry, of.solicited || status != kStatusSuccess);

@@ -174,6 +174,11 @@ struct CompletionCounters {
   uint32_t padding1[14];
 };
 
+// What adapters of NVIDIA report as the service level of a datagram that RoCEv2 brought: UDP, and the type of
+// the header that stands before the data. UCX 1.13 takes it from there.
+constexpr uint32_t kIpv6Header = 0x9;
+constexpr uint32_t kIpv4Header = 0xA;
+
 struct CompletionEntry {
   uint64_t work_id;
   uint64_t time_ps;  // when it was done
@@ -187,7 +192,8 @@ struct CompletionEntry {
   uint32_t freed;  // sends, this one and the unsignaled ones before it; receives: 1
   uint32_t is_receive;
   uint32_t syndrome;
-  uint64_t reserved;
+  uint32_t service_level;  // of a datagram, kIpv4Header or kIpv6Header
+  uint32_t reserved;
 };
 static_assert(sizeof(CompletionEntry) == 64);
 

@@ -29,23 +29,28 @@ _PROGRAMS = {
     "ucmatose": ("ucmatose -c 2 -C 3 -S 3000", "-b {server}", "-s {server}"),
     "udaddy": ("udaddy -c 2 -C 3 -S 500", "-b {server}", "-s {server}"),
     "write": ("ib_write_bw -x 0 -n 8 -s 5000", "", "{server}"),
-    "write-through-cm": ("ib_write_bw -R -n 8 -s 5000", "", "{server}"),
 }
+
+
+# perftest 4.5 connects a second time before its server is sure to listen again, and its client then fails, on adapters,
+# too.
+_ANEW = {"write-through-cm": ("ib_write_bw -R -n 8 -s 5000", "", "{server}")}
+_ATTEMPTS = 8
 
 
 def exec_in(host: str, line: str) -> list[str]:
     return [sys.executable, "-m", "weft", "exec", host, line]
 
 
-@pytest.mark.parametrize("name", _PROGRAMS)
-def test_a_pair_of_programs(name: str, small_fabric: Fabric) -> None:
-    both, of_server, of_client = _PROGRAMS[name]
+def ended(name: str, fabric: Fabric, attempts: int) -> tuple[int, int | None, str]:
+    """Run a pair of programs; returns both exit codes and what they have printed."""
+    both, of_server, of_client = (_PROGRAMS | _ANEW)[name]
     if shutil.which(both.split()[0]) is None:
         pytest.skip(f"{both.split()[0]} is not installed (make setup PARTS=rdma)")
-    address = str(small_fabric.lab.fabric.hosts[0].nics[0].ipv4.ip)
+    address = str(fabric.lab.fabric.hosts[0].nics[0].ipv4.ip)
     server_line, client_line = (f"{both} {more}".format(server=address) for more in (of_server, of_client))
     # The server listens some time after it has begun; a client that comes earlier is refused and comes again.
-    retrying = f"for i in 1 2 3 4 5 6 7 8 9 10; do {client_line} && exit 0; sleep 0.2; done; exit 1"
+    retrying = f"for i in $(seq {attempts}); do {client_line} && exit 0; sleep 0.2; done; exit 1"
     with subprocess.Popen(
         exec_in("h0", server_line), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as server:
@@ -53,11 +58,28 @@ def test_a_pair_of_programs(name: str, small_fabric: Fabric) -> None:
             client = subprocess.run(
                 exec_in("h1", retrying), capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
             )
+            if client.returncode:
+                server.kill()
             printed, _ = server.communicate(timeout=_TIMEOUT_S)
         finally:
             server.kill()
-    assert client.returncode == 0, client.stdout + client.stderr
-    assert server.returncode == 0, printed
+    return client.returncode, server.returncode, client.stdout + client.stderr + printed
+
+
+@pytest.mark.parametrize("name", _PROGRAMS)
+def test_a_pair_of_programs(name: str, small_fabric: Fabric) -> None:
+    client, server, printed = ended(name, small_fabric, attempts=10)
+    assert (client, server) == (0, 0), printed
+
+
+@pytest.mark.parametrize("name", _ANEW)
+def test_a_pair_of_programs_that_may_miss_each_other(name: str, small_fabric: Fabric) -> None:
+    printed = ""
+    for _ in range(_ATTEMPTS):
+        client, server, printed = ended(name, small_fabric, attempts=2)
+        if (client, server) == (0, 0):
+            return
+    pytest.fail(printed)
 
 
 def test_a_program_that_dies_leaves_a_nic_that_works(small_fabric: Fabric, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ uint32_t read_qp_num(ibv_cq_ex* cq) { return queue_of(cq).current.queue_pair; }
 uint32_t read_src_qp(ibv_cq_ex* cq) { return queue_of(cq).current.source_queue_pair; }
 unsigned read_wc_flags(ibv_cq_ex* cq) { return queue_of(cq).current.flags; }
 uint32_t read_slid(ibv_cq_ex* /*cq*/) { return 0; }
-uint8_t read_sl(ibv_cq_ex* /*cq*/) { return 0; }
+uint8_t read_sl(ibv_cq_ex* cq) { return static_cast<uint8_t>(queue_of(cq).current.service_level); }
 uint8_t read_dlid_path_bits(ibv_cq_ex* /*cq*/) { return 0; }
 // In periods of the clock that the device says it has, nanoseconds.
 uint64_t read_completion_ts(ibv_cq_ex* cq) { return queue_of(cq).current.time_ps / 1000; }
@@ -97,7 +97,7 @@ int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
     done.wc_flags = entry.flags;
     done.pkey_index = 0;
     done.slid = 0;
-    done.sl = 0;
+    done.sl = static_cast<uint8_t>(entry.service_level);
     done.dlid_path_bits = 0;
   }
   publish(queue);

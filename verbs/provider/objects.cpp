@@ -2,6 +2,7 @@
 #include "objects.hpp"
 
 #include <endian.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -48,7 +49,8 @@ void set_address(Fields& fields, const ibv_ah_attr& address) {
   fields.is_global = address.is_global;
   fields.gid_high = gid.high;
   fields.gid_low = gid.low;
-  fields.flow_label = address.grh.flow_label;
+  fields.flow_label =
+      address.grh.flow_label & 0xFFFFF;  // programs leave the others as they are; so does Linux
   fields.gid_index = address.grh.sgid_index;
   fields.hop_limit = address.grh.hop_limit;
   fields.traffic_class = address.grh.traffic_class;

@@ -1,0 +1,69 @@
+"""perftest in a lab's hosts: every kind of request and queue pair, and through a spine that dies.
+
+All commands of a module share a lab. Nothing is said of rates: the machine's own load decides them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from verbs_programs import run_pair
+from weft import topologies
+from weft.run.fabric import Fabric
+from weft.verbs import libraries
+
+pytestmark = [
+    pytest.mark.mininet,
+    pytest.mark.slow,
+    pytest.mark.one_part,
+    pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none"),
+    pytest.mark.skipif(shutil.which("ib_write_bw") is None, reason="apt install perftest"),
+]
+DILATION = 100
+TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1)
+FEW = "-n 20 -F"
+COMMANDS = [
+    f"ib_write_bw -s 1024 {FEW}",
+    f"ib_read_bw -s 1024 {FEW}",
+    f"ib_send_bw -s 1024 {FEW}",
+    f"ib_atomic_bw {FEW}",
+    f"ib_write_lat -s 64 {FEW}",
+    f"ib_read_lat -s 64 {FEW}",
+    f"ib_send_lat -s 64 {FEW}",
+    f"ib_atomic_lat {FEW}",
+    f"ib_write_bw -s 512 -b {FEW}",
+    f"ib_send_bw -s 512 -b {FEW}",
+    f"ib_send_bw -s 512 -e {FEW}",
+    f"ib_write_bw -s 64 -q 64 {FEW}",
+    f"ib_send_bw -s 64 -q 8 --use-srq {FEW}",
+    f"ib_send_bw -s 64 -I 64 {FEW}",
+    f"ib_send_bw -s 512 -c UC {FEW}",
+    f"ib_write_bw -s 512 -c UC {FEW}",
+    f"ib_send_lat -s 64 -c UD {FEW}",
+]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Fabric]:
+    with Fabric(TOPOLOGY, clock="real", dilation=DILATION) as fabric:
+        yield fabric
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_it_completes(lab: Fabric, tmp_path: Path, command: str) -> None:
+    assert run_pair(lab, tmp_path, command) == ""
+
+
+def test_it_completes_through_a_spine_that_dies(lab: Fabric, tmp_path: Path) -> None:
+    def fail() -> None:
+        lab.schedule_link("p0l0", "p0s0", "down")
+        lab.schedule_link("p0l1", "p0s0", "down")
+
+    # So many queue pairs that some go by that spine.
+    assert run_pair(lab, tmp_path, "ib_write_bw -s 4096 -n 200 -q 8 -F", middle=fail) == ""
+    lab.schedule_link("p0l0", "p0s0", "up")
+    lab.schedule_link("p0l1", "p0s0", "up")
