@@ -260,6 +260,17 @@ def test_explicit_evs_that_cannot_be_are_refused(evs: tuple[tuple[int, int], ...
         )
 
 
+def test_active_and_backup_evs_of_an_explicit_profile_are_each_divided_among_the_planes() -> None:
+    """Otherwise queue pairs would leave some of them out: a plane has its share of the active ones and of the backups."""
+    evs = tuple(EvOfPlane(number % 2, number + 1 << 16) for number in range(4))
+    profiles = offline(ev_mode="explicit", ev_count=2)
+    for count, backups in ((3, 1), (2, 1)):
+        with pytest.raises(ValueError, match=rf"ev_count {count}, ev_backups {backups} \(valid: multiples of 2"):
+            profiles.modify(3, attributes(ev_count=count, ev_backups=backups, evs=evs), 0)
+    for count, backups in ((2, 2), (4, 0)):
+        profiles.modify(3, attributes(ev_count=count, ev_backups=backups, evs=evs), 0)
+
+
 def test_only_profiles_that_are_online_can_be_assigned_and_not_more_than_there_may_be() -> None:
     profiles = offline()
     for number, state in ((3, "offline"), (4, "init")):

@@ -195,15 +195,19 @@ class EvProfiles:
             if profile.evs:
                 raise InvalidValueError(f"{place}: evs", valid="ev_mode explicit, which takes them")
         elif profile.evs or profile.state == "online":
-            self._check_explicit(place, profile, count + backups)
+            self._check_explicit(place, profile, count, backups)
 
-    def _check_explicit(self, place: str, profile: EvProfile, total: int) -> None:
-        planes = self._planes
+    def _check_explicit(self, place: str, profile: EvProfile, count: int, backups: int) -> None:
+        planes, total = self._planes, count + backups
         by_plane = Counter(each.plane for each in profile.evs)
         if unknown := [each for each in by_plane if not 0 <= each < planes]:
             raise InvalidValueError(f"{place}: an EV of plane {unknown[0]}", valid=f"0 to {planes - 1}")
-        per_plane, rest = divmod(total, planes)
-        if rest or any(by_plane[plane] != per_plane for plane in range(planes)):
+        # Each alone: a plane of a queue pair has its share of either.
+        if count % planes or backups % planes:
+            raise InvalidValueError(
+                f"{place}: explicit, ev_count {count}, ev_backups {backups}", valid=f"multiples of {planes}, the planes"
+            )
+        if any(by_plane[plane] * planes != total for plane in range(planes)):
             counts = ", ".join(str(by_plane[plane]) for plane in range(planes))
             raise InvalidValueError(
                 f"{place}: {counts} EVs of its planes", valid=f"ev_count and ev_backups, {total}, divided equally"
