@@ -179,6 +179,39 @@ def test_evs_of_flows_are_operated_like_those_of_connections(kind: str | None) -
         assert fabric.evs("h0") == []
 
 
+def test_a_denial_holds_for_later_flows_of_an_explicit_profile() -> None:
+    """Where switches hash EVs, too: flows have the very values that are denied."""
+    topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2, delay_ps=US)
+    evs = [(plane, (0xC000 + 16 * plane + each) << 16) for plane in range(2) for each in range(3)]
+    flows = [Flow(0, 3, 4_000_000), Flow(0, 3, 4_000_000, start_ps=30 * US)]
+    with Fabric(topology, clock="virtual", int_telemetry=False, transport=KEPT) as fabric:
+        lab = fabric.lab
+        assert isinstance(lab, VirtualLab)
+        made_online(fabric, "h0", 1, ev_mode="explicit", ev_count=4, ev_backups=2, evs=evs)
+        with flows_under_way(fabric, flows):
+            assert len(fabric.evs("h0")) == len(evs)
+            assert fabric.deny_evs("h0", value=evs[0][1]) == 1
+            assert fabric.deny_evs("h0", plane=1) == 3
+            lab._loop.run_here(lab._loop.sleep_ps(20 * US))
+            rows = fabric.evs("h0")
+            (first, later) = sorted({each["queue_pair"] for each in rows if each["queue_pair"] is not None})
+            denied = {evs[0], *evs[3:]}
+            for number in (first, later):
+                own = [each for each in rows if each["queue_pair"] == number]
+                assert {(each["plane"], each["value"]) for each in own if each["state"] == "denied"} == denied
+            assert all(each["turns"] == 0 for each in own if each["state"] == "denied")
+            assert any(each["turns"] > 0 for each in own)
+            fabric.allow_evs("h0", plane=1)
+            states = Counter((each["value"], each["state"]) for each in fabric.evs("h0"))
+            assert states[(evs[0][1], "denied")] == 2
+            assert all(states[(value, "good")] == 2 for _, value in evs[1:])
+            fabric.deny_evs("h0", plane=0)
+        # A workload that starts later follows, too.
+        with flows_under_way(fabric, flows[:1]):
+            denied_later = {each["value"] for each in fabric.evs("h0") if each["state"] == "denied"}
+            assert denied_later == {value for plane, value in evs if plane == 0}
+
+
 def test_long_lists_come_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.clocks.real.operations_server.MOST_EV_ROWS", 50)
     with hashing() as fabric, commanded(fabric, tmp_path) as ev:
@@ -261,7 +294,7 @@ def test_explicit_evs_that_cannot_be_are_refused(evs: tuple[tuple[int, int], ...
 
 
 def test_active_and_backup_evs_of_an_explicit_profile_are_each_divided_among_the_planes() -> None:
-    """Otherwise queue pairs would leave some of them out: a plane has its share of the active ones and of the backups."""
+    """Otherwise queue pairs would leave some out: a plane has its share of the active ones and of the backups."""
     evs = tuple(EvOfPlane(number % 2, number + 1 << 16) for number in range(4))
     profiles = offline(ev_mode="explicit", ev_count=2)
     for count, backups in ((3, 1), (2, 1)):
