@@ -212,6 +212,19 @@ def test_a_denial_holds_for_later_flows_of_an_explicit_profile() -> None:
             assert denied_later == {value for plane, value in evs if plane == 0}
 
 
+def test_a_profile_stays_online_while_a_workload_may_make_queue_pairs_with_it() -> None:
+    with hashing() as fabric:
+        made_online(fabric, "h0", 2, ev_mode="auto", ev_count=20)
+        with flows_under_way(fabric, FLOWS[1:]):  # none has started
+            assert fabric.evs("h0") == []
+            assert profile_of(fabric, "h0", 2)["queue_pairs"] == 1
+            fabric.assign_ev_profile("h0", 0)
+            with pytest.raises(WeftError, match="EV profile 2 is in use"):
+                fabric.modify_ev_profile("h0", 2, state="offline")
+        assert profile_of(fabric, "h0", 2)["queue_pairs"] == 0
+        fabric.modify_ev_profile("h0", 2, state="offline")
+
+
 def test_long_lists_come_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.clocks.real.operations_server.MOST_EV_ROWS", 50)
     with hashing() as fabric, commanded(fabric, tmp_path) as ev:

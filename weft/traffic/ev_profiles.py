@@ -72,7 +72,8 @@ class EvProfileAttributes:
 class EvProfile:
     """An EV profile; what is None has not been set. See `EvProfileAttributes`.
 
-    `assigned`: queue pairs that are made from now on have it. `queue_pairs`: how many have it now.
+    `assigned`: queue pairs that are made from now on have it. `queue_pairs`: how many have it now; a workload under way
+    that makes queue pairs with it counts as one at least.
     """
 
     profile_id: int
@@ -178,7 +179,7 @@ class EvProfiles:
             if self.assigned == before.profile_id:
                 raise ValueError(f"{place} is assigned to queue pairs to come: assign another first")
             if queue_pairs > 0:
-                raise ValueError(f"{place} is in use by {queue_pairs} queue pairs")
+                raise ValueError(f"{place} is in use by {queue_pairs} queue pairs (a workload under way: at least 1)")
 
     def _check(self, profile: EvProfile) -> None:
         """Raise ValueError for attributes that do not go together."""

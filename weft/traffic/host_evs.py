@@ -104,7 +104,7 @@ class HostEvs:
                 yield _FlowQueuePair(generator, number), planes
 
     def all_profiles(self) -> list[EvProfile]:
-        """Return the profiles, with how many queue pairs have each."""
+        """Return the profiles, with how many queue pairs have each (`EvProfile`)."""
         return self.profiles.all(self._in_use)
 
     def modify_profile(self, profile_id: int, attributes: EvProfileAttributes) -> None:
@@ -119,10 +119,12 @@ class HostEvs:
             generator.set_ev_event_mask(profile_id, profile.event_bits)
 
     def _in_use(self, profile_id: int) -> int:
-        """Return how many queue pairs have a profile; for flows, how many generators make them with it."""
+        """Return how many queue pairs have a profile; a generator, which may make others, counts as one at least."""
         of_connections = sum(each.ev_profile_id == profile_id for each in list(self._queue_pairs))
         return of_connections + sum(
-            profiles.count(profile_id) for profiles in (each.ev_profile_ids() for each in list(self._generators))
+            max(1, len(generator.ev_profile_ids()))
+            for generator, of_flows in list(self._generators.items())
+            if of_flows.profile.profile_id == profile_id
         )
 
     def take_events(self, most: int) -> list[EvEvent]:
