@@ -333,6 +333,15 @@ def test_attributes_of_another_type_are_refused() -> None:
         for wrong in ({"ev_count": "8"}, {"state": "up"}, {"ev_event_mask": ["skip"]}, {"evs": [[0]]}, {"count": 8}):
             with pytest.raises(BadInputError):
                 fabric.modify_ev_profile("h0", 1, **wrong)  # type: ignore[arg-type]
+        wrong_id: Any
+        for wrong_id in ("1", 1.0, True, None):
+            with pytest.raises(BadInputError, match=r"profile_id is .+ \(valid: a whole number"):
+                fabric.modify_ev_profile("h0", wrong_id, state="offline", ev_mode="auto", ev_count=8)
+            with pytest.raises(BadInputError, match=r"profile_id is .+ \(valid: a whole number"):
+                fabric.assign_ev_profile("h0", wrong_id)
+            with pytest.raises(BadInputError, match=r"most is .+ \(valid: 1 to 4096"):
+                fabric.ev_events("h0", wrong_id)
+        assert [each["profile_id"] for each in fabric.ev_profiles("h0")] == [0]
         with pytest.raises(BadInputError, match="h9"):
             fabric.ev_profiles("h9")
 
