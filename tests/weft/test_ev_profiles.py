@@ -306,6 +306,16 @@ def test_explicit_evs_that_cannot_be_are_refused(evs: tuple[tuple[int, int], ...
         )
 
 
+def test_an_explicit_profile_that_becomes_auto_forgets_its_evs() -> None:
+    evs = (EvOfPlane(0, 1 << 16), EvOfPlane(1, 2 << 16))
+    profiles = offline(ev_mode="explicit", ev_count=2, evs=evs)
+    with pytest.raises(ValueError, match="valid: ev_mode explicit"):
+        profiles.modify(3, attributes(ev_mode="auto", evs=evs), 0)
+    assert profiles.modify(3, attributes(ev_mode="auto"), 0).evs == ()
+    assert profiles.modify(3, attributes(ev_count=4), 0).ev_count == 4
+    assert profiles.modify(3, attributes(ev_mode="explicit"), 0).evs == ()
+
+
 def test_active_and_backup_evs_of_an_explicit_profile_are_each_divided_among_the_planes() -> None:
     """Otherwise queue pairs would leave some out: a plane has its share of the active ones and of the backups."""
     evs = tuple(EvOfPlane(number % 2, number + 1 << 16) for number in range(4))

@@ -150,6 +150,8 @@ class EvProfiles:
         state: ProfileState = given.get("state", before.state)
         self._require_transition(before, state, given, queue_pairs)
         after = replace(before, **given)
+        if given.get("ev_mode") == "auto" and "evs" not in given:
+            after = replace(after, evs=())  # those of the explicit profile that it was
         if state == "init":
             self._profiles.pop(profile_id, None)
             return EvProfile(profile_id)
