@@ -293,7 +293,8 @@ def test_what_a_profile_cannot_be_is_refused(profile_id: int, given: dict[str, A
         (((0, 1 << 16), (0, 2 << 16)), "2, 0 EVs of its planes"),
         (((0, 1 << 16), (2, 2 << 16)), r"an EV of plane 2 \(valid: 0 to 1"),
         (((0, 1 << 16), (1, 1 << 16 | 5)), r"EV 0x00010005 \(valid: EVs with different UDP source ports"),
-        (((0, 0), (1, 1 << 16)), r"EV 0 \(valid: 1 to 0xffffffff"),
+        (((0, 0xFFFF), (1, 1 << 16)), r"EV 0xffff \(valid: 0x10000 to 0xffffffff"),
+        (((0, 1 << 32), (1, 1 << 16)), r"EV 0x100000000 \(valid: 0x10000 to 0xffffffff"),
     ],
 )
 def test_explicit_evs_that_cannot_be_are_refused(evs: tuple[tuple[int, int], ...], message: str) -> None:

@@ -217,8 +217,9 @@ class EvProfiles:
             )
         ports: set[int] = set()
         for each in profile.evs:
-            if not 0 < each.value < 1 << 32:
-                raise InvalidValueError(f"{place}: EV {each.value}", valid="1 to 0xffffffff")
+            if not 1 << 16 <= each.value < 1 << 32:
+                problem = f"{place}: EV {hex(each.value)}"
+                raise InvalidValueError(problem, valid="0x10000 to 0xffffffff, as no UDP source port is 0")
             if each.value >> 16 in ports:
                 raise InvalidValueError(f"{place}: EV 0x{each.value:08x}", valid="EVs with different UDP source ports")
             ports.add(each.value >> 16)
