@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from weft.errors import InvalidValueError
-
-ProfileState = Literal["init", "offline", "online"]
-EvMode = Literal["auto", "explicit"]
-EvEventState = Literal["good", "assumed_bad"]
+from weft.quantities.ev_profiles import MOST_PROFILE_ID, EvEventState, EvMode, ProfileState
 
 _EVENT_BITS: Mapping[EvEventState, int] = {"good": 1, "assumed_bad": 2}
 """MRC_CTL_EV_GOOD and MRC_CTL_EV_ASSUMED_BAD, as the engine's option `ev_event_mask` has them."""
 SCENARIO_PROFILE = 0
 """The profile of the scenario's keys `ev_count`, `ev_backups` and `ev_min_active`, always online."""
 MOST_PROFILES = 64
-MOST_PROFILE_ID = (1 << 64) - 1
 MAX_EVS = 4096
 """Entropy values of a queue pair of MRC that take turns, and that are in reserve."""
 _NEXT_STATES: Mapping[ProfileState, tuple[ProfileState, ...]] = {
