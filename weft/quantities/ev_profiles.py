@@ -1,4 +1,4 @@
-"""What operators say of profiles of entropy values (EVs), on which hosts and the controller agree (docs/mrc.md)."""
+"""States, modes and ids of profiles of entropy values (EVs), on which hosts and the controller agree (docs/mrc.md)."""
 
 from __future__ import annotations
 
