@@ -181,6 +181,20 @@ def test_writes_without_immediate_wait_only_behind_one_that_waits() -> None:
     assert np.array_equal(source, target)
 
 
+def test_what_is_posted_after_a_failure_is_flushed_whatever_the_limit() -> None:
+    """It does not wait for acknowledgements of immediates, which nobody sends any more."""
+    pair = wired_pair(**with_options(max_wimm=1, max_wimm_dest=1), version=6)
+    source = random_bytes(MTU, 1)
+    region, rkey = pair.a.register(source), pair.b.register(np.zeros_like(source)).rkey
+    statuses: list[str] = []
+    for number in range(40):
+        wrong = rkey if number else rkey ^ 1
+        pair.a.queue_pair.post_write(region, 0, MTU, 0, wrong, immediate=number, work_id=number)
+        pair.step(ideal_wire)
+        statuses += [each["status"] for each in pair.a.completions.poll()]
+    assert statuses == ["remote_access_error"] + ["flushed"] * 39
+
+
 def test_a_peer_with_more_immediates_under_way_than_allowed_fails_the_connection() -> None:
     pair = wired_pair(**with_options(max_wimm_dest=2), version=6, sender={"mrc_options": with_options()["mrc_options"]})
     post(pair, [MTU] * 4)

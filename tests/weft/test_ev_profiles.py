@@ -179,6 +179,52 @@ def test_evs_of_flows_are_operated_like_those_of_connections(kind: str | None) -
         assert fabric.evs("h0") == []
 
 
+def test_a_denial_holds_for_later_flows_of_an_explicit_profile() -> None:
+    """Where switches hash EVs, too: flows have the very values that are denied."""
+    topology = topologies.leaf_spine(planes=2, leaves=2, spines=2, hosts_per_leaf=2, delay_ps=US)
+    evs = [(plane, (0xC000 + 16 * plane + each) << 16) for plane in range(2) for each in range(3)]
+    flows = [Flow(0, 3, 4_000_000), Flow(0, 3, 4_000_000, start_ps=30 * US)]
+    with Fabric(topology, clock="virtual", int_telemetry=False, transport=KEPT) as fabric:
+        lab = fabric.lab
+        assert isinstance(lab, VirtualLab)
+        made_online(fabric, "h0", 1, ev_mode="explicit", ev_count=4, ev_backups=2, evs=evs)
+        with flows_under_way(fabric, flows):
+            assert len(fabric.evs("h0")) == len(evs)
+            assert fabric.deny_evs("h0", value=evs[0][1]) == 1
+            assert fabric.deny_evs("h0", plane=1) == 3
+            lab._loop.run_here(lab._loop.sleep_ps(20 * US))
+            rows = fabric.evs("h0")
+            (first, later) = sorted({each["queue_pair"] for each in rows if each["queue_pair"] is not None})
+            denied = {evs[0], *evs[3:]}
+            for number in (first, later):
+                own = [each for each in rows if each["queue_pair"] == number]
+                assert {(each["plane"], each["value"]) for each in own if each["state"] == "denied"} == denied
+            assert all(each["turns"] == 0 for each in own if each["state"] == "denied")
+            assert any(each["turns"] > 0 for each in own)
+            fabric.allow_evs("h0", plane=1)
+            states = Counter((each["value"], each["state"]) for each in fabric.evs("h0"))
+            assert states[(evs[0][1], "denied")] == 2
+            assert all(states[(value, "good")] == 2 for _, value in evs[1:])
+            fabric.deny_evs("h0", plane=0)
+        # A workload that starts later follows, too.
+        with flows_under_way(fabric, flows[:1]):
+            denied_later = {each["value"] for each in fabric.evs("h0") if each["state"] == "denied"}
+            assert denied_later == {value for plane, value in evs if plane == 0}
+
+
+def test_a_profile_stays_online_while_a_workload_may_make_queue_pairs_with_it() -> None:
+    with hashing() as fabric:
+        made_online(fabric, "h0", 2, ev_mode="auto", ev_count=20)
+        with flows_under_way(fabric, FLOWS[1:]):  # none has started
+            assert fabric.evs("h0") == []
+            assert profile_of(fabric, "h0", 2)["queue_pairs"] == 1
+            fabric.assign_ev_profile("h0", 0)
+            with pytest.raises(WeftError, match="EV profile 2 is in use"):
+                fabric.modify_ev_profile("h0", 2, state="offline")
+        assert profile_of(fabric, "h0", 2)["queue_pairs"] == 0
+        fabric.modify_ev_profile("h0", 2, state="offline")
+
+
 def test_long_lists_come_in_pages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("weft.clocks.real.operations_server.MOST_EV_ROWS", 50)
     with hashing() as fabric, commanded(fabric, tmp_path) as ev:
@@ -247,7 +293,8 @@ def test_what_a_profile_cannot_be_is_refused(profile_id: int, given: dict[str, A
         (((0, 1 << 16), (0, 2 << 16)), "2, 0 EVs of its planes"),
         (((0, 1 << 16), (2, 2 << 16)), r"an EV of plane 2 \(valid: 0 to 1"),
         (((0, 1 << 16), (1, 1 << 16 | 5)), r"EV 0x00010005 \(valid: EVs with different UDP source ports"),
-        (((0, 0), (1, 1 << 16)), r"EV 0 \(valid: 1 to 0xffffffff"),
+        (((0, 0xFFFF), (1, 1 << 16)), r"EV 0xffff \(valid: 0x10000 to 0xffffffff"),
+        (((0, 1 << 32), (1, 1 << 16)), r"EV 0x100000000 \(valid: 0x10000 to 0xffffffff"),
     ],
 )
 def test_explicit_evs_that_cannot_be_are_refused(evs: tuple[tuple[int, int], ...], message: str) -> None:
@@ -258,6 +305,27 @@ def test_explicit_evs_that_cannot_be_are_refused(evs: tuple[tuple[int, int], ...
             attributes(state="online", ev_min_active=0, ev_event_mask=(), evs=tuple(EvOfPlane(*each) for each in evs)),
             0,
         )
+
+
+def test_an_explicit_profile_that_becomes_auto_forgets_its_evs() -> None:
+    evs = (EvOfPlane(0, 1 << 16), EvOfPlane(1, 2 << 16))
+    profiles = offline(ev_mode="explicit", ev_count=2, evs=evs)
+    with pytest.raises(ValueError, match="valid: ev_mode explicit"):
+        profiles.modify(3, attributes(ev_mode="auto", evs=evs), 0)
+    assert profiles.modify(3, attributes(ev_mode="auto"), 0).evs == ()
+    assert profiles.modify(3, attributes(ev_count=4), 0).ev_count == 4
+    assert profiles.modify(3, attributes(ev_mode="explicit"), 0).evs == ()
+
+
+def test_active_and_backup_evs_of_an_explicit_profile_are_each_divided_among_the_planes() -> None:
+    """Otherwise queue pairs would leave some out: a plane has its share of the active ones and of the backups."""
+    evs = tuple(EvOfPlane(number % 2, number + 1 << 16) for number in range(4))
+    profiles = offline(ev_mode="explicit", ev_count=2)
+    for count, backups in ((3, 1), (2, 1)):
+        with pytest.raises(ValueError, match=rf"ev_count {count}, ev_backups {backups} \(valid: multiples of 2"):
+            profiles.modify(3, attributes(ev_count=count, ev_backups=backups, evs=evs), 0)
+    for count, backups in ((2, 2), (4, 0)):
+        profiles.modify(3, attributes(ev_count=count, ev_backups=backups, evs=evs), 0)
 
 
 def test_only_profiles_that_are_online_can_be_assigned_and_not_more_than_there_may_be() -> None:
@@ -276,6 +344,15 @@ def test_attributes_of_another_type_are_refused() -> None:
         for wrong in ({"ev_count": "8"}, {"state": "up"}, {"ev_event_mask": ["skip"]}, {"evs": [[0]]}, {"count": 8}):
             with pytest.raises(BadInputError):
                 fabric.modify_ev_profile("h0", 1, **wrong)  # type: ignore[arg-type]
+        wrong_id: Any
+        for wrong_id in ("1", 1.0, True, None):
+            with pytest.raises(BadInputError, match=r"profile_id is .+ \(valid: a whole number"):
+                fabric.modify_ev_profile("h0", wrong_id, state="offline", ev_mode="auto", ev_count=8)
+            with pytest.raises(BadInputError, match=r"profile_id is .+ \(valid: a whole number"):
+                fabric.assign_ev_profile("h0", wrong_id)
+            with pytest.raises(BadInputError, match=r"most is .+ \(valid: 1 to 4096"):
+                fabric.ev_events("h0", wrong_id)
+        assert [each["profile_id"] for each in fabric.ev_profiles("h0")] == [0]
         with pytest.raises(BadInputError, match="h9"):
             fabric.ev_profiles("h9")
 

@@ -94,6 +94,10 @@ def test_switches_trim_and_receivers_ask_again_at_once() -> None:
         ({"int": False, "transport": {"path": "spray"}}, "path does not go with protocol: mrc"),
         ({"int": False, "transport": {"retransmission": "go-back-n"}}, "go-back-n does not go with protocol: mrc"),
         ({"int": False, "transport": {"congestion_control": "dcqcn"}}, "dcqcn follows CNPs"),
+        (
+            {"int": False, "transport": {"ev_count": 4, "ev_min_active": 5}},
+            r"ev_min_active: 5 \(valid: 0 to ev_count, 4",
+        ),
         ({"int": False, "traffic": [{"remote_memory": [1]}]}, r"traffic\[0\]: posts READs"),
         ({"int": False, "transport": {"protocol": "rc", "ev_count": 4}}, "ev_count does not go with protocol: rc"),
     ],

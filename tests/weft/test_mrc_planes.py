@@ -11,6 +11,7 @@ from weft.recording.ideal_times import IdealTimes
 from weft.results.run_result import RunResult
 from weft.run.collectives import CollectiveRequest
 from weft.run.runner import run_scenario
+from weft.run.spec import run_spec
 from weft.scenario import FidelitySection, TransportSection, parse_scenario
 from weft.traffic.schedule_nodes import ALL_PLANES
 
@@ -196,6 +197,16 @@ def test_results_tell_of_states_and_signals() -> None:
 def test_planes_of_flows_are_refused(act: Any, words: str) -> None:
     with made() as fabric, pytest.raises(BadInputError, match=words):
         act(fabric)
+
+
+def test_a_queue_pair_without_an_ev_for_each_plane_is_refused_before_the_run() -> None:
+    transport: dict[str, Any] = {"protocol": "mrc", "ev_count": 7}
+    fabric = {"planes": PLANES, "leaves": 2, "spines": 2, "hosts_per_leaf": 1}
+    scenario = parse_scenario({"clock": "virtual", "int": False, "transport": transport, "fabric": fabric}, "s.yaml")
+    with pytest.raises(BadInputError, match=r"7 EVs of a queue pair over 8 planes \(valid: 8 to 4096, one for each"):
+        run_spec(scenario)
+    with pytest.raises(BadInputError, match="7 EVs of a queue pair over 8 planes"):
+        made(transport=TransportSection(**transport))
 
 
 def test_fast_forward_is_refused_on_several_planes() -> None:

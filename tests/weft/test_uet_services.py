@@ -12,6 +12,7 @@ import weft
 from tests.rdma.ends import LOCAL, End, run_pair
 from tests.refusals import refused
 from weft import BadInputError, Fabric, rdma, topologies
+from weft.engine import path_choice_names
 from weft.paths import ROOT
 from weft.rdma import enums as e
 from weft.results.rdma import RDMA, DatagramsResult
@@ -311,6 +312,17 @@ def test_calls_that_a_service_does_not_carry_are_refused(transport: TransportSec
 def test_keys_without_meaning_for_a_service_are_refused(given: dict[str, Any], words: str) -> None:
     with pytest.raises(ValueError, match=words):
         TransportSection(protocol="uet", **given)
+
+
+@pytest.mark.parametrize("path", path_choice_names())
+def test_paths_of_datagrams_cannot_learn(path: str) -> None:
+    """Of all choices of path, those that ask what became of packets are refused."""
+    learns = {"flowlet": False, "plb": True, "reps": True, "spray": False, "srd": True}
+    if not learns[path]:
+        assert TransportSection(protocol="uet", service="uud", path=path).path == path
+        return
+    with pytest.raises(ValueError, match=rf"path: {path} learns .+ \(valid: flow, flowlet, spray, or path/to"):
+        TransportSection(protocol="uet", service="uud", path=path)
 
 
 def test_the_service_says_which_paths_are_default() -> None:

@@ -188,8 +188,9 @@ class EvControl:
         return [EvProfileRow(**asdict(each)) for each in self._ask({index: AskEvProfiles()})[index].profiles]  # type: ignore[typeddict-item]
 
     def modify_profile(self, host: str, profile_id: int, attributes: Mapping[str, Any]) -> None:
-        """Change an EV profile. Raises SettingError also for attributes of another type."""
+        """Change an EV profile. Raises SettingError also for an id or attributes of another type."""
         self._require_evs()
+        _require_number("profile_id", profile_id)
         try:
             read = read_message(EvProfileAttributes, attributes)
         except MessageError as error:
@@ -199,13 +200,14 @@ class EvControl:
     def assign_profile(self, host: str, profile_id: int) -> None:
         """Have a host's queue pairs that are made from now on take an EV profile."""
         self._require_evs()
+        _require_number("profile_id", profile_id)
         self._ask({self._fabric.host(host).index: AssignEvProfile(profile_id)})
 
     def take_events(self, host: str, most: int = MOST_EV_EVENTS) -> list[EvEventRow]:
         """Take a host's oldest EV events that nobody has taken, at most so many."""
         self._require_evs()
-        if not 1 <= most <= MOST_EV_EVENTS:
-            raise SettingError(f"most is {most}", valid=f"1 to {MOST_EV_EVENTS}")
+        if type(most) is not int or not 1 <= most <= MOST_EV_EVENTS:
+            raise SettingError(f"most is {most!r}", valid=f"1 to {MOST_EV_EVENTS}")
         index = self._fabric.host(host).index
         taken = self._ask({index: TakeEvEvents(most)})[index].events
         return [EvEventRow(**asdict(each), peer_host=self._hosts.get(each.peer, each.peer)) for each in taken]  # type: ignore[typeddict-item]
@@ -270,6 +272,11 @@ class EvControl:
         if not found:
             raise SettingError(f"no EV of {host} passes {element.name}")
         return found
+
+
+def _require_number(name: str, value: object) -> None:
+    if type(value) is not int:
+        raise SettingError(f"{name} is {value!r}", valid="a whole number")
 
 
 def _passes(nodes: tuple[str, ...], element: Element) -> bool:

@@ -558,7 +558,7 @@ class Fabric:
         """Change an EV profile of a host: its `state` (init, offline, online) and attributes (docs/mrc.md).
 
         Raises:
-            BadInputError: as `ev_profiles`, and for an attribute of another type.
+            BadInputError: as `ev_profiles`, and for an id or attribute of another type.
             WeftError: an attribute or state that cannot be now.
         """
         self._ev_control().modify_profile(host, profile_id, attributes)
@@ -568,7 +568,7 @@ class Fabric:
         """Have a host's queue pairs that are made from now on take an EV profile.
 
         Raises:
-            BadInputError: as `ev_profiles`. WeftError: the profile is not online.
+            BadInputError: as `ev_profiles`, and for an id of another type. WeftError: the profile is not online.
         """
         self._ev_control().assign_profile(host, profile_id)
 
@@ -580,7 +580,7 @@ class Fabric:
         events before it that were dropped, because 4,096 waited.
 
         Raises:
-            BadInputError: as `ev_profiles`, and for a `most` below 1 or above 4,096.
+            BadInputError: as `ev_profiles`, and for a `most` that is no whole number from 1 to 4,096.
         """
         return self._ev_control().take_events(host, most)
 

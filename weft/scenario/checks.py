@@ -15,6 +15,7 @@ from weft.scenario.tenants import check_tenant, check_tenants
 from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import check_starts_by_itself
 from weft.traffic.class_reference import is_class_reference, short_reference
+from weft.traffic.ev_profiles import MAX_EVS
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.transports.registry import require_carried
 
@@ -87,6 +88,17 @@ def _check_transport(options: FabricOptions) -> None:
             key,
             f"the code points of {name} stand for no class but {DATA_CLASS}, so it does not go with "
             f"scheduling.classes: {options.scheduling.classes}",
+        )
+
+
+def check_ev_count(options: FabricOptions, nics_per_host: int) -> None:
+    """Check that queue pairs have an EV for each plane. Raises KeyProblem."""
+    kind, count = options.transport.kind, options.transport.ev_count
+    if kind.has_evs and count < nics_per_host:
+        raise KeyProblem(
+            "transport.ev_count",
+            f"{count} EVs of a queue pair over {nics_per_host} planes",
+            valid=f"{nics_per_host} to {MAX_EVS}, one for each plane",
         )
 
 

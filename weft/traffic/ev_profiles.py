@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from weft.errors import InvalidValueError
-
-ProfileState = Literal["init", "offline", "online"]
-EvMode = Literal["auto", "explicit"]
-EvEventState = Literal["good", "assumed_bad"]
+from weft.quantities.ev_profiles import MOST_PROFILE_ID, EvEventState, EvMode, ProfileState
 
 _EVENT_BITS: Mapping[EvEventState, int] = {"good": 1, "assumed_bad": 2}
 """MRC_CTL_EV_GOOD and MRC_CTL_EV_ASSUMED_BAD, as the engine's option `ev_event_mask` has them."""
 SCENARIO_PROFILE = 0
 """The profile of the scenario's keys `ev_count`, `ev_backups` and `ev_min_active`, always online."""
 MOST_PROFILES = 64
-MOST_PROFILE_ID = (1 << 64) - 1
 MAX_EVS = 4096
 """Entropy values of a queue pair of MRC that take turns, and that are in reserve."""
 _NEXT_STATES: Mapping[ProfileState, tuple[ProfileState, ...]] = {
@@ -72,7 +68,8 @@ class EvProfileAttributes:
 class EvProfile:
     """An EV profile; what is None has not been set. See `EvProfileAttributes`.
 
-    `assigned`: queue pairs that are made from now on have it. `queue_pairs`: how many have it now.
+    `assigned`: queue pairs that are made from now on have it. `queue_pairs`: how many have it now; a workload under way
+    that makes queue pairs with it counts as one at least.
     """
 
     profile_id: int
@@ -149,6 +146,8 @@ class EvProfiles:
         state: ProfileState = given.get("state", before.state)
         self._require_transition(before, state, given, queue_pairs)
         after = replace(before, **given)
+        if given.get("ev_mode") == "auto" and "evs" not in given:
+            after = replace(after, evs=())  # those of the explicit profile that it was
         if state == "init":
             self._profiles.pop(profile_id, None)
             return EvProfile(profile_id)
@@ -178,7 +177,7 @@ class EvProfiles:
             if self.assigned == before.profile_id:
                 raise ValueError(f"{place} is assigned to queue pairs to come: assign another first")
             if queue_pairs > 0:
-                raise ValueError(f"{place} is in use by {queue_pairs} queue pairs")
+                raise ValueError(f"{place} is in use by {queue_pairs} queue pairs (a workload under way: at least 1)")
 
     def _check(self, profile: EvProfile) -> None:
         """Raise ValueError for attributes that do not go together."""
@@ -195,23 +194,28 @@ class EvProfiles:
             if profile.evs:
                 raise InvalidValueError(f"{place}: evs", valid="ev_mode explicit, which takes them")
         elif profile.evs or profile.state == "online":
-            self._check_explicit(place, profile, count + backups)
+            self._check_explicit(place, profile, count, backups)
 
-    def _check_explicit(self, place: str, profile: EvProfile, total: int) -> None:
-        planes = self._planes
+    def _check_explicit(self, place: str, profile: EvProfile, count: int, backups: int) -> None:
+        planes, total = self._planes, count + backups
         by_plane = Counter(each.plane for each in profile.evs)
         if unknown := [each for each in by_plane if not 0 <= each < planes]:
             raise InvalidValueError(f"{place}: an EV of plane {unknown[0]}", valid=f"0 to {planes - 1}")
-        per_plane, rest = divmod(total, planes)
-        if rest or any(by_plane[plane] != per_plane for plane in range(planes)):
+        # Each alone: a plane of a queue pair has its share of either.
+        if count % planes or backups % planes:
+            raise InvalidValueError(
+                f"{place}: explicit, ev_count {count}, ev_backups {backups}", valid=f"multiples of {planes}, the planes"
+            )
+        if any(by_plane[plane] * planes != total for plane in range(planes)):
             counts = ", ".join(str(by_plane[plane]) for plane in range(planes))
             raise InvalidValueError(
                 f"{place}: {counts} EVs of its planes", valid=f"ev_count and ev_backups, {total}, divided equally"
             )
         ports: set[int] = set()
         for each in profile.evs:
-            if not 0 < each.value < 1 << 32:
-                raise InvalidValueError(f"{place}: EV {each.value}", valid="1 to 0xffffffff")
+            if not 1 << 16 <= each.value < 1 << 32:
+                problem = f"{place}: EV {hex(each.value)}"
+                raise InvalidValueError(problem, valid="0x10000 to 0xffffffff, as no UDP source port is 0")
             if each.value >> 16 in ports:
                 raise InvalidValueError(f"{place}: EV 0x{each.value:08x}", valid="EVs with different UDP source ports")
             ports.add(each.value >> 16)

@@ -50,10 +50,10 @@ class _FlowQueuePair:
 
 @dataclass(frozen=True)
 class _FlowsEvs:
-    """The other ends of a generator's flows, by place, and the EVs that its profile names; None: not any."""
+    """The other ends of a generator's flows, by place, and the profile of its queue pairs."""
 
     peers: Mapping[int, Iterable[str]]
-    explicit: frozenset[int] | None
+    profile: EvProfile
 
 
 _Operated = _core.MrcQueuePair | _FlowQueuePair
@@ -87,18 +87,14 @@ class HostEvs:
     def follow_flows(self, generator: _core.FlowGenerator, peers: Mapping[int, Mapping[str, int]]) -> None:
         """Do as `follow` for the flows of a generator; `peers` are their other ends with their planes, by place.
 
-        Where switches hash EVs, what an operator denies now does not hold for flows that start later: each draws its
-        own.
+        Where flows draw EVs that switches hash, what an operator denies now does not hold for those that start later.
         """
-        profile = self.profiles.of_new_queue_pairs
         self._generators[generator] = _FlowsEvs(
-            {place: tuple(each) for place, each in peers.items()},
-            frozenset(each.value for each in profile.evs) if profile.ev_mode == "explicit" else None,
+            {place: tuple(each) for place, each in peers.items()}, self.profiles.of_new_queue_pairs
         )
         for each in peers.values():
             self._plane_of |= each
-        if self._paths is not None:
-            self._apply_to_flows(generator, self._paths)
+        self._apply_to_flows(generator)
 
     def _live(self) -> Iterator[tuple[_Operated, Planes]]:
         """Yield the queue pairs of connections and of flows that there are now, each with its planes."""
@@ -108,7 +104,7 @@ class HostEvs:
                 yield _FlowQueuePair(generator, number), planes
 
     def all_profiles(self) -> list[EvProfile]:
-        """Return the profiles, with how many queue pairs have each."""
+        """Return the profiles, with how many queue pairs have each (`EvProfile`)."""
         return self.profiles.all(self._in_use)
 
     def modify_profile(self, profile_id: int, attributes: EvProfileAttributes) -> None:
@@ -123,10 +119,12 @@ class HostEvs:
             generator.set_ev_event_mask(profile_id, profile.event_bits)
 
     def _in_use(self, profile_id: int) -> int:
-        """Return how many queue pairs have a profile; for flows, how many generators make them with it."""
+        """Return how many queue pairs have a profile; a generator, which may make others, counts as one at least."""
         of_connections = sum(each.ev_profile_id == profile_id for each in list(self._queue_pairs))
         return of_connections + sum(
-            profiles.count(profile_id) for profiles in (each.ev_profile_ids() for each in list(self._generators))
+            max(1, len(generator.ev_profile_ids()))
+            for generator, of_flows in list(self._generators.items())
+            if of_flows.profile.profile_id == profile_id
         )
 
     def take_events(self, most: int) -> list[EvEvent]:
@@ -149,11 +147,13 @@ class HostEvs:
     def apply(self) -> None:
         """Deny and allow EVs as the paths and the operator say now."""
         for queue_pair, planes in self._live():
-            if isinstance(queue_pair, _core.MrcQueuePair) or self._paths is None:
-                self._apply(queue_pair, planes)
-        if self._paths is not None:
-            for generator in list(self._generators):
-                self._apply_to_flows(generator, self._paths)
+            if isinstance(queue_pair, _FlowQueuePair) and not self._draws(
+                self._generators[queue_pair.generator].profile
+            ):
+                continue  # below, with those of flows to come
+            self._apply(queue_pair, planes)
+        for generator in list(self._generators):
+            self._apply_to_flows(generator)
 
     def evs(self) -> Iterator[EntropyValue]:
         """Yield the EVs of all queue pairs, and those that an operator denies and none has now."""
@@ -273,13 +273,25 @@ class HostEvs:
             if each["state"] != "denied" and each["value"] in denied[each["plane"]]:
                 queue_pair.deny_ev(number)
 
-    def _apply_to_flows(self, generator: _core.FlowGenerator, paths: EvPaths) -> None:
+    def _draws(self, profile: EvProfile) -> bool:
+        """Whether each queue pair draws values of its own, which nobody knows before."""
+        return self._paths is None and profile.ev_mode != "explicit"
+
+    def _apply_to_flows(self, generator: _core.FlowGenerator) -> None:
+        """Do as `_apply` for the flows of a generator, those to come included, unless they draw their values."""
         of_flows = self._generators[generator]
+        if self._draws(of_flows.profile):
+            return
         for place, peers in of_flows.peers.items():
             for peer in peers:
                 denied, _ = self._denied_to(peer)
-                values = [value for value, _ in paths.routes_to(peer)]
                 # First what is allowed: a queue pair keeps the last EV that is not denied.
-                for value in sorted(values, key=denied.__contains__):
-                    if of_flows.explicit is None or value in of_flows.explicit:
-                        generator.set_ev_denied(place, peer, value, value in denied)
+                for value in sorted(self._values_to(peer, of_flows.profile), key=denied.__contains__):
+                    generator.set_ev_denied(place, peer, value, value in denied)
+
+    def _values_to(self, peer: str, profile: EvProfile) -> list[int]:
+        """Return the values that queue pairs of a profile may have to a peer's address."""
+        if profile.ev_mode == "explicit":
+            return profile.values_on(self._plane_of[peer])
+        assert self._paths is not None
+        return [value for value, _ in self._paths.routes_to(peer)]

@@ -60,7 +60,7 @@ void Requester::post(TimePs now, RcRequest request) {
   const bool immediate = added.immediate.has_value();
   requests_.push_back(std::move(added));
   end_sequence_ += packets;
-  if (limits_immediates()) {
+  if (limits_immediates() && error_ == CompletionStatus::kSuccess) {
     held_.push({end_sequence_, immediate});
     allow_requests();
   } else {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ParamSpec
+from typing import Any, ParamSpec, get_args
 
 import click
 
@@ -12,12 +12,12 @@ from weft.controller.errors import SettingError
 from weft.controller.features.kind import Row
 from weft.controller.operations_protocol import request
 from weft.controller.output import print_rows
+from weft.quantities.ev_profiles import MOST_PROFILE_ID, EvEventState, EvMode, ProfileState
 from weft.quantities.units import PS_PER_US
 
 _Parameters = ParamSpec("_Parameters")
 _PATIENCE_S = 60.0
 """Where emulated time is real time; answers to probes take as many times longer as the lab's time is slower."""
-_EVENTS = ("good", "assumed_bad")
 
 
 class _Value(click.ParamType[int]):
@@ -132,7 +132,7 @@ def profile() -> None:
     """Show, change and assign the EV profiles of a host."""
 
 
-_profile_argument = click.argument("profile_id", metavar="PROFILE", type=click.IntRange(min=0, max=(1 << 64) - 1))
+_profile_argument = click.argument("profile_id", metavar="PROFILE", type=click.IntRange(min=0, max=MOST_PROFILE_ID))
 
 
 @profile.command("list")
@@ -165,12 +165,18 @@ def show_profile(find: Find, host: str, profile_id: int, as_json: bool) -> None:
 @profile.command("set")
 @click.argument("host", metavar="HOST")
 @_profile_argument
-@click.option("--state", type=click.Choice(["init", "offline", "online"]), help="The next state; init deletes it.")
-@click.option("--mode", "ev_mode", type=click.Choice(["auto", "explicit"]), help="Who chooses the EVs.")
+@click.option("--state", type=click.Choice(get_args(ProfileState)), help="The next state; init deletes it.")
+@click.option("--mode", "ev_mode", type=click.Choice(get_args(EvMode)), help="Who chooses the EVs.")
 @click.option("--count", "ev_count", type=click.IntRange(min=1), help="Active EVs of a queue pair.")
 @click.option("--backups", "ev_backups", type=click.IntRange(min=0), help="EVs in reserve.")
 @click.option("--min-active", "ev_min_active", type=click.IntRange(min=0), help="EVs that always stay active.")
-@click.option("--event", "ev_event_mask", multiple=True, type=click.Choice([*_EVENTS, "none"]), help="A state to tell.")
+@click.option(
+    "--event",
+    "ev_event_mask",
+    multiple=True,
+    type=click.Choice([*get_args(EvEventState), "none"]),
+    help="A state to tell.",
+)
 @click.option(
     "--ev", "evs", multiple=True, type=_EvOfPlane(), metavar="PLANE:VALUE", help="All EVs of an explicit one."
 )

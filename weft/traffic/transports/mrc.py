@@ -45,6 +45,13 @@ class MultipathReliableConnection(TransportKind):
     totals = tuple(_core.record_types()["MrcCounters"])
     nic_totals = tuple(_core.record_types()["MrcEndpointCounters"])
 
+    def check(self, settings: TransportSettings) -> None:
+        """See TransportKind."""
+        if settings.ev_min_active > settings.ev_count:
+            raise InvalidValueError(
+                f"ev_min_active: {settings.ev_min_active}", valid=f"0 to ev_count, {settings.ev_count}"
+            )
+
     def make_queue_pair(
         self,
         place: QueuePairPlace,

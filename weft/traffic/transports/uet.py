@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from weft.engine import PathChoice, _core
 from weft.errors import InvalidValueError
 from weft.traffic import header_sizes
+from weft.traffic.class_reference import is_class_reference
 from weft.traffic.ev_profiles import EvProfile
 from weft.traffic.header_sizes import BTH, ICRC
 from weft.traffic.transport_settings import DEFAULT_TRANSPORT, UET_DEFAULTS
@@ -40,6 +41,8 @@ _OF_SERVICE: Mapping[str, Mapping[str, str]] = {
     "uud": {**_SELECTIVE_REPEAT, "path": "spray"},
 }
 """Defaults of other keys for each service. Nobody answers datagrams of `uud`, so no path learns from their fate."""
+_PATHS_WITHOUT_ANSWERS = ("flow", "flowlet", "spray")
+"""Choices of path that do not go by answers, losses or marks."""
 
 _OF_PDCS = ("max_pdcs", "pdc_idle", "receiver_credits", "credit_advance")
 
@@ -207,6 +210,16 @@ class UnreliableDatagrams(UltraEthernetTransport):
     operations = frozenset({"SEND"})
     why_no_more = "its datagrams may be lost, and are a packet at most"
     is_reliable = False
+
+    def check(self, settings: TransportSettings) -> None:
+        """See TransportKind."""
+        super().check(settings)
+        # A class of the user's may go by the packets alone.
+        if settings.path not in _PATHS_WITHOUT_ANSWERS and not is_class_reference(settings.path):
+            raise InvalidValueError(
+                f"path: {settings.path} learns from answers, which service: {settings.service} does not have",
+                valid=f"{', '.join(_PATHS_WITHOUT_ANSWERS)}, or path/to/file.py:Class",
+            )
 
 
 KIND = UltraEthernetTransport()
