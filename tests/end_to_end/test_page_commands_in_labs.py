@@ -23,19 +23,27 @@ FLOWS = [
     (source, f"{network}{host}") for source in ("h0", "h1") for network in ("10.0.1.", "fd00:0:1::") for host in (1, 2)
 ]
 """Enough pings for every uplink of a leaf to carry some."""
+LABELS = range(1, 9)
+"""Flow labels of IPv6 pings to the first leaf, so that all its uplinks bring some: a kernel draws its own at its boot."""
 LACKING = {
     "weft shell": None if SHELL_PYTHON.exists() else "p4runtime-shell is not installed (.venv-shell)",
     "tcpdump": None if shutil.which("tcpdump") else "tcpdump is not installed",
 }
 
 
+def keep_pinging(fabric: Fabric, stack: ExitStack, source: str, *arguments: str) -> None:
+    ping = ["ping", "-q", "-i", "0.2", *arguments]
+    process = stack.enter_context(fabric.lab.network.popen(source, ping, stdout=subprocess.DEVNULL))
+    stack.callback(process.kill)
+
+
 @pytest.fixture
 def lab() -> Iterator[Fabric]:
     with Fabric(TOPOLOGY, clock="real") as fabric, ExitStack() as stack:
         for source, address in FLOWS:
-            ping = ["ping", "-q", "-i", "0.2", address]
-            process = stack.enter_context(fabric.lab.network.popen(source, ping, stdout=subprocess.DEVNULL))
-            stack.callback(process.kill)
+            keep_pinging(fabric, stack, source, address)
+        for label in LABELS:
+            keep_pinging(fabric, stack, "h2", "-F", str(label), str(TOPOLOGY.hosts[0].nics[0].ipv6.ip))
         yield fabric
 
 
