@@ -24,7 +24,7 @@ FLOWS = [
 ]
 """Enough pings for every uplink of a leaf to carry some."""
 LABELS = range(1, 9)
-"""Flow labels of IPv6 pings to the first leaf, so that all its uplinks bring some: a kernel draws others at each boot."""
+"""Flow labels of pings to the first leaf, by which all its uplinks bring some: a kernel draws others at each boot."""
 LACKING = {
     "weft shell": None if SHELL_PYTHON.exists() else "p4runtime-shell is not installed (.venv-shell)",
     "tcpdump": None if shutil.which("tcpdump") else "tcpdump is not installed",
