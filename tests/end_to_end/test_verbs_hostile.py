@@ -15,6 +15,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.end_to_end.test_verbs_programs import ended
+from weft.clocks.real import lab_state
 from weft.run.fabric import Fabric
 from weft.traffic.verbs.protocol import KINDS, MAGIC, MAX_MESSAGE_BYTES, VERSION
 from weft.verbs import libraries
@@ -33,7 +34,9 @@ class Client:
         self.fabric = fabric
         self.connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.connection.settimeout(10)
-        self.connection.connect(fabric.lab.verbs.sockets["h0"])
+        state = lab_state.load()
+        assert state is not None
+        self.connection.connect(state.verbs_sockets["h0"])
         self.descriptors: list[int] = []
 
     def ask(self, name: str, **fields: int) -> dict[str, int]:
