@@ -86,11 +86,11 @@ def test_each_plane_has_a_port_with_its_own_gids(tree: Path) -> None:
 def test_a_device_of_one_port_has_its_hardware_counters_there_too(tmp_path: Path) -> None:
     host = leaf_spine(planes=1, leaves=1, spines=1, hosts_per_leaf=1).hosts[0]
     nic = replace(host.nics[0], link=replace(host.nics[0].link, rate_bps=400 * GIGABIT))
-    device = write_sysfs(tmp_path / "h0", device_of(replace(host, nics=(nic,)), {0: "eth0"}, has_ipv6=False))
+    device = write_sysfs(tmp_path / "h0", device_of(replace(host, nics=(nic,))))
     port = device / "ports" / "1"
     assert (port / "rate").read_text() == "400 Gb/sec (4X NDR)\n"
-    assert [each.name for each in (port / "gids").iterdir()] == ["0"]
-    assert (port / "gid_attrs/ndevs/0").read_text() == "eth0\n"
+    assert {each.name for each in (port / "gids").iterdir()} == {"0", "1"}
+    assert (port / "gid_attrs/ndevs/0").read_text() == f"{nic.interface}\n"
     assert set(HARDWARE_COUNTERS) < {each.name for each in (port / "hw_counters").iterdir()}
 
 

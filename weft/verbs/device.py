@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
-from types import MappingProxyType
 
 from weft.topologies import HostSpec
 
@@ -15,7 +13,6 @@ MODALIAS = "weft:nic"
 """By which the provider (`verbs/provider/`) knows the device."""
 
 _GIGABIT = 10**9
-_OWN_NAMES: Mapping[int, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -109,19 +106,9 @@ class Device:
         return guid(self.ports[0].mac)
 
 
-def device_of(host: HostSpec, interfaces: Mapping[int, str] = _OWN_NAMES, has_ipv6: bool = True) -> Device:
-    """Return a host's device: a port for each NIC, its first GID from its IPv4 address, its second from IPv6.
-
-    Args:
-        host: the host.
-        interfaces: names of interfaces in the host that differ from the fabric's, by the NIC's number.
-        has_ipv6: whether its NICs have their IPv6 addresses.
-    """
-    ports = []
-    for nic in host.nics:
-        addresses: list[IPv4Address | IPv6Address] = [nic.ipv4.ip]
-        if has_ipv6:
-            addresses.append(nic.ipv6.ip)
-        interface = interfaces.get(nic.number, nic.interface)
-        ports.append(Port(nic.number + 1, interface, nic.mac, nic.link.rate_bps, tuple(addresses)))
+def device_of(host: HostSpec) -> Device:
+    """Return a host's device: a port for each NIC, its first GID from its IPv4 address, its second from IPv6."""
+    ports = [
+        Port(nic.number + 1, nic.interface, nic.mac, nic.link.rate_bps, (nic.ipv4.ip, nic.ipv6.ip)) for nic in host.nics
+    ]
     return Device(host.name, tuple(ports))

@@ -46,15 +46,15 @@ class VerbsDevices:
     ) -> None:
         """Write the devices' files in the lab's directory and mount them in the hosts, or record why not."""
         self.sockets: dict[str, str] = {}
-        self.missing = missing_because()
+        self.missing = (
+            "hosts of a network file have their kernel's interfaces only" if plain_hosts else missing_because()
+        )
         if self.missing:
             return
         trees = {}
         for host in fabric.hosts:
-            plain = plain_hosts.get(host.name)
-            interfaces = {} if plain is None else {0: plain.interface}  # network files' hosts have one NIC
             tree = _tree(directory, host.name)
-            write_sysfs(tree, device_of(host, interfaces, has_ipv6=plain is None))
+            write_sysfs(tree, device_of(host))
             trees[network.net.get(host.name).pid] = tree
         try:
             put_devices(trees)
