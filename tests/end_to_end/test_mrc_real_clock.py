@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from tests.page_commands.page_commands import all_commands
 from weft import topologies
 from weft.run.collectives import CollectiveRequest
 from weft.run.fabric import Fabric
@@ -75,6 +77,15 @@ def test_an_operator_denies_and_probes_entropy_values_of_running_hosts(kept: Fab
     assert (last.returncode, "would have no EV left" in last.stderr) == (1, True)
     assert controller("ev", "allow", "h0", "--value", value).returncode == 0
     assert kept.evs("h0", value=first["value"])[0]["state"] == "good"
+
+
+def test_the_pages_commands_about_evs_work(kept: Fabric) -> None:
+    beginning = "weft controller ev "
+    commands = [each.text for each in all_commands() if each.text.startswith(beginning)]
+    assert len(commands) > 5
+    for command in commands:
+        done = controller("ev", *shlex.split(command.removeprefix(beginning)))
+        assert done.returncode == 0, f"{command}: {done.stderr}"
 
 
 def test_a_nic_tells_its_peer_of_a_carrier_that_is_gone(kept: Fabric) -> None:

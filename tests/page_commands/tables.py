@@ -56,7 +56,8 @@ STATUS = {"weft check 20-topology-design": 1}
 LOSES = {
     "weft run labs/03-switch-memory/pfc.yaml --set 'events=[{host: h0, state: storming, at: 100us, until: 2ms}]'": (
         "queue storm"
-    )
+    ),
+    "weft run examples/datagrams.yaml": "link lost",
 }
 """Causes for which runs lose packets, because that is what the page shows."""
 
@@ -142,7 +143,14 @@ _NETWORK = "tests/p4utils/test_network_api.py::test_an_unmodified_network_and_it
 _MAKE_RUN = "tests/shims/test_make_run.py::test_the_tutorials_basic_exercise_runs"
 _CONFORMANCE = "tests/stf/test_conformance.py::test_v1model_cases_pass_or_are_refused_for_a_reason"
 
+_RDMA_PROGRAMS = "tests/end_to_end/test_verbs_programs.py::test_a_pair_of_programs"
 ELSEWHERE = {
+    "mininet> h0 ibv_devices": "tests/end_to_end/test_verbs_devices.py::test_a_program_lists_its_hosts_device",
+    "mininet> h0 ib_write_bw": _RDMA_PROGRAMS,
+    "mininet> h3 ib_write_bw": _RDMA_PROGRAMS,
+    "mininet> h0 rping": _RDMA_PROGRAMS,
+    "mininet> h3 rping": _RDMA_PROGRAMS,
+    "weft controller ev": "tests/end_to_end/test_mrc_real_clock.py::test_the_pages_commands_about_evs_work",
     "weft completion bash --install": (
         "tests/weft/test_completion.py::test_a_script_is_installed_where_the_shell_looks"
     ),
