@@ -249,7 +249,7 @@ install_prometheus() {
 }
 
 # Programs on libibverbs and librdmacm, which find a lab's RDMA devices.
-rdma_packages=(ibverbs-utils libfabric-bin perftest python3-pyverbs rdmacm-utils ucx-utils)
+rdma_packages=(ibverbs-utils libfabric-bin perftest python3-numpy python3-pyverbs rdmacm-utils ucx-utils)
 
 install_rdma() {
   [[ -n $(missing "${rdma_packages[@]}") ]] || return 0

@@ -143,6 +143,7 @@ _NETWORK = "tests/p4utils/test_network_api.py::test_an_unmodified_network_and_it
 _MAKE_RUN = "tests/shims/test_make_run.py::test_the_tutorials_basic_exercise_runs"
 _CONFORMANCE = "tests/stf/test_conformance.py::test_v1model_cases_pass_or_are_refused_for_a_reason"
 
+_LAB_21 = "tests/end_to_end/test_pyverbs_in_a_lab.py::test_lab_21s_parameter_server_adds_what_workers_push"
 _RDMA_PROGRAMS = "tests/end_to_end/test_verbs_programs.py::test_a_pair_of_programs"
 ELSEWHERE = {
     "mininet> h0 ibv_devices": "tests/end_to_end/test_verbs_devices.py::test_a_program_lists_its_hosts_device",
@@ -150,6 +151,8 @@ ELSEWHERE = {
     "mininet> h3 ib_write_bw": _RDMA_PROGRAMS,
     "mininet> h0 rping": _RDMA_PROGRAMS,
     "mininet> h3 rping": _RDMA_PROGRAMS,
+    "mininet> h0 /usr/bin/python3 labs/21-rdma-programming/pyverbs_server.py": _LAB_21,
+    "mininet> h3 /usr/bin/python3 labs/21-rdma-programming/pyverbs_server.py": _LAB_21,
     "weft controller ev": "tests/end_to_end/test_mrc_real_clock.py::test_the_pages_commands_about_evs_work",
     "weft completion bash --install": (
         "tests/weft/test_completion.py::test_a_script_is_installed_where_the_shell_looks"
