@@ -111,7 +111,7 @@ def test_a_wheel_holds_one_package(wheel: Path) -> None:
 
 def test_a_wheels_engine_has_no_symbols(wheel: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        (engine,) = [name for name in archive.namelist() if name.endswith(".so")]
+        (engine,) = [name for name in archive.namelist() if re.search(r"/_core\..*so$", name)]
         archive.extract(engine, tmp_path)
     sections = subprocess.run(
         ["readelf", "--section-headers", "--wide", tmp_path / engine], capture_output=True, text=True, check=True
@@ -190,7 +190,7 @@ def test_bindings_alone_are_optimised_less_and_are_linked_last(sdist: Path, tmp_
     done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     lines = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
-    *calls, link = (line for line in lines if "-fsyntax-only" not in line and "verbs/" not in line)
+    *calls, link = (line for line in lines if "-fsyntax-only" not in line and "/libweft-" not in line)
     levels = {unit: re.findall(r"-O\d", call)[-1] for call in calls for unit in re.findall(r" -c (\S+)", call)}
     bindings = {unit for unit in levels if "/python" in unit}
     assert {levels[unit] for unit in bindings} == {"-O1"}

@@ -72,6 +72,7 @@ def labs_built(monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
         def __init__(self, fabric: FabricSpec, options: FabricOptions, progress: object) -> None:
             built.append(RunSpec(None, fabric, options))
             self.link_events = self.network = Mock()
+            self.fabric, self.verbs = fabric, Mock(sockets={})
 
         def __enter__(self) -> Self:
             return self
