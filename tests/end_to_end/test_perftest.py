@@ -5,27 +5,15 @@ All commands of a module share a lab. Nothing is said of rates: the machine's ow
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from verbs_programs import run_pair
-from weft import topologies
+from verbs_programs import FEW, PERFTEST, perftest_lab, run_pair
 from weft.run.fabric import Fabric
-from weft.verbs import libraries
 
-pytestmark = [
-    pytest.mark.mininet,
-    pytest.mark.slow,
-    pytest.mark.one_part,
-    pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none"),
-    pytest.mark.skipif(shutil.which("ib_write_bw") is None, reason="apt install perftest"),
-]
-DILATION = 100
-TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1)
-FEW = "-n 20 -F"
+pytestmark = PERFTEST
 COMMANDS = [
     f"ib_write_bw -s 1024 {FEW}",
     f"ib_read_bw -s 1024 {FEW}",
@@ -49,7 +37,7 @@ COMMANDS = [
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Fabric]:
-    with Fabric(TOPOLOGY, clock="real", dilation=DILATION) as fabric:
+    with perftest_lab() as fabric:
         yield fabric
 
 

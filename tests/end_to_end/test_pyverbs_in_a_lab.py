@@ -8,14 +8,14 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.end_to_end.test_verbs_programs import exec_in
+from verbs_programs import LACKING as NO_DEVICE
+from verbs_programs import server_and_client
 from weft import topologies
 from weft.paths import LABS_DIRECTORY
 from weft.run.fabric import Fabric
-from weft.verbs import libraries
 
 PYTHON = "/usr/bin/python3"
-LACKING = libraries.missing_because() or (
+LACKING = NO_DEVICE or (
     ""
     if subprocess.run([PYTHON, "-c", "import numpy, pyverbs"], capture_output=True, check=False).returncode == 0
     else "apt install python3-pyverbs python3-numpy"
@@ -32,15 +32,9 @@ def fabric() -> Iterator[Fabric]:
 
 def test_lab_21s_parameter_server_adds_what_workers_push(fabric: Fabric) -> None:
     address = fabric.lab.fabric.hosts[0].nics[0].ipv4.ip
-    with subprocess.Popen(
-        exec_in("h0", f"{PROGRAM} serve --device weft0"), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as server:
-        try:
-            worker = f"for i in 1 2 3 4 5; do {PROGRAM} work {address} --device weft0 && exit 0; sleep 1; done; exit 1"
-            done = subprocess.run(exec_in("h1", worker), capture_output=True, text=True, check=False, timeout=200)
-            printed, _ = server.communicate(timeout=60)
-        finally:
-            server.kill()
-    assert done.returncode == 0, done.stdout + done.stderr + printed
-    (pushed,) = re.findall(r"elements pushed: ([\d,]+)", done.stdout)
+    worker, server, pushing, printed = server_and_client(
+        f"{PROGRAM} serve --device weft0", f"{PROGRAM} work {address} --device weft0", 5, pause_s=1, timeout_s=200
+    )
+    assert (worker, server) == (0, 0), pushing + printed
+    (pushed,) = re.findall(r"elements pushed: ([\d,]+)", pushing)
     assert re.findall(r"sum of the weights: ([\d,]+)", printed) == [pushed]

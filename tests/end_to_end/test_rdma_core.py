@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from verbs_programs import needs_device
 from weft import topologies
 from weft.run.fabric import Fabric
-from weft.verbs import libraries
 
 CLONE = os.environ.get("WEFT_RDMA_CORE", "")
 PYTHON = "/usr/bin/python3"  # whose packages pyverbs is among
@@ -29,9 +29,8 @@ def has_pyverbs() -> bool:
 
 
 pytestmark = [
-    pytest.mark.mininet,
     pytest.mark.slow,
-    pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none"),
+    needs_device,
     pytest.mark.skipif(CLONE == "", reason="WEFT_RDMA_CORE names no clone of rdma-core"),
     pytest.mark.skipif(not has_pyverbs(), reason="apt install python3-pyverbs"),
     pytest.mark.timeout(900),

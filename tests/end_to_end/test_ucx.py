@@ -8,14 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from verbs_programs import run_pair
+from verbs_programs import needs_device, run_pair
 from weft import topologies
 from weft.run.fabric import Fabric
-from weft.verbs import libraries
 
 pytestmark = [
-    pytest.mark.mininet,
-    pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none"),
+    needs_device,
     pytest.mark.skipif(shutil.which("ucx_perftest") is None, reason="apt install ucx-utils"),
 ]
 

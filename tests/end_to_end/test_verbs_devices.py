@@ -12,20 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from verbs_programs import needs_device, weft_exec
 from weft.clocks.real import lab_state
 from weft.clocks.real.verbs_devices import VerbsDevices
 from weft.run.fabric import Fabric
-from weft.verbs import libraries
 from weft.verbs.device import guid
 
-needs_device = pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none")
 needs_ibv = pytest.mark.skipif(shutil.which("ibv_devices") is None, reason="apt install ibverbs-utils")
 PORT = "/sys/class/infiniband/weft0/ports/1"
-
-
-def weft_exec(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "weft", "exec", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, **options)
 
 
 @pytest.fixture(scope="module")

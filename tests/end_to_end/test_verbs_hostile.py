@@ -15,16 +15,19 @@ from collections.abc import Iterator
 import pytest
 
 from tests.end_to_end.test_verbs_programs import ended
+from verbs_programs import needs_device
 from weft.clocks.real import lab_state
 from weft.run.fabric import Fabric
 from weft.traffic.verbs.protocol import KINDS, MAGIC, MAX_MESSAGE_BYTES, VERSION
-from weft.verbs import libraries
+from weft.traffic.verbs.states import Attribute, Kind, State
 
-pytestmark = pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none")
+pytestmark = needs_device
 _NUMBERS = {kind.name: number for number, kind in enumerate(KINDS)}
-_RC = 2
-_INIT, _RTR, _RTS = 1, 2, 3
-_TO_INIT, _TO_RTR, _TO_RTS = 0x39, 0x129181, 0x12E01
+_TO_INIT = Attribute.STATE | Attribute.PKEY_INDEX | Attribute.PORT | Attribute.ACCESS_FLAGS
+_TO_RTR = Attribute.STATE | Attribute.AV | Attribute.PATH_MTU | Attribute.DEST_QPN | Attribute.RQ_PSN
+_TO_RTR |= Attribute.MAX_DEST_RD_ATOMIC | Attribute.MIN_RNR_TIMER
+_TO_RTS = Attribute.STATE | Attribute.SQ_PSN | Attribute.TIMEOUT | Attribute.RETRY_CNT | Attribute.RNR_RETRY
+_TO_RTS |= Attribute.MAX_QP_RD_ATOMIC
 
 
 class Client:
@@ -104,7 +107,7 @@ def _queue_pair(client: Client) -> tuple[dict[str, int], mmap.mmap, mmap.mmap, i
     made = client.ask(
         "create_queue_pair",
         domain=domain,
-        type=_RC,
+        type=Kind.RC,
         send_queue=queue,
         receive_queue=queue,
         max_sends=16,
@@ -114,14 +117,14 @@ def _queue_pair(client: Client) -> tuple[dict[str, int], mmap.mmap, mmap.mmap, i
         max_inline_bytes=64,
     )
     ring = mmap.mmap(client.descriptors[0], 0)
-    nic = client.fabric.lab.fabric.hosts[1].nics[0]
+    nic = client.fabric.lab.fabric.hosts[0].nics[0]
     pair = {"queue_pair": made["queue_pair"]}
-    client.ask("modify_queue_pair", mask=_TO_INIT, state=_INIT, port=1, **pair)
+    client.ask("modify_queue_pair", mask=_TO_INIT, state=State.INIT, port=1, **pair)
     gid_low = 0xFFFF << 32 | int(nic.ipv4.ip)
     client.ask(
         "modify_queue_pair",
         mask=_TO_RTR,
-        state=_RTR,
+        state=State.RTR,
         path_mtu=3,
         remote_number=made["number"],
         max_reads_answered=1,
@@ -130,7 +133,7 @@ def _queue_pair(client: Client) -> tuple[dict[str, int], mmap.mmap, mmap.mmap, i
         address_port=1,
         **pair,
     )
-    client.ask("modify_queue_pair", mask=_TO_RTS, state=_RTS, timeout=14, max_reads_sent=1, **pair)
+    client.ask("modify_queue_pair", mask=_TO_RTS, state=State.RTS, timeout=14, max_reads_sent=1, **pair)
     return made, ring, mmap.mmap(page, 0), doorbell
 
 
@@ -158,7 +161,7 @@ def test_a_doorbell_that_blocks_its_reader(client: Client) -> None:
     made, _, _, doorbell = _queue_pair(client)
     fcntl.fcntl(doorbell, fcntl.F_SETFL, 0)
     os.write(doorbell, struct.pack("=Q", 1))
-    assert client.ask("query_queue_pair", queue_pair=made["queue_pair"])["state"] in (_RTS, 6)
+    assert client.ask("query_queue_pair", queue_pair=made["queue_pair"])["state"] in (State.RTS, State.ERR)
 
 
 def test_memory_that_is_not_there_and_what_others_have_made(client: Client) -> None:

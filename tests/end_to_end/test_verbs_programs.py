@@ -7,16 +7,13 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
+from verbs_programs import exec_in, needs_device, server_and_client
 from weft.run.fabric import Fabric
-from weft.verbs import libraries
 
-pytestmark = pytest.mark.skipif(libraries.missing_because() != "", reason=libraries.missing_because() or "none")
-_TIMEOUT_S = 60.0
+pytestmark = needs_device
 # Each with what the server has beyond the client, and the client beyond the server; {server} is its address.
 _PROGRAMS = {
     "rc": ("ibv_rc_pingpong -c -g 0 -n 8 -s 9000", "", "{server}"),
@@ -38,32 +35,15 @@ _ANEW = {"write-through-cm": ("ib_write_bw -R -n 8 -s 5000", "", "{server}")}
 _ATTEMPTS = 8
 
 
-def exec_in(host: str, line: str) -> list[str]:
-    return [sys.executable, "-m", "weft", "exec", host, line]
-
-
 def ended(name: str, fabric: Fabric, attempts: int) -> tuple[int, int | None, str]:
     """Run a pair of programs; returns both exit codes and what they have printed."""
-    both, of_server, of_client = (_PROGRAMS | _ANEW)[name]
+    both, server_words, client_words = (_PROGRAMS | _ANEW)[name]
     if shutil.which(both.split()[0]) is None:
         pytest.skip(f"{both.split()[0]} is not installed (make setup PARTS=rdma)")
     address = str(fabric.lab.fabric.hosts[0].nics[0].ipv4.ip)
-    server_line, client_line = (f"{both} {more}".format(server=address) for more in (of_server, of_client))
-    # The server listens some time after it has begun; a client that comes earlier is refused and comes again.
-    retrying = f"for i in $(seq {attempts}); do {client_line} && exit 0; sleep 0.2; done; exit 1"
-    with subprocess.Popen(
-        exec_in("h0", server_line), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    ) as server:
-        try:
-            client = subprocess.run(
-                exec_in("h1", retrying), capture_output=True, text=True, check=False, timeout=_TIMEOUT_S
-            )
-            if client.returncode:
-                server.kill()
-            printed, _ = server.communicate(timeout=_TIMEOUT_S)
-        finally:
-            server.kill()
-    return client.returncode, server.returncode, client.stdout + client.stderr + printed
+    server_line, client_line = (f"{both} {more}".format(server=address) for more in (server_words, client_words))
+    client, server, of_client, of_server = server_and_client(server_line, client_line, attempts)
+    return client, server, of_client + of_server
 
 
 @pytest.mark.parametrize("name", _PROGRAMS)
@@ -82,7 +62,7 @@ def test_a_pair_of_programs_that_may_miss_each_other(name: str, small_fabric: Fa
     pytest.fail(printed)
 
 
-def test_a_program_that_dies_leaves_a_nic_that_works(small_fabric: Fabric, tmp_path: Path) -> None:
+def test_a_program_that_dies_leaves_a_nic_that_works(small_fabric: Fabric) -> None:
     address = str(small_fabric.lab.fabric.hosts[0].nics[0].ipv4.ip)
     if shutil.which("ibv_rc_pingpong") is None:
         pytest.skip("ibv_rc_pingpong is not installed (make setup PARTS=rdma)")

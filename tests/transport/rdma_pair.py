@@ -204,5 +204,16 @@ def ideal_wire(_sender: str, frame: bytes) -> list[bytes]:
     return [frame]
 
 
+class Recording:
+    """Delivers all frames, and keeps them."""
+
+    def __init__(self) -> None:
+        self.frames: list[bytes] = []
+
+    def __call__(self, _sender: str, frame: bytes) -> list[bytes]:
+        self.frames.append(frame)
+        return [frame]
+
+
 def random_bytes(size: int, seed: int = 0) -> Bytes:
     return np.random.default_rng(seed).integers(0, 256, size, dtype=np.uint8)

@@ -8,10 +8,10 @@ import pytest
 
 from tests.transport.rdma_pair import MS, WiredPair, ideal_wire, random_bytes, wired_pair
 from tests.transport.test_mrc_queue_pair import MRC, MTU, is_write, opcode_of
+from tests.transport.test_mrc_reverse_paths import endpoint_stats, port_of
 from tests.transport.test_selective_repeat import done, post
 from weft.engine import _core, parse_packet
 
-IMMEDIATES = (0xC9, 0xCB)
 GOOD, ASSUMED_BAD = 1, 2
 
 
@@ -19,17 +19,9 @@ def with_options(**options: Any) -> dict[str, Any]:
     return MRC | {"mrc_options": MRC["mrc_options"] | options}
 
 
-def port_of(frame: bytes) -> int:
-    return parse_packet(frame)[0]["source_udp_port"]
-
-
-def endpoint_stats(host: Any) -> dict[str, int]:
-    return dict(_core.mrc_endpoint_stats(host.nic))
-
-
-def lose_over(pair: WiredPair, ports: set[int], packets: int = 8000) -> None:
+def lose_over(pair: WiredPair, ports: set[int]) -> None:
     """Send data, all of which is lost over these UDP source ports, but for probes."""
-    source, target = post(pair, [packets * MTU])
+    source, target = post(pair, [8000 * MTU])
     pair.run(lambda _, frame: [] if is_write(frame) and port_of(frame) in ports else [frame], done(pair, 1))
     assert np.array_equal(source, target)
 

@@ -7,8 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scapy.layers.inet import UDP
-from scapy.layers.l2 import Ether
 
 from tests.transport.rdma_pair import (
     MS,
@@ -25,7 +23,8 @@ from tests.transport.rdma_pair import (
     wired_pair,
 )
 from tests.transport.test_selective_repeat import done
-from tests.transport.test_uet_queue_pair import MTU, UDP_AT, Wire, headers_of, trimmed, type_of, with_dscp
+from tests.transport.test_uet_operations import FATES, rebuilt
+from tests.transport.test_uet_queue_pair import ACTIONS, MTU, UDP_AT, Wire, headers_of, trimmed, type_of, with_dscp
 from tests.transport.test_uet_reads import BASE, post_reads, readable
 from weft.engine import (
     CompletionQueue,
@@ -77,14 +76,12 @@ def all_arrives(pair: WiredPair, wire: Wire, sizes: list[int]) -> None:
 
 @pytest.mark.parametrize("length", [4, pytest.param(6, marks=pytest.mark.slow)])
 def test_every_fate_of_the_first_frames_ends_well(length: int) -> None:
-    for actions in product(("deliver", "drop", "duplicate", "hold", "trim"), repeat=length):
+    for actions in product(ACTIONS, repeat=length):
         all_arrives(wired_pair(**RUDI, version=6, **PATIENT), Wire(actions), [2 * MTU, 1])
 
 
 @given(
-    actions=st.lists(
-        st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold", "trim", "mark"]), max_size=80
-    ),
+    actions=FATES,
     sizes=st.lists(st.integers(0, 5 * MTU), min_size=1, max_size=8),
 )
 @settings(max_examples=100, deadline=None)
@@ -130,13 +127,6 @@ def test_each_packet_is_answered_by_its_identifier_and_nothing_is_set_up() -> No
     assert pair.b.queue_pair.uet_stats()["pdcs_accepted"] == 0
 
 
-def with_checksum(frame: bytes) -> bytes:
-    """Return the frame with UDP's checksum corrected."""
-    packet = Ether(frame)
-    del packet[UDP].chksum
-    return bytes(packet)
-
-
 def reads_arrive(pair: WiredPair, wire: Wire, sizes: list[int]) -> None:
     source, target = post_reads(pair, sizes)
     pair.run(wire, done(pair, len(sizes)))
@@ -149,14 +139,12 @@ def reads_arrive(pair: WiredPair, wire: Wire, sizes: list[int]) -> None:
 
 @pytest.mark.parametrize("length", [4, pytest.param(6, marks=pytest.mark.slow)])
 def test_every_fate_of_the_first_frames_of_reads_ends_well(length: int) -> None:
-    for actions in product(("deliver", "drop", "duplicate", "hold", "trim"), repeat=length):
+    for actions in product(ACTIONS, repeat=length):
         reads_arrive(wired_pair(**RUDI, version=6, **PATIENT), Wire(actions), [2 * MTU, 1])
 
 
 @given(
-    actions=st.lists(
-        st.sampled_from(["deliver", "deliver", "deliver", "drop", "duplicate", "hold", "trim", "mark"]), max_size=80
-    ),
+    actions=FATES,
     sizes=st.lists(st.integers(0, 5 * MTU), min_size=1, max_size=8),
     limit=st.integers(1, 4),
 )
@@ -256,11 +244,10 @@ def test_answers_that_are_none_are_dropped_and_counted() -> None:
         if len(answers) < 2:
             return []
         # Each answer has the other's identifier.
-        at = UDP_AT + 8 + 4
         for name, other in (("UETResponse", "UETResponseData"), ("UETResponseData", "UETResponse")):
-            mixed = answers[name][:at] + answers[other][at : at + 4] + answers[name][at + 4 :]
+            mixed = rebuilt(answers[name], {"pkt_id": headers_of(answers[other])[0]["pkt_id"]})
             wrong.append(name)
-            pair.engine.inject(pair.a.nic, 0, with_checksum(mixed))
+            pair.engine.inject(pair.a.nic, 0, mixed)
         return []
 
     pair.run(wire, done(pair, 2))

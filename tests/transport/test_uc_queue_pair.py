@@ -8,9 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transport.rdma_pair import MS, US, Bytes, WiredPair, cabled_pair, ideal_wire, random_bytes, wired_pair
+from tests.transport.rdma_pair import (
+    MS,
+    US,
+    Bytes,
+    Recording,
+    WiredPair,
+    cabled_pair,
+    ideal_wire,
+    random_bytes,
+    wired_pair,
+)
+from tests.transport.test_foreign_memory import Foreign
 from tests.transport.test_rc_transfer import marked
-from weft.engine import ForeignMemory, SharedReceives, UcQueuePair, make_congestion_control, parse_packet
+from tests.transport.test_uet_queue_pair import Wire
+from weft.engine import SharedReceives, UcQueuePair, make_congestion_control, parse_packet
 
 MTU = 256
 ROOM = 4 * MTU
@@ -114,26 +126,17 @@ def test_what_loses_no_packet_arrives_and_all_losses_are_counted(
 @settings(max_examples=100, deadline=None)
 def test_whatever_the_wire_does_messages_arrive_whole(messages: list[tuple[str, int]], actions: list[str]) -> None:
     pair = wired_pair(**UC)
-    held: list[bytes] = []
-    left = list(actions)
-    delivered: list[int] = []
+    wire, delivered = Wire(actions), list[int]()
 
-    def wire(_sender: str, frame: bytes) -> list[bytes]:
-        action = left.pop(0) if left else "deliver"
-        if action == "drop":
-            return []
-        if action == "hold":
-            held.append(frame)
-            return []
-        frames = [frame, *held, *([frame] if action == "duplicate" else [])]
-        held.clear()
+    def watched(sender: str, frame: bytes) -> list[bytes]:
+        frames = wire(sender, frame)
         delivered.append(len(frames))
         return frames
 
     # A packet that comes late may write to memory whose message was whole before, and with the same bytes.
     sent = Sent(pair, [kind for kind, _ in messages], [size for _, size in messages])
     for _ in range(10):
-        pair.step(wire)
+        pair.step(watched)
     sent.arrived()
     stats, counted = pair.b.queue_pair.stats(), pair.b.queue_pair.uc_stats()
     assert (
@@ -146,11 +149,7 @@ def test_whatever_the_wire_does_messages_arrive_whole(messages: list[tuple[str, 
 @pytest.mark.parametrize("version", [4, 6])
 def test_opcodes_are_those_of_uc(version: int) -> None:
     pair = wired_pair(**UC, version=version)
-    frames: list[bytes] = []
-
-    def wire(_sender: str, frame: bytes) -> list[bytes]:
-        frames.append(frame)
-        return [frame]
+    wire = Recording()
 
     rkey = pair.b.nic.register_sink(ROOM).rkey
     for size in (3 * MTU, MTU):
@@ -159,7 +158,7 @@ def test_opcodes_are_those_of_uc(version: int) -> None:
         pair.a.queue_pair.post_write(None, 0, size, 0, rkey)
         pair.a.queue_pair.post_write(None, 0, size, 0, rkey, immediate=1)
     pair.step(wire)
-    headers = [parse_packet(frame)[0] for frame in frames]
+    headers = [parse_packet(frame)[0] for frame in wire.frames]
     long = [[FIRST, MIDDLE, LAST], [FIRST, MIDDLE, LAST_IMMEDIATE]]
     write = {ONLY: 4, ONLY_IMMEDIATE: 5}
     expected = [SENDS + each for shape in long for each in shape] + [WRITES + each for shape in long for each in shape]
@@ -263,13 +262,13 @@ def test_the_pace_is_that_of_the_congestion_control() -> None:
 def test_memory_that_is_not_there_fails_its_end() -> None:
     memory = np.zeros(ROOM, np.uint8)
     pair = wired_pair(**UC)
-    foreign = ForeignMemory(memory)
-    gone = pair.a.nic.register_foreign(foreign)
-    foreign.unmap(2 * MTU)
-    pair.a.queue_pair.post_send(gone, 0, MTU, work_id=1)
-    pair.a.queue_pair.post_send(gone, 0, ROOM, work_id=2)
+    sent, room = Foreign(pair.a, memory), Foreign(pair.b, np.zeros(ROOM, np.uint8))
+    sent.memory.unmap(2 * MTU)
+    room.memory.unmap()
+    pair.a.queue_pair.post_send(sent.region, 0, MTU, work_id=1)
+    pair.a.queue_pair.post_send(sent.region, 0, ROOM, work_id=2)
     pair.a.queue_pair.post_send(None, 0, 1, work_id=3)
-    pair.b.queue_pair.post_receive(gone_at(pair), 0, ROOM, work_id=4)
+    pair.b.queue_pair.post_receive(room.region, 0, ROOM, work_id=4)
     pair.b.queue_pair.post_receive(None, 0, ROOM, work_id=5)
     for _ in range(3):
         pair.step(ideal_wire)
@@ -284,12 +283,6 @@ def test_memory_that_is_not_there_fails_its_end() -> None:
     ]
 
 
-def gone_at(pair: WiredPair) -> Any:
-    foreign = ForeignMemory(np.zeros(ROOM, np.uint8))
-    foreign.unmap()
-    return pair.b.nic.register_foreign(foreign)
-
-
 def test_what_uc_does_not_carry_is_refused() -> None:
     pair = wired_pair(**UC)
     with pytest.raises(ValueError, match=r"UC carries no read .valid: WRITE and SEND"):
@@ -301,11 +294,7 @@ def test_what_uc_does_not_carry_is_refused() -> None:
 
 def test_malformed_packets_are_dropped_and_counted() -> None:
     pair = wired_pair(**UC)
-    frames: list[bytes] = []
-
-    def wire(_sender: str, frame: bytes) -> list[bytes]:
-        frames.append(frame)
-        return [frame]
+    wire = Recording()
 
     Sent(pair, ["send", "write"], [3 * MTU, 3 * MTU])
     pair.step(wire)
@@ -313,7 +302,7 @@ def test_malformed_packets_are_dropped_and_counted() -> None:
     random = np.random.default_rng(5)
     injected = 0
     for _ in range(500):
-        frame = frames[random.integers(len(frames))]
+        frame = wire.frames[random.integers(len(wire.frames))]
         pair.engine.inject(pair.b.nic, 0, frame)
         injected += 1
         bad = bytearray(frame)
@@ -322,5 +311,5 @@ def test_malformed_packets_are_dropped_and_counted() -> None:
         pair.step(ideal_wire)
     counted, stats = pair.b.queue_pair.uc_stats(), pair.b.queue_pair.stats()
     dropped = sum(counted[name] for name in ("packets_skipped", "messages_malformed", "messages_without_receive"))
-    assert stats["data_packets_received"] + dropped == injected + len(frames)
+    assert stats["data_packets_received"] + dropped == injected + len(wire.frames)
     assert stats["error"] == "success"

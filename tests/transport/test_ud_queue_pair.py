@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transport.rdma_pair import Bytes, Host, WiredPair, ideal_wire, random_bytes, wired_pair
+from tests.transport.rdma_pair import Bytes, Host, Recording, WiredPair, ideal_wire, random_bytes, wired_pair
+from tests.transport.test_uet_queue_pair import Wire
 from weft.engine import (
     GRH_BYTES,
     ForeignMemory,
@@ -92,24 +93,17 @@ def test_a_datagram_arrives_whole_as_often_as_the_wire_delivers_it(
     actions: list[str], sizes: list[int], version: int
 ) -> None:
     both = Datagrams(version)
-    left, held, delivered = list(actions), list[bytes](), list[int]()
+    wire, delivered = Wire(actions), list[int]()
 
-    def wire(sender: str, frame: bytes) -> list[bytes]:
+    def watched(sender: str, frame: bytes) -> list[bytes]:
         assert sender == "a"  # nothing is answered
-        action = left.pop(0) if left else "deliver"
-        if action == "drop":
-            return []
-        if action == "hold":
-            held.append(frame)
-            return []
-        frames = [frame, *held, *([frame] if action == "duplicate" else [])]
-        held.clear()
+        frames = wire(sender, frame)
         delivered.extend(parse_packet(each)[0]["bth"]["psn"] for each in frames)
         return frames
 
     sent = [both.send(size, number) for number, size in enumerate(sizes)]
     for _ in range(5):
-        both.pair.step(wire)
+        both.pair.step(watched)
     done = both.pair.a.completions.poll()
     assert [(each["work_id"], each["kind"], each["status"]) for each in done] == [
         (number, "send", "success") for number in range(len(sizes))
@@ -129,11 +123,7 @@ def test_a_datagram_arrives_whole_as_often_as_the_wire_delivers_it(
 @pytest.mark.parametrize("version", [4, 6])
 def test_the_ip_header_stands_before_the_data(version: int) -> None:
     both = Datagrams(version)
-    frames: list[bytes] = []
-
-    def wire(_sender: str, frame: bytes) -> list[bytes]:
-        frames.append(frame)
-        return [frame]
+    wire = Recording()
 
     data = random_bytes(101)
     both.a.post_send(
@@ -148,7 +138,7 @@ def test_the_ip_header_stands_before_the_data(version: int) -> None:
     )
     both.pair.step(wire)
     both.pair.step(wire)
-    [frame] = frames
+    [frame] = wire.frames
     ip = frame[14 : 14 + (20 if version == 4 else 40)]
     assert bytes(both.rooms[0][:GRH_BYTES]) == bytes(GRH_BYTES - len(ip)) + ip
     assert np.array_equal(both.rooms[0][GRH_BYTES:][:101], data)
@@ -316,11 +306,7 @@ def test_what_ud_does_not_carry_is_refused() -> None:
 
 def test_malformed_packets_are_dropped_and_counted() -> None:
     both = Datagrams()
-    frames: list[bytes] = []
-
-    def wire(_sender: str, frame: bytes) -> list[bytes]:
-        frames.append(frame)
-        return [frame]
+    wire = Recording()
 
     for size in (MTU, 3):
         both.send(size)
@@ -329,7 +315,7 @@ def test_malformed_packets_are_dropped_and_counted() -> None:
     both.pair.b.completions.poll()
     random = np.random.default_rng(5)
     for _ in range(300):
-        frame = frames[random.integers(len(frames))]
+        frame = wire.frames[random.integers(len(wire.frames))]
         bad = bytearray(frame)
         bad[random.integers(42, len(bad))] ^= 1 << random.integers(8)
         both.pair.engine.inject(both.pair.b.nic, 0, bytes(bad[: random.integers(42, len(bad) + 1)]))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.transport.rdma_pair import US, WiredPair, cabled_pair, ideal_wire, random_bytes, wired_pair
+from tests.transport.rdma_pair import US, Recording, WiredPair, cabled_pair, ideal_wire, random_bytes, wired_pair
 from tests.transport.test_uet_queue_pair import MTU, UDP_AT, Wire, headers_of, trimmed, type_of, with_dscp
 from weft.wire.code_points import DSCP_TRIMMED
 
@@ -90,15 +90,11 @@ def test_a_program_may_answer_from_its_receives(version: int) -> None:
 
 def test_headers_are_those_of_a_datagram() -> None:
     pair = wired_pair(**UUD, version=6)
-    frames = []
-
-    def wire(_sender: str, frame: bytes) -> list[bytes]:
-        frames.append(frame)
-        return [frame]
+    wire = Recording()
 
     posted(pair, [MTU])
     pair.step(wire)
-    (frame,) = frames
+    (frame,) = wire.frames
     assert type_of(frame) == 6
     delivery, request = headers_of(frame)
     assert (delivery["name"], request["name"], request["opcode"]) == ("UETUud", "UETStandard", 7)
@@ -142,17 +138,13 @@ def test_what_uud_does_not_carry_is_refused() -> None:
 
 def test_malformed_packets_are_dropped_and_counted() -> None:
     pair = wired_pair(**UUD, version=6)
-    frames = []
-
-    def wire(_sender: str, frame: bytes) -> list[bytes]:
-        frames.append(frame)
-        return [frame]
+    wire = Recording()
 
     posted(pair, [MTU, 3])
     pair.step(wire)
     random = np.random.default_rng(5)
     for _ in range(300):
-        frame = frames[random.integers(len(frames))]
+        frame = wire.frames[random.integers(len(wire.frames))]
         bad = bytearray(frame)
         bad[random.integers(UDP_AT, len(bad))] ^= 1 << random.integers(8)
         cut = bytes(bad[: random.integers(UDP_AT, len(bad) + 1)])

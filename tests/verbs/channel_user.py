@@ -41,9 +41,9 @@ def opened(flags: int = 0) -> int:
     return os.open(DEVICE, os.O_RDWR | os.O_CLOEXEC | flags)
 
 
-def new_id(descriptor: int, uid: int = 1) -> int:
+def new_id(descriptor: int) -> int:
     answer = Answer(4)
-    written = ucma.create_id(uid, response=answer.at)
+    written = ucma.create_id(response=answer.at)
     assert os.write(descriptor, written) == len(written)
     return answer.number
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from weft.engine import CmConnections
+from weft.engine import CmConnections, CmHost
 
 SERVICE = 0x0000000001060000 | 7471
 
@@ -18,7 +18,8 @@ def gid_of(address: str) -> bytes:
     return bytes(10) + b"\xff\xff" + ip.packed if ip.version == 4 else ip.packed
 
 
-GIDS = {"a": gid_of("10.0.0.1"), "b": gid_of("10.0.0.2")}
+ADDRESSES = {"a": ("10.0.0.1", "fd00::1"), "b": ("10.0.0.2", "fd00::2")}
+GIDS = {name: gid_of(first) for name, (first, _) in ADDRESSES.items()}
 GUIDS = {"a": 0x0200000000000001, "b": 0x0200000000000002}
 QPNS = {"a": 0x11, "b": 0x22}
 
@@ -26,6 +27,16 @@ QPNS = {"a": 0x11, "b": 0x22}
 def other(name: str) -> str:
     """Return the end at the far side."""
     return "b" if name == "a" else "a"
+
+
+def cm_hosts() -> dict[str, CmHost]:
+    """Return both hosts, each with a port and routes to the other's addresses."""
+    hosts = {}
+    for name, addresses in ADDRESSES.items():
+        hosts[name] = CmHost(GUIDS[name], [(1, 3, [gid_of(each) for each in addresses])], seed=ord(name))
+        for each in ADDRESSES[other(name)]:
+            hosts[name].add_route(gid_of(each))
+    return hosts
 
 
 @dataclass
@@ -73,7 +84,6 @@ class Pair:
     """Both ends and what is under way, in the order of time."""
 
     act: Act
-    delay_ps: int = 1_000_000
     now_ps: int = 0
     ends: dict[str, End] = field(default_factory=lambda: {name: End.new(name) for name in "ab"})
     wire: list[tuple[int, int, str, bytes]] = field(default_factory=list)
@@ -111,12 +121,10 @@ class Pair:
         self.flush(fate)
         return True
 
-    def run(
-        self, fate: Callable[[int], list[int]], until: Callable[[], bool] = lambda: False, steps: int = 5000
-    ) -> None:
-        """Go on until nothing is left to do, or a condition holds. Raises AssertionError after so many steps."""
+    def run(self, fate: Callable[[int], list[int]], until: Callable[[], bool] = lambda: False) -> None:
+        """Go on until nothing is left to do, or a condition holds. Raises AssertionError after 5,000 steps."""
         self.flush(fate)
-        for _ in range(steps):
+        for _ in range(5000):
             if until() or not self.step(fate):
                 return
-        raise AssertionError(f"still busy after {steps} steps")
+        raise AssertionError("still busy after 5,000 steps")

@@ -23,10 +23,6 @@ def in_order(_: int) -> list[int]:
     return [DELAY_PS]
 
 
-def lost(_: int) -> list[int]:
-    return []
-
-
 def connect(pair: Pair, **options: Any) -> int:
     end = pair.ends["a"]
     end.id = end.connections.connect(

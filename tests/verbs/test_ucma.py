@@ -11,24 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.verbs import ucma_bytes as ucma
-from tests.verbs.cm_ends import GUIDS, gid_of
+from tests.verbs.cm_ends import ADDRESSES, GUIDS, cm_hosts, gid_of, other
 from tests.verbs.ucma_bytes import EventBytes
-from weft.engine import CmHost
 
 PORT = 7471
-IN_REACH = {"a": ("10.0.0.1", "fd00::1"), "b": ("10.0.0.2", "fd00::2")}
 
 
 class Hosts:
     """Two hosts whose messages arrive at once."""
 
     def __init__(self) -> None:
-        self.hosts: dict[str, CmHost] = {}
-        for name, addresses in IN_REACH.items():
-            self.hosts[name] = CmHost(GUIDS[name], [(1, 3, [gid_of(each) for each in addresses])], seed=ord(name))
-        for name, host in self.hosts.items():
-            for each in IN_REACH["b" if name == "a" else "a"]:
-                host.add_route(gid_of(each))
+        self.hosts = cm_hosts()
 
     def deliver(self) -> None:
         busy = True
@@ -37,7 +30,7 @@ class Hosts:
             for name, host in self.hosts.items():
                 for port, local, remote, mad in host.take_outgoing():
                     busy = True
-                    self.hosts["b" if name == "a" else "a"].receive(port, remote, local, mad)
+                    self.hosts[other(name)].receive(port, remote, local, mad)
 
 
 class Program:
@@ -56,8 +49,8 @@ class Program:
             raise OSError(error, errno.errorcode[error])
         return answer
 
-    def new_id(self, uid: int = 1, space: int = ucma.PS_TCP, qp_type: int = 2) -> int:
-        return int(struct.unpack("=I", self.ask(ucma.create_id(uid, space, qp_type)))[0])
+    def new_id(self, uid: int = 1, space: int = ucma.PS_TCP) -> int:
+        return int(struct.unpack("=I", self.ask(ucma.create_id(uid, space)))[0])
 
     def event(self) -> EventBytes:
         return EventBytes.read(self.ask(ucma.get_event()), self.is_datagram)
@@ -97,7 +90,7 @@ def attributes(program: Program, number: int, state: int) -> dict[str, int]:
 def test_a_connection_is_made_and_ended(version: int) -> None:
     hosts = Hosts()
     a, b = Program(hosts, "a"), Program(hosts, "b")
-    own, peer = IN_REACH["a"][version], IN_REACH["b"][version]
+    own, peer = ADDRESSES["a"][version], ADDRESSES["b"][version]
     listener = listening(b, "::" if version else "0.0.0.0")
     number = resolved(a, peer)
     a.ask(ucma.connect(number, 0x123, b"hello"))

@@ -18,10 +18,8 @@ import time
 from pathlib import Path
 from random import Random
 
-from tests.verbs.cm_ends import GUIDS, gid_of
-from weft.engine import CmHost
+from tests.verbs.cm_ends import cm_hosts, other
 
-ADDRESSES = {"a": ("10.0.0.1", "fd00::1"), "b": ("10.0.0.2", "fd00::2")}
 FASTER = 200
 DELAY_S = 0.0005
 
@@ -29,25 +27,19 @@ DELAY_S = 0.0005
 class TwoHosts:
     """Both hosts, their listening sockets and what is on its way between them."""
 
-    def __init__(self, folder: Path, loss: float, twice: float, seed: int = 1) -> None:
-        self._loss, self._twice, self._random = loss, twice, Random(seed)
+    def __init__(self, folder: Path, loss: float, twice: float) -> None:
+        self._loss, self._twice, self._random = loss, twice, Random(1)
         self._started = time.monotonic()
         self._selector = selectors.DefaultSelector()
         self._wire: list[tuple[float, int, str, int, bytes, bytes, bytes]] = []
         self._sent = 0
         self._ends = False
-        self.hosts: dict[str, CmHost] = {}
-        for name, addresses in ADDRESSES.items():
-            gids = [gid_of(each) for each in addresses]
-            self.hosts[name] = CmHost(GUIDS[name], [(1, 3, gids)], seed=ord(name))
+        self.hosts = cm_hosts()
+        for name in self.hosts:
             listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             listener.bind(str(folder / f"{name}.sock"))
             listener.listen(16)
             self._selector.register(listener, selectors.EVENT_READ, ("accept", name, listener))
-        for name, host in self.hosts.items():
-            for peer, addresses in ADDRESSES.items():
-                for each in addresses if peer != name else ():
-                    host.add_route(gid_of(each))
         self._selector.register(sys.stdin.fileno(), selectors.EVENT_READ, ("end", "", None))
 
     def serve(self) -> None:
@@ -101,8 +93,7 @@ class TwoHosts:
                 copies = 0 if draw < self._loss else 2 if draw < self._loss + self._twice else 1
                 for _ in range(copies):
                     self._sent += 1
-                    to = "b" if name == "a" else "a"
-                    self._wire.append((now + DELAY_S, self._sent, to, port, remote, local, mad))
+                    self._wire.append((now + DELAY_S, self._sent, other(name), port, remote, local, mad))
             host.take_signalled()
             host.take_groups()
         self._wire.sort(key=lambda each: each[:2])
@@ -118,10 +109,7 @@ def main() -> None:
     both = TwoHosts(given.folder, given.loss, given.twice)
     print("serving", flush=True)
     both.serve()
-    left = {
-        name: {"channels": host.channels, "ids": host.ids, "counters": host.counters}
-        for name, host in both.hosts.items()
-    }
+    left = {name: {"channels": host.channels, "ids": host.ids} for name, host in both.hosts.items()}
     print(json.dumps(left), flush=True)
 
 

@@ -59,29 +59,28 @@ def bind_ip(number: int, text: str, port: int = 0) -> bytes:
     return command("BIND_IP", bytes(8) + address(text, port) + struct.pack("=I", number))
 
 
-def resolve_addr(number: int, text: str, port: int = 0, source: str = "") -> bytes:
-    sizes = struct.pack("=HHI", size_of(source) if source else 0, size_of(text), 0)
-    origin = address(source, 0, 128) if source else bytes(128)
-    return command("RESOLVE_ADDR", struct.pack("=II", number, 2000) + sizes + origin + address(text, port, 128))
+def resolve_addr(number: int, text: str, port: int = 0) -> bytes:
+    head = struct.pack("=IIHHI", number, 2000, 0, size_of(text), 0)
+    return command("RESOLVE_ADDR", head + bytes(128) + address(text, port, 128))
 
 
 def resolve_ip(number: int, text: str, port: int = 0) -> bytes:
     return command("RESOLVE_IP", bytes(28) + address(text, port) + struct.pack("=II", number, 2000))
 
 
-def resolve_route(number: int, timeout_ms: int = 2000) -> bytes:
-    return command("RESOLVE_ROUTE", struct.pack("=II", number, timeout_ms))
+def resolve_route(number: int) -> bytes:
+    return command("RESOLVE_ROUTE", struct.pack("=II", number, 2000))
 
 
 def listen(number: int, backlog: int = 0) -> bytes:
     return command("LISTEN", struct.pack("=II", number, backlog))
 
 
-def parameters(qpn: int, private_data: bytes = b"", valid: int = 1, depth: int = 1) -> bytes:
+def parameters(qpn: int, private_data: bytes = b"", valid: int = 1) -> bytes:
     return (
         struct.pack("=II", qpn, 0)
         + private_data.ljust(256, b"\0")
-        + bytes((len(private_data), 0, depth, depth, 0, 7, 7, valid))
+        + bytes((len(private_data), 0, 1, 1, 0, 7, 7, valid))
     )
 
 
@@ -94,8 +93,8 @@ def accept(number: int, qpn: int, uid: int = 0, private_data: bytes = b"", valid
     return command("ACCEPT", body + bytes(8))
 
 
-def reject(number: int, private_data: bytes = b"", reason: int = 0) -> bytes:
-    return command("REJECT", struct.pack("=IBB2x", number, len(private_data), reason) + private_data.ljust(256, b"\0"))
+def reject(number: int, private_data: bytes = b"") -> bytes:
+    return command("REJECT", struct.pack("=IB3x", number, len(private_data)) + private_data.ljust(256, b"\0"))
 
 
 def disconnect(number: int) -> bytes:
@@ -135,8 +134,8 @@ def migrate_id(number: int, descriptor: int, response: int = 0) -> bytes:
     return command("MIGRATE_ID", struct.pack("=QII", response, number, descriptor), 4)
 
 
-def notify(number: int, event: int = 4) -> bytes:
-    return command("NOTIFY", struct.pack("=II", number, event))
+def notify(number: int) -> bytes:
+    return command("NOTIFY", struct.pack("=II", number, 4))
 
 
 @dataclass(frozen=True)
@@ -149,7 +148,6 @@ class EventBytes:
     status: int
     qpn: int
     private_data: bytes
-    depth: int
     qkey: int
     group: bytes
 
@@ -159,5 +157,4 @@ class EventBytes:
         qpn, qkey = struct.unpack_from("=II", data, 20)
         at = 28 + (32 if is_datagram else 0)
         private = data[at : at + data[at + 256]]
-        depth = 0 if is_datagram else data[at + 256 + 3]
-        return cls(uid, number, EVENTS[event], status, qpn, private, depth, qkey, data[28:44])
+        return cls(uid, number, EVENTS[event], status, qpn, private, qkey, data[28:44])

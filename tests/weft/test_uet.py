@@ -21,6 +21,9 @@ from weft.wire.headers.uet import UET_UDP_PORT
 SCRIPT = Path(__file__).parents[2] / "docs" / "wireshark" / "weft.lua"
 US = 10**6
 TOPOLOGY = topologies.leaf_spine(planes=1, leaves=2, spines=4, hosts_per_leaf=2, host_rate_bps=100 * 10**9, delay_ps=US)
+CROWDED = topologies.leaf_spine(
+    planes=1, leaves=1, spines=1, hosts_per_leaf=8, host_rate_bps=100 * 10**9, queue_capacity_bytes=64 << 10
+)
 UET = TransportSection(protocol="uet")
 ROD = TransportSection(protocol="uet", service="rod")
 CREDITS = TransportSection(protocol="uet", receiver_credits=True)
@@ -67,11 +70,8 @@ def test_flows_use_all_spines_and_close_their_pdcs() -> None:
 
 
 def test_an_incast_with_trimming_drops_nothing() -> None:
-    crowded = topologies.leaf_spine(
-        planes=1, leaves=1, spines=1, hosts_per_leaf=8, host_rate_bps=100 * 10**9, queue_capacity_bytes=64 << 10
-    )
     with Fabric(
-        crowded, clock="virtual", int_telemetry=False, transport=UET, trimming=TrimmingSection(classes=[3])
+        CROWDED, clock="virtual", int_telemetry=False, transport=UET, trimming=TrimmingSection(classes=[3])
     ) as fabric:
         result = fabric.incast("h0", 200_000)
         found = totals(fabric)
