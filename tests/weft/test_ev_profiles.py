@@ -262,7 +262,6 @@ def offline(**given: Any) -> EvProfiles:
 @pytest.mark.parametrize(
     ("profile_id", "given", "message"),
     [
-        (3, {"state": "init", "ev_count": 4}, None),
         (3, {"state": "online"}, "EV profile 3 lacks ev_min_active"),
         (3, {"state": "online", "ev_min_active": 0}, "EV profile 3 lacks ev_event_mask"),
         (3, {"ev_min_active": 9}, r"ev_min_active 9 \(valid: 0 to 8"),
@@ -275,15 +274,18 @@ def offline(**given: Any) -> EvProfiles:
         (-1, {"state": "offline"}, "EV profile -1"),
     ],
 )
-def test_what_a_profile_cannot_be_is_refused(profile_id: int, given: dict[str, Any], message: str | None) -> None:
+def test_what_a_profile_cannot_be_is_refused(profile_id: int, given: dict[str, Any], message: str) -> None:
     profiles = offline()
-    if message is None:
-        profiles.modify(profile_id, attributes(**given), 0)
-        return
     before = profiles.all(lambda _: 0)
     with pytest.raises(ValueError, match=message):
         profiles.modify(profile_id, attributes(**given), 0)
     assert profiles.all(lambda _: 0) == before
+
+
+def test_a_profile_that_goes_back_to_init_is_forgotten() -> None:
+    profiles = offline()
+    profiles.modify(3, attributes(state="init", ev_count=4), 0)
+    assert [each.profile_id for each in profiles.all(lambda _: 0)] == [0]
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import raw
 from scapy.utils import wrpcap
 
+from tests.wire import mrc_samples
 from tests.wire.described_bits import headers, packed
 from weft.engine import _core
 from weft.traffic.layers import MAD as MAD_LAYER
@@ -98,12 +99,17 @@ def test_what_is_not_described_is_refused(at: int, value: int, error: str) -> No
         _core.parse_cm(bytes(mad))
 
 
-@given(st.binary(max_size=300))
-def test_any_bytes_are_parsed_or_refused(data: bytes) -> None:
-    if len(data) != cm.MAD_BYTES:
-        assert _core.cm_parse_error(data) == "wrong_length"
-    elif _core.cm_parse_error(data) == "none":
-        _core.parse_cm(data)
+@given(st.binary(max_size=300), st.integers(0x0F, 0x19), st.binary(min_size=232, max_size=232))
+def test_any_bytes_are_parsed_or_refused(data: bytes, attribute_id: int, body: bytes) -> None:
+    mad = {name: field.default for name, field in MAD.numbers()} | {"attribute_id": attribute_id}
+    for each in (data, packed(MAD, mad) + body):
+        error = _core.cm_parse_error(each)
+        assert (error == "wrong_length") == (len(each) != cm.MAD_BYTES)
+        if error == "none":
+            _core.parse_cm(each)
+        else:
+            with pytest.raises(ValueError, match=error):
+                _core.parse_cm(each)
 
 
 @pytest.mark.parametrize(
@@ -199,13 +205,7 @@ IP_SHOWN = {
 
 
 def drawn(header: cm.Header, number: int, **given_values: int) -> dict[str, int]:
-    random = Random(f"{header.name} {number}")
-    values = {}
-    for name, field in header.numbers():
-        valid = field.valid_values
-        middle = random.randint(valid[0], valid[-1]) if isinstance(valid, range) else random.choice(valid)
-        values[name] = given_values.get(name, random.choice((valid[0], valid[-1], middle)))
-    return values
+    return mrc_samples.drawn(Random(f"{header.name} {number}"), header, **given_values)
 
 
 def found_in(layer: Any, name: str) -> str:
