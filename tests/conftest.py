@@ -15,6 +15,8 @@ import parts
 import processor_time
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from p4c import p4c  # noqa: F401
 
 # Every run tries the same examples, whatever the machine's load; `--hypothesis-profile default` looks for new ones.
@@ -27,6 +29,9 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+# Hypothesis would also try numbers that it finds in the modules of this project that are loaded, which depends on the
+# tests that a process has run before. It has no setting for that.
+providers._get_local_constants = Constants
 
 # A process of the tests that has used gRPC may fork (a pool of STF cases, say); the children never use it, and gRPC's
 # own handlers, which start its threads again in them, abort there. gRPC reads this as it is imported.
