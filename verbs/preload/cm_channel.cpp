@@ -10,7 +10,6 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE
 #endif
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -27,13 +26,13 @@
 
 #include <atomic>
 
+#include "common/next_function.hpp"
 #include "verbs/cm/protocol.hpp"
-
-#define WEFT_EXPORTED extern "C" __attribute__((visibility("default")))
 
 namespace {
 
 using namespace weft::cm;
+using weft::verbs::Next;
 
 constexpr char kDevice[] = "/dev/infiniband/rdma_cm";
 constexpr int kMostDescriptors = 1 << 16;
@@ -42,25 +41,6 @@ constexpr int kStatVersion = 1;  // _STAT_VER of glibc before 2.33
 #else
 constexpr int kStatVersion = 0;
 #endif
-
-// The next definition of a function: the C library's, or that of another preloaded library.
-template <class Function>
-class Next {
- public:
-  constexpr explicit Next(const char* name) : name_(name) {}
-  Function* get() {
-    Function* found = found_.load(std::memory_order_relaxed);
-    if (found == nullptr) {
-      found = reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name_));
-      found_.store(found, std::memory_order_relaxed);
-    }
-    return found;
-  }
-
- private:
-  const char* name_;
-  std::atomic<Function*> found_{nullptr};
-};
 
 using Open = int(const char*, int, ...);
 using OpenAt = int(int, const char*, int, ...);
