@@ -58,7 +58,7 @@ def test_whoever_may_not_enter_a_host_is_told_so(
 
 def test_every_node_has_a_name() -> None:
     pytest.importorskip("mininet")
-    from weft.clocks.real.fabric_hosts import hosts_file
+    from weft.clocks.hosts_file import hosts_file
 
     fabric = leaf_spine(planes=2, leaves=1, spines=1, hosts_per_leaf=1)
     assert hosts_file(fabric).splitlines() == [
