@@ -222,6 +222,14 @@ any outcome.)doc")
             partitions.run_until(start_ps + duration_ps, &check_python_signals);
           },
           "duration_ps"_a, py::call_guard<py::gil_scoped_release>())
+      .def(
+          "next_event_ps",
+          [](Partitions& self) -> std::optional<TimePs> {
+            const py::gil_scoped_release release;
+            const TimePs next_ps = self.next_event_ps();
+            return next_ps == kNever ? std::nullopt : std::optional(next_ps);
+          },
+          "Time of the next event or call; None without one. Not within a run.")
       .def("request_stop", &Partitions::request_stop,
            "Make the run in progress return after the present window or callback.")
       .def(

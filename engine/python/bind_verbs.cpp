@@ -74,9 +74,8 @@ void bind_verbs(py::module_& m) {
       .def_property_readonly("descriptor", &Channel::clients_end);
   py::class_<ClientQueuePair, CompletionHandler, std::shared_ptr<ClientQueuePair>> queue_pair(
       m, "VerbsQueuePair", "A queue pair of a client, which its counterpart in the engine reports to.");
-  py::class_<Client, std::shared_ptr<Client>> client(
-      m, "VerbsClient",
-      R"doc(What a process has made at a NIC by verbs. Real clock only.
+  py::class_<Client, std::shared_ptr<Client>> client(m, "VerbsClient",
+                                                     R"doc(What a process has made at a NIC by verbs.
 
 Objects have numbers of the client's own, keys and queue pairs those of the NIC. `memory` is a descriptor of
 /proc/PID/mem, which the client takes over. Errors are OSError with the errno that the verb has.)doc");
@@ -114,6 +113,21 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
                });
              }),
              "nic"_a, "memory"_a);
+  client.def(
+      "set_news_listener",
+      [](Client& self, std::shared_ptr<verbs::VirtualClockPage> clock, Callback listener) {
+        auto callback = std::make_shared<PythonCallback>(std::move(listener));
+        PythonGuard guard(self.nic().engine());
+        self.set_news_listener(std::move(clock), [callback] { (*callback)(); });
+      },
+      "clock"_a, "listener"_a, R"doc(In virtual time: set the page's time and call listener() before the first
+completion or event since the last take_news(); the run ends with the event that has it.)doc");
+  method("take_news", &Client::take_news, "Whether there has been any.");
+  method("take_posted", &Client::take_posted,
+         "Take what it has posted, which the engine does itself under the real clock.");
+  method("events_sent", &Client::events_sent, "How many events it has been sent.");
+  method("watch_memory", &Client::watch_memory, "watch"_a,
+         "Whether what the NIC writes to its memory is news, too.");
   client.def_property_readonly("page_descriptor", &Client::page_descriptor);
   client.def_property_readonly("doorbell_descriptor", &Client::doorbell_descriptor);
   client.def_property_readonly("events_descriptor",

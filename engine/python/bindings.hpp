@@ -23,6 +23,7 @@ void bind_probe(pybind11::module_& m);          // what a run is observed by
 void bind_hop_latencies(pybind11::module_& m);  // what packets have met at each hop
 void bind_tcp(pybind11::module_& m);            // TCP connections without I/O
 void bind_verbs(pybind11::module_& m);          // clients of a NIC by verbs
+void bind_virtual_time(pybind11::module_& m);   // processes that live in a run's time
 void bind_packet_conservation(pybind11::module_& m);
 void bind_record_types(pybind11::module_& m);  // of the dictionaries that the others return
 

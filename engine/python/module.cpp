@@ -20,6 +20,7 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_hop_latencies(m);
   weft::bind_queue_pair(m);
   weft::bind_unreliable(m);
+  weft::bind_virtual_time(m);
   weft::bind_verbs(m);
   weft::bind_scale_up(m);
   weft::bind_fast_forward(m);

@@ -19,6 +19,7 @@
 #include "time/event_fd.hpp"
 #include "time/partition.hpp"
 #include "time/partitions.hpp"
+#include "time/run_end.hpp"
 
 namespace weft {
 
@@ -39,6 +40,7 @@ constexpr uint64_t kEventsPerWallReading = 8;
 }
 
 thread_local Engine* engine_served_here = nullptr;
+thread_local TimePs serve_limit_ps = 0;  // of serve_until(), while it serves
 
 }  // namespace
 
@@ -186,7 +188,16 @@ void Engine::serve_until(TimePs limit) {
     explicit Served(Engine* engine) { engine_served_here = engine; }
     ~Served() { engine_served_here = nullptr; }
   } served(this);
-  for (EventQueue::First first = events_.first(); first.time <= limit; first = events_.first()) serve(first);
+  serve_limit_ps = limit;
+  for (EventQueue::First first = events_.first(); first.time <= serve_limit_ps; first = events_.first())
+    serve(first);
+}
+
+void end_run_here(Engine& engine) {
+  if (engine.partition() == nullptr || engine.partition()->owner().count() != 1)
+    throw std::logic_error("a run ends within a window only where it has one partition");
+  engine.partition()->owner().request_stop();
+  serve_limit_ps = INT64_MIN;
 }
 
 void Engine::fetch(PrefetchStep step) const {

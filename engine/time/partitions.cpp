@@ -164,6 +164,15 @@ void Partitions::run_until(TimePs time, Engine::InterruptCheck check) {
   if (!stop_requested_ && time != kNever) now_ = std::max(now_, time);
 }
 
+TimePs Partitions::next_event_ps() {
+  Guard guard(*this);
+  if (group_ != nullptr) throw std::logic_error("a distributed run knows its next event when it meets");
+  if (!assigned_) assign();
+  schedule_calls(take_hand_overs());
+  look_again();
+  return std::min(earliest_ps(), control_.next_time());
+}
+
 TimePs Partitions::earliest_ps() const {
   if (group_ != nullptr) return earliest_of_all_ps_;
   TimePs earliest_ps = kNever;

@@ -81,6 +81,8 @@ class Partitions {
 
   // Between windows: of the last event or control event served, or where a run_until() ended.
   TimePs now() const { return now_; }
+  // Of the next event or control event; kNever without one. Between windows.
+  TimePs next_event_ps();
   // How long windows are now.
   TimePs window_ps() const { return window_ps_; }
   uint64_t windows_served() const { return windows_served_; }

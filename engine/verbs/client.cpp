@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "time/event_fd.hpp"
+#include "time/run_end.hpp"
 #include "verbs/client_queue_pair.hpp"
 #include "verbs/client_shared_queue.hpp"
 
@@ -44,7 +45,7 @@ Client::Client(Nic& nic, int memory_descriptor)
       events_(std::make_shared<EventChannel>()) {
   doorbell_ = open_event_fd();
   try {
-    nic_.engine().add_pollable(this);
+    if (nic_.engine().is_real()) nic_.engine().add_pollable(this);
   } catch (...) {
     close(doorbell_);
     throw;
@@ -56,8 +57,26 @@ Client::~Client() {
     if (each.queue_pair != nullptr) each.queue_pair->close();
   for (const auto& [key, region] : regions_->by_key) domains_[region.domain].registry->remove(key);
   regions_->by_key.clear();  // requests that are still under way find nothing any more
-  nic_.engine().remove_pollable(this);
+  if (nic_.engine().is_real()) nic_.engine().remove_pollable(this);
   close(doorbell_);
+}
+
+void Client::watch_memory(bool watch) {
+  process_->on_write = nullptr;
+  if (watch) process_->on_write = [this] { note_news(); };
+}
+
+uint64_t Client::events_sent() {
+  uint64_t sent = events_->sent();
+  for (const auto& [number, channel] : channels_) sent += channel->sent();
+  return sent;
+}
+
+void Client::note_news() {
+  if (clock_ == nullptr || std::exchange(has_news_, true)) return;
+  clock_->set(now());
+  if (Engine::served_here() != nullptr) end_run_here(nic_.engine());
+  news_listener_();
 }
 
 template <class T>
@@ -271,12 +290,14 @@ const AddressHandle* Client::address_handle(uint32_t handle, uint32_t domain, in
 }
 
 void Client::complete(CompletionRing& ring, const CompletionEntry& entry, bool solicited) {
+  note_news();
   const bool had_overrun = ring.has_overrun();
   if (ring.push(entry, solicited) || had_overrun) return;
   if (raise(kEventCompletionQueueError, ring.cookie())) ++ring.asynchronous_events;
 }
 
 bool Client::raise(EventType type, uint64_t cookie) {
+  note_news();
   return events_->send(AsynchronousEvent{cookie, type, 0});
 }
 

@@ -3,9 +3,11 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "hosts/memory_region.hpp"
@@ -17,6 +19,7 @@
 #include "verbs/event_channel.hpp"
 #include "verbs/protocol.hpp"
 #include "verbs/shared_memory.hpp"
+#include "verbs/timed_process.hpp"
 #include "verbs/values.hpp"
 
 namespace weft::verbs {
@@ -42,8 +45,8 @@ class Client final : public Pollable {
   static constexpr uint64_t kMaxRegionBytes = 1ull << 40;
   static_assert(2 * (kMaxQueuePairs + kMaxSharedQueues) < kMaxRings);
 
-  // `memory_descriptor`: of /proc/PID/mem, which it closes. Throws std::system_error, std::logic_error
-  // without a real clock.
+  // `memory_descriptor`: of /proc/PID/mem, which it closes. Throws std::system_error. Under the real clock
+  // the engine takes what the client posts; of a virtual one take_posted() does, while time stands still.
   Client(Nic& nic, int memory_descriptor);
   ~Client() override;
   Client(const Client&) = delete;
@@ -112,7 +115,7 @@ class Client final : public Pollable {
 
   Nic& nic() { return nic_; }
   TimePs now() { return nic_.engine().now(); }
-  const std::shared_ptr<const ClientProcess>& process() const { return process_; }
+  std::shared_ptr<const ClientProcess> process() const { return process_; }
   void complete(CompletionRing& ring, const CompletionEntry& entry, bool solicited);
   // Result: whether it was sent.
   bool raise(EventType type, uint64_t cookie);
@@ -120,6 +123,22 @@ class Client final : public Pollable {
                                        bool writes) const {
     return std::make_shared<ClientPieces>(process_, regions_, domain, pieces, count, writes);
   }
+
+  // --- in virtual time
+
+  // Sets the page's time and calls `listener` before the first completion or event since the last
+  // take_news(). What happens in an event ends the run there.
+  void set_news_listener(std::shared_ptr<VirtualClockPage> clock, std::function<void()> listener) {
+    clock_ = std::move(clock);
+    news_listener_ = std::move(listener);
+  }
+  // Whether there has been any.
+  bool take_news() { return std::exchange(has_news_, false); }
+  // Has what the NIC writes to its memory taken for news, too.
+  void watch_memory(bool watch);
+  void take_posted() { poll(); }
+  // How many events it has been sent.
+  uint64_t events_sent();
 
   int file_descriptor() const override { return doorbell_; }
   TimePs poll() override;
@@ -148,8 +167,13 @@ class Client final : public Pollable {
   // A free place for rings. Result: its handle.
   uint32_t place_for_rings();
 
+  void note_news();
+
   Nic& nic_;
-  std::shared_ptr<const ClientProcess> process_;
+  std::shared_ptr<ClientProcess> process_;
+  std::shared_ptr<VirtualClockPage> clock_;  // null under the real clock
+  std::function<void()> news_listener_;
+  bool has_news_ = false;
   SharedMemory page_;
   int doorbell_ = -1;
   std::shared_ptr<EventChannel> events_;

@@ -39,9 +39,12 @@ bool ClientProcess::read(uint64_t address, uint8_t* to, size_t bytes) const {
 }
 
 bool ClientProcess::write(uint64_t address, const uint8_t* from, size_t bytes) const {
-  return is_of_users(address, bytes) && whole(bytes, [&](size_t done) {
-           return pwrite(descriptor_, from + done, bytes - done, static_cast<off_t>(address + done));
-         });
+  const bool is_whole =
+      is_of_users(address, bytes) && whole(bytes, [&](size_t done) {
+        return pwrite(descriptor_, from + done, bytes - done, static_cast<off_t>(address + done));
+      });
+  if (on_write != nullptr) on_write();
+  return is_whole;
 }
 
 std::optional<uint64_t> ClientRegions::find(uint32_t domain, const Piece& piece, bool writes) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <unordered_map>
@@ -27,6 +28,9 @@ class ClientProcess {
   // False where not all of it is mapped, or the process has gone.
   bool read(uint64_t address, uint8_t* to, size_t bytes) const;
   bool write(uint64_t address, const uint8_t* from, size_t bytes) const;
+
+  // Called after each write, unless it is null.
+  std::function<void()> on_write;
 
  private:
   int descriptor_;

@@ -39,8 +39,12 @@ class EventChannel {
   // Whether it was taken; not, if the client has let too many pile up.
   template <class Event>
   bool send(const Event& event) const {
+    ++sent_;
     return ::send(own_, &event, sizeof event, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof event;
   }
+
+  // How many it has tried to.
+  uint64_t sent() const { return sent_; }
 
   // Takes back what the client has not read yet of this object. Result: how many events.
   template <class Event>
@@ -62,6 +66,7 @@ class EventChannel {
   // Room for an event of every completion queue that a client may have, as the kernel counts small messages.
   static constexpr int kRoomBytes = 4096 * 1024;
 
+  mutable uint64_t sent_ = 0;
   int own_ = -1;
   int clients_ = -1;
 };

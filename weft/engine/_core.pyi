@@ -1200,6 +1200,8 @@ class Partitions:
     def lateness(self) -> Lateness:
         """Nothing: a virtual clock is never late."""
     def lock(self) -> PartitionsLock: ...
+    def next_event_ps(self) -> int | None:
+        """Time of the next event or call; None without one. Not within a run."""
     def packet_conservation(self) -> ConservationCounts:
         """What became of all packets of all partitions so far. All processes of a distributed run must call it."""
     def process_of(self, engine: Engine) -> int:
@@ -2571,6 +2573,55 @@ class UdQueuePair(QueuePair):
     def queue_pair(self) -> int:
         """Its number."""
 
+class VirtualClockPage:
+    """The time of a run, in memory that its processes read."""
+    def __init__(self) -> None: ...
+    @property
+    def descriptor(self) -> int: ...
+    @property
+    def now_ps(self) -> int: ...
+    @now_ps.setter
+    def now_ps(self, arg1: int) -> None: ...
+
+class TimedProcess:
+    """A process that lives in a run's virtual time.
+
+    Its threads say in shared memory that they wait; `wake` ends a wait.
+    """
+    def __init__(self, process: int) -> None: ...
+    def ask(self, thread: int) -> bool:
+        """Ask a thread that computes whether it only looks at memory; False: there is no such thread."""
+    def computes(self, thread: int) -> int:
+        """How often a thread has answered that it does more than that."""
+    def let_ahead(self, until_ps: int) -> None:
+        """Let it go ahead of the run up to a time before which nothing happens; 0: not at all."""
+    def pass_alarm(self) -> None: ...
+    def take_rings(self) -> None: ...
+    def waiting(self) -> list[tuple[int, int, str, int | None, int]]:
+        """Place, thread, what it waits for (time, news, memory, kernel), until when, and its loop."""
+    def wake(self, place: int) -> None: ...
+    @property
+    def acts(self) -> int:
+        """How often its threads did something that others may see."""
+    @property
+    def ahead_ps(self) -> int:
+        """How far it has gone."""
+    @property
+    def alarm_ps(self) -> int:
+        """When it wants SIGALRM; 0: never."""
+    @property
+    def begun(self) -> int: ...
+    @property
+    def doorbell_descriptor(self) -> int: ...
+    @property
+    def page_descriptor(self) -> int: ...
+    @property
+    def sent(self) -> int:
+        """How often they called what may reach others through the kernel."""
+    @property
+    def wall_clock_uses(self) -> list[str]:
+        """Calls that it has made whose times are the wall clock's, by name."""
+
 class VerbsChannel:
     """Sends a client completion events."""
     @property
@@ -2600,7 +2651,7 @@ class VerbsQueuePair(CompletionHandler):
     def send_entry_bytes(self) -> int: ...
 
 class VerbsClient:
-    """What a process has made at a NIC by verbs. Real clock only.
+    """What a process has made at a NIC by verbs.
 
     Objects have numbers of the client's own, keys and queue pairs those of the NIC. `memory` is a descriptor of
     /proc/PID/mem, which the client takes over. Errors are OSError with the errno that the verb has.
@@ -2649,6 +2700,8 @@ class VerbsClient:
     def destroy_domain(self, domain: int) -> None: ...
     def destroy_queue_pair(self, handle: int) -> int: ...
     def destroy_shared_queue(self, handle: int) -> int: ...
+    def events_sent(self) -> int:
+        """How many events it has been sent."""
     def queue_pair(self, handle: int) -> VerbsQueuePair: ...
     def raise_event(self, type: int, cookie: int) -> bool: ...
     def register_again(
@@ -2659,9 +2712,19 @@ class VerbsClient:
     ) -> int: ...
     def resize_completion_queue(self, queue: int, entries: int) -> None: ...
     def ring_of_shared_queue(self, handle: int) -> int: ...
+    def set_news_listener(self, clock: VirtualClockPage, listener: collections.abc.Callable[[], object]) -> None:
+        """In virtual time: set the page's time and call listener() before the first
+        completion or event since the last take_news(); the run ends with the event that has it.
+        """
     def shared_queue(self, handle: int) -> tuple[int, int, int, int]:
         """Its descriptor, its entries, pieces of each, its limit."""
     def shared_receives(self, handle: int) -> SharedReceives: ...
+    def take_news(self) -> bool:
+        """Whether there has been any."""
+    def take_posted(self) -> None:
+        """Take what it has posted, which the engine does itself under the real clock."""
+    def watch_memory(self, watch: bool) -> None:
+        """Whether what the NIC writes to its memory is news, too."""
     @property
     def doorbell_descriptor(self) -> int: ...
     @property
@@ -3968,6 +4031,9 @@ def icrc(ip_packet: bytes) -> int:
     It is sent little-endian. Raises ValueError if IP, UDP and BTH headers are not complete.
     """
 
+def is_time_hello(message: bytes) -> bool:
+    """Whether it is the first message of a process whose library is of this build."""
+
 def load_congestion_controls(library: str, prefix: str) -> list[str]:
     """Load a library with users' congestion controls, for good, and return their names.
 
@@ -4148,6 +4214,9 @@ CM_HELLO_MAGIC: int = 1464028465
 CREDIT_BLOCK_BYTES: int = 64
 GRH_BYTES: int = 40
 MOST_CREDIT_BUFFER_BYTES: int = 131072
+TIME_COUNTER_HZ: float = 1000000000.0
+TIME_HELLO_BYTES: int = 24
+TIME_SOCKET_VARIABLE: str = "WEFT_TIME_SOCKET"
 VERBS_MAGIC: int = 6297552303799235170
 VERBS_MESSAGE_BYTES: int = 512
 VERBS_VERSION: int = 1
