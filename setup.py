@@ -85,6 +85,7 @@ VERBS_HEADERS = sorted(Path("verbs").rglob("*.hpp"))
 # (IBVERBS_PABI_VERSION of rdma-core's CMakeLists.txt): 34 up to rdma-core 56 (Debian 12 and 13, Ubuntu 24.04), 57 up to
 # 58, 59 up to 63, 64.
 PRIVATE_ABIS = (34, 57, 59, 64)
+VIRTUAL_TIME = "libweft-virtual-time.so"
 # They are loaded into others' programs, which need not have a C++ library, so they use none.
 OF_VERBS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-MMD"]
 OF_VERBS += ["-Wall", "-Wextra", "-fvisibility=hidden", "-Iengine", "-Iverbs"]
@@ -167,10 +168,10 @@ class BuildEngine(build_ext):
         return [*super().get_outputs(), *verbs]
 
     def verbs_libraries(self) -> list[Path]:
-        """Return the providers, one for each private ABI, and last the library that programs load first."""
+        """Return the providers, one for each private ABI, and last the libraries that programs load first."""
         for_checkout = self.inplace or self.editable_mode
         folder = Path("weft" if for_checkout else os.path.join(self.build_lib, "weft"), "verbs", "lib")
-        names = [*(f"libweft-rdmav{number}.so" for number in PRIVATE_ABIS), "libweft-preload.so"]
+        names = [*(f"libweft-rdmav{number}.so" for number in PRIVATE_ABIS), "libweft-preload.so", VIRTUAL_TIME]
         return [folder / name for name in names]
 
     def has_verbs(self) -> bool:
@@ -188,12 +189,13 @@ class BuildEngine(build_ext):
         return self._has_verbs
 
     def build_verbs(self) -> None:
-        *providers, preload = self.verbs_libraries()
+        *providers, preload, virtual_time = self.verbs_libraries()
         preload.parent.mkdir(parents=True, exist_ok=True)
         for number, provider in zip(PRIVATE_ABIS, providers, strict=True):
             # What it needs of libibverbs is in the process that loads it.
             self.link_verbs("provider", provider, [f"-DWEFT_PRIVATE_ABI={number}"], [])
-        self.link_verbs("preload", preload, [], ["-Wl,-z,defs", "-ldl"])
+        for part, library in (("preload", preload), ("virtual_time", virtual_time)):
+            self.link_verbs(part, library, [], ["-Wl,-z,defs", "-ldl"])
 
     def link_verbs(self, part: str, library: Path, macros: list[str], options: list[str]) -> None:
         """Compile what has changed of a folder of verbs/, and link it into a library."""

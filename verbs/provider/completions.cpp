@@ -41,9 +41,19 @@ void load(ibv_cq_ex* cq) {
   cq->status = static_cast<ibv_wc_status>(queue_of(cq).current.status);
 }
 
+// A program that finds nothing in virtual time waits before it looks again.
+void note_look(CompletionQueue& queue, bool found) {
+  if (virtual_time == nullptr) return;
+  if (found)
+    virtual_time->did_something();
+  else
+    virtual_time->was_empty(&queue);
+}
+
 int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
   if (attributes->comp_mask != 0) return EINVAL;
   CompletionQueue& queue = queue_of(cq);
+  note_look(queue, !is_empty(queue));
   pthread_spin_lock(&queue.lock);
   if (take(queue, queue.current)) {
     load(cq);
@@ -81,6 +91,7 @@ uint64_t read_completion_ts(ibv_cq_ex* cq) { return queue_of(cq).current.time_ps
 
 int poll_cq(ibv_cq* cq, int entries, ibv_wc* completions) {
   auto& queue = object_of<CompletionQueue>(cq);
+  note_look(queue, !is_empty(queue));
   pthread_spin_lock(&queue.lock);
   int taken = 0;
   CompletionEntry entry;

@@ -110,6 +110,7 @@ verbs_context* alloc_context(ibv_device* device, int command_descriptor, void* /
   }
   if (error == 0) {
     context->verbs.context.num_comp_vectors = 1;
+    if (virtual_time != nullptr) virtual_time->began();
     return &context->verbs;
   }
   free_context(&context->verbs.context);
@@ -161,9 +162,15 @@ const ChannelMaker kChannels = {poll_cq, create_channel, destroy_channel};
   using SetMaker = void (*)(const ChannelMaker*);
   if (const auto set = reinterpret_cast<SetMaker>(dlsym(RTLD_DEFAULT, kSetChannelMaker)); set != nullptr)
     set(&kChannels);
+  using TimeCalls = const VirtualTimeCalls* (*)();
+  if (const auto calls = reinterpret_cast<TimeCalls>(dlsym(RTLD_DEFAULT, kVirtualTimeCalls));
+      calls != nullptr)
+    virtual_time = calls();
 }
 
 }  // namespace
+
+const VirtualTimeCalls* virtual_time = nullptr;
 
 const Library& library() {
   static const Library found = found_library();
@@ -192,6 +199,7 @@ void Mapping::unmap() {
 }
 
 void Context::ring(uint32_t number) {
+  if (virtual_time != nullptr) virtual_time->did_something();
   DoorbellPage& page_of_bells = bells();
   page_of_bells.waiting[number / 64].fetch_or(1ull << (number % 64));
   if (page_of_bells.is_rung.exchange(1) != 0) return;

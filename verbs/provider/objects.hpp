@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/virtual_time.hpp"
 #include "connection.hpp"
 #include "private_abi.hpp"
 #include "verbs/protocol.hpp"
@@ -24,6 +25,9 @@ struct Mapping {
 };
 
 struct QueuePair;
+
+// Null outside of virtual time.
+extern const VirtualTimeCalls* virtual_time;
 
 struct Context {
   Connection connection;

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 LIBRARY_DIRECTORY = Path(__file__).resolve().parent / "lib"
 """Where setup.py builds them, from verbs/."""
 PRELOAD = LIBRARY_DIRECTORY / "libweft-preload.so"
+VIRTUAL_TIME = LIBRARY_DIRECTORY / "libweft-virtual-time.so"
+"""By which a process lives in a run's virtual time."""
 SOCKET_VARIABLE = "WEFT_VERBS_SOCKET"
 """Names the socket of the host's NIC process for the provider and the preloaded library."""
 
@@ -63,12 +65,13 @@ def uses_verbs(program: Path) -> bool:
     return content.startswith(b"\x7fELF") and any(name in content for name in _USED)
 
 
-def variables(socket: str, present: Mapping[str, str] = os.environ) -> dict[str, str]:
+def variables(socket: str, present: Mapping[str, str] = os.environ, *, more: Sequence[Path] = ()) -> dict[str, str]:
     """Return the environment variables of a host's programs, by which they find its device.
 
     Args:
         socket: of the host's NIC process.
         present: what is set already: lists are added to.
+        more: libraries to load before Weft's usual one, such as `VIRTUAL_TIME`.
     """
     # libibverbs looks at IBV_DRIVERS only where its older name is not set.
     drivers = "RDMAV_DRIVERS" if "RDMAV_DRIVERS" in present else "IBV_DRIVERS"
@@ -76,7 +79,7 @@ def variables(socket: str, present: Mapping[str, str] = os.environ) -> dict[str,
         SOCKET_VARIABLE: socket,
         "SYSFS_PATH": "/sys",
         drivers: ":".join(_added(str(_PROVIDER), present.get(drivers, ""))),
-        "LD_PRELOAD": ":".join(_added(str(PRELOAD), present.get("LD_PRELOAD", ""))),
+        "LD_PRELOAD": ":".join([*map(str, more), *_added(str(PRELOAD), present.get("LD_PRELOAD", ""))]),
     }
 
 
