@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from weft.cache import cache_directory, unusable_because
 from weft.clocks.environment import require_for
+from weft.clocks.exec_commands import CommandOutcome, ExecRun
 from weft.clocks.frame_sizes import any_frame_bytes, int_md_bytes, write_frame_bytes
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.link_events import LinkEvents
@@ -86,6 +87,8 @@ class Lab(abc.ABC):
         """Called once the plan has been checked, before anything is built."""
         self.sends_any_packets = False
         """Whether users write the packets of some traffic, which may then have any address."""
+        self.runs_commands = False
+        """Whether hosts run commands; in virtual time nothing of the fabric may then be ahead of the rest."""
         self.controller: BlockingFabricController
         self.operations: Operations
         self._progress = progress
@@ -247,6 +250,14 @@ class Lab(abc.ABC):
 
         Raises CheckFailedError: they have not ended in time. ExtensionError: one has raised. EnvironmentLacksError:
         the lab cannot run them.
+        """
+
+    @abc.abstractmethod
+    def run_commands(self, asked: ExecRun) -> list[CommandOutcome]:
+        """Run commands of hosts to their end; the hosts have been started.
+
+        Raises CheckFailedError: they have not ended in time, or never will. EnvironmentLacksError: the lab or the
+        machine cannot run them.
         """
 
     def outputs(self, arrays: Sequence[NDArray[Any]], hosts: Sequence[int]) -> list[NDArray[Any]]:

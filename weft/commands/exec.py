@@ -8,10 +8,12 @@ import os
 import shutil
 import socket
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
 from weft.clocks.real import lab_state
+from weft.clocks.virtual.exec.places import PLACES_VARIABLE, enter_from_another
 from weft.errors import BadInputError, EnvironmentLacksError
 from weft.hints import did_you_mean
 
@@ -29,8 +31,12 @@ def exec_command(kernel_devices: bool, host: str, command: tuple[str, ...]) -> N
 
     Without COMMAND it is a shell of its own. It is root's, or sudo's, as the lab is. mpirun takes it as its remote
     shell (docs/mpi.md). RDMA programs find the host's device (docs/verbs.md). The exit code is the command's; 3 if
-    there is no such host, 4 if there is no lab, or if you may not enter its hosts.
+    there is no such host, 4 if there is no lab, or if you may not enter its hosts. In a command of a run's item exec
+    it means that run's hosts.
     """
+    line = " ".join(command) or 'exec "${SHELL:-/bin/sh}"'
+    if places := os.environ.get(PLACES_VARIABLE):
+        _become(enter_from_another(Path(places), host, line))
     from weft.clocks.real.fabric_hosts import enter, with_variables
     from weft.verbs.libraries import variables
     from weft.verbs.places import without_devices
@@ -45,7 +51,6 @@ def exec_command(kernel_devices: bool, host: str, command: tuple[str, ...]) -> N
         raise EnvironmentLacksError(f"{host} has gone: its shell, process {holder.pid}, has ended")
     if not os.access(f"/proc/{holder.pid}/ns/net", os.R_OK):
         raise EnvironmentLacksError(f"only root may enter {host}: sudo weft exec {host} …")
-    line = " ".join(command) or 'exec "${SHELL:-/bin/sh}"'
     words = [*enter(holder.pid), "sh", "-c", line]
     if host in state.verbs_sockets and kernel_devices:
         words[-3:-3] = without_devices()
@@ -54,6 +59,10 @@ def exec_command(kernel_devices: bool, host: str, command: tuple[str, ...]) -> N
         _watch_counters(Path(state.verbs_counters[host]))
     elif state.verbs_missing and not kernel_devices and _needs_device(command):
         click.echo(f"warning: {host} has no RDMA device: {state.verbs_missing}", err=True)
+    _become(words)
+
+
+def _become(words: list[str]) -> NoReturn:
     try:
         os.execvp(words[0], words)
     except OSError as error:

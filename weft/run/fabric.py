@@ -22,6 +22,7 @@ from weft.clocks.ev_control import (
     EvProfileRow,
     EvRow,
 )
+from weft.clocks.exec_commands import ExecRun, HostCommand
 from weft.clocks.lab import Progress, make_lab
 from weft.clocks.virtual.processes import ALONE, Processes
 from weft.clocks.watching import Watcher
@@ -34,6 +35,7 @@ from weft.quantities.definitions import TIME
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_S, shown
 from weft.recording.observations import Observations
+from weft.results.exec import EXEC, ExecResult
 from weft.results.flows import FlowsResult
 from weft.results.kinds import R, ResultKind
 from weft.results.link_events import LinkEventResult
@@ -45,6 +47,7 @@ from weft.results.workloads import WorkloadResult
 from weft.run.aggregation_job import AggregationJobs
 from weft.run.collectives import CollectiveRequest, CollectiveRun
 from weft.run.exchanges import Exchanges, Running
+from weft.run.exec import known_hosts, run_commands
 from weft.run.findings import Findings
 from weft.run.jobs import CollectiveData, JobRun, PlacedJob
 from weft.run.lint import findings_of
@@ -87,6 +90,7 @@ class Fabric:
         progress: called with the current activity, in words.
         watcher: shown the progress of runs, from a separate thread; not with several processes.
         processes: processes that run the fabric together, under the virtual clock.
+        runs_commands: whether `run_commands` is going to be called, which the virtual clock must know before.
         clock, target, …: the fields of `weft.scenario.FabricOptions`; None stands for the default of a section.
 
     Raises, on entering:
@@ -101,6 +105,7 @@ class Fabric:
         progress: Progress = lambda _: None,
         watcher: Watcher | None = None,
         processes: Processes = ALONE,
+        runs_commands: bool = False,
         **options: Unpack[FabricKeywords],
     ) -> None:
         if isinstance(topology, RunSpec):
@@ -115,9 +120,9 @@ class Fabric:
             (f"traffic[{number}].{item.kind}" for number, item in enumerate(spec.traffic) if item.reduces_in_network),
             "",
         )
-        self.lab.sends_any_packets = any(
-            part.sends_any_packets for item in spec.traffic for _, part in item.with_parts("")
-        )
+        parts = [part for item in spec.traffic for _, part in item.with_parts("")]
+        self.lab.sends_any_packets = any(part.sends_any_packets for part in parts)
+        self.lab.runs_commands = runs_commands or any(part.runs_commands for part in parts)
         self.first_collective_done_s: float | None = None
         """When the first collective ended, by the machine's monotonic clock; None before."""
         self.item_count = len(spec.traffic)
@@ -437,6 +442,32 @@ class Fabric:
         hosts = [host.name for host in self.topology.hosts]
         result = self._rdma.run(host_programs(programs, parameters or {}, hosts), timeout_s)
         self.add_result(RDMA, result)
+        return result
+
+    @raised_as_weft_errors()
+    def run_commands(
+        self, commands: Sequence[HostCommand], *, more_hosts: Sequence[str] = (), timeout_s: float = 300.0
+    ) -> ExecResult:
+        """Run command lines in hosts, as `weft exec` does (docs/verbs.md).
+
+        Args:
+            commands: each begins when all before it wait or have ended.
+            more_hosts: hosts without a command that commands may enter by `weft exec`.
+            timeout_s: as `incast`.
+
+        Raises:
+            BadInputError: no such host.
+            CheckFailedError: they did not end in time, or one with a status other than 0.
+            EnvironmentLacksError: this machine cannot run them.
+        """
+        check_timeout(timeout_s)
+        known_hosts([*(each.host for each in commands), *more_hosts], self.topology)
+        if not commands:
+            raise BadInputError("no commands", valid="one or more")
+        if not self.lab.runs_commands and self.options.clock == "virtual":
+            raise BadInputError("a fabric in virtual time must know before: Fabric(…, runs_commands=True)")
+        result = run_commands(self.lab, self._exchanges, ExecRun(commands, timeout_s, more_hosts))
+        self.add_result(EXEC, result)
         return result
 
     @raised_as_weft_errors()

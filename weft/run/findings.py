@@ -14,6 +14,7 @@ from weft.results.circuit_changes import CIRCUIT_CHANGES
 from weft.results.counters import HostTotals, absorbed_totals, drop_totals, lateness_of
 from weft.results.credits import credit_results
 from weft.results.entropy_values import entropy_values_results, path_signals_results
+from weft.results.exec import EXEC, exec_warnings
 from weft.results.fast_forward import FastForwardResult, fast_forward_results
 from weft.results.fidelity import fidelity_results
 from weft.results.kinds import R, ResultKind
@@ -172,6 +173,7 @@ class Findings:
                 *storm_warnings(events.storms),
                 *watchdog_warnings(stormed),
                 *datagram_warnings(self._results.get(RDMA.key, [])),
+                *exec_warnings(self._results.get(EXEC.key, [])),
                 *telemetry.warnings,
             ],
             losses=losses,

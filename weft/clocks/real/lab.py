@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from weft.clocks.environment import CIRCUITS_STAY
 from weft.clocks.ev_control import EvControl
+from weft.clocks.exec_commands import CommandOutcome, ExecRun
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
@@ -136,7 +137,7 @@ class MininetLab(Lab):
         hosts, links = len(self.fabric.hosts), len(self.fabric.links)
         self._progress(f"building {counted(hosts, 'host')} and {counted(links, 'link')} in Mininet")
         # Imported here, so that `require_for` can say that Mininet is missing.
-        from weft.clocks.real.fabric_hosts import hosts_file
+        from weft.clocks.hosts_file import hosts_file
         from weft.clocks.real.network import FabricNetwork
 
         names = self.directory / "hosts"
@@ -293,6 +294,12 @@ class MininetLab(Lab):
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
         """See Lab."""
         return self._programs.run(asked)
+
+    def run_commands(self, asked: ExecRun) -> list[CommandOutcome]:
+        """See Lab."""
+        from weft.clocks.real.exec_commands import run_commands
+
+        return run_commands(self, asked, self._hosts.now_ps)
 
     @property
     def link_events(self) -> LinkEvents:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from weft.cache import set_up_kept
 from weft.clocks.endpoint_settings import ip_settings, nic_settings, patient_timeout_ps, recording_of
+from weft.clocks.exec_commands import CommandOutcome, ExecRun
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
 from weft.clocks.link_events import LinkEvents
@@ -74,6 +75,7 @@ from weft.traffic.jobs.fast_forward import FastForwardGroups
 from weft.traffic.transport_settings import PathTraits, TransportSettings
 
 if TYPE_CHECKING:
+    from weft.clocks.virtual.exec.commands import VirtualCommands
     from weft.controller.switch_cli import Manage
     from weft.engine.records import ConservationCounts
 
@@ -94,6 +96,7 @@ _WHILE_RUNNING = (
     "circuits",
     "_circuit_ports",
     "specialised_code",
+    "_commands",
 )
 _ROUND_TRIPS_BETWEEN_LOOKS = 16
 _MOST_SETTLING_STEPS = 10_000
@@ -133,6 +136,7 @@ class VirtualLab(Lab):
         self._link_events: VirtualLinkEvents
         self._deadlocks: DeadlockWatch | None
         self._circuit_ports: VirtualCircuits
+        self._commands: VirtualCommands | None = None
         self.specialised_code: SpecialisedCode
 
     def _build(self, stack: contextlib.ExitStack) -> None:
@@ -168,7 +172,7 @@ class VirtualLab(Lab):
         hosts, switches = len(self.fabric.hosts), len(self.fabric.switches)
         self._progress(f"building {counted(hosts, 'host')} and {counted(switches, 'switch', 'switches')}")
         self.partitions = Partitions(seed=self.options.seed, workers=self.options.workers)
-        self.engines = engines_by_node(self.fabric, self.partitions)
+        self.engines = engines_by_node(self.fabric, self.partitions, together=self.runs_commands)
         self._loop = VirtualTimeLoop(self.partitions)
         stack.callback(self._loop.close)
         self.switches = WiredSwitches(
@@ -253,6 +257,7 @@ class VirtualLab(Lab):
         with contextlib.ExitStack() as stack:
             with set_up_kept():
                 endpoints = self._make_endpoints(stack)
+            stack.callback(self._close_commands)
             group = EndpointGroup(
                 endpoints,
                 [endpoint.host.config for endpoint in endpoints],
@@ -425,6 +430,21 @@ class VirtualLab(Lab):
             raise EnvironmentLacksError("rdma: programs of hosts run in one process: leave mpirun out")
         hosts = {endpoint.name: endpoint.host for endpoint in self._endpoints}
         return VirtualPrograms(self._loop, hosts, self.options.ip_version).run(asked)
+
+    def run_commands(self, asked: ExecRun) -> list[CommandOutcome]:
+        """See Lab."""
+        from weft.clocks.virtual.exec.commands import VirtualCommands
+
+        if self._processes.count > 1:
+            raise EnvironmentLacksError("exec: commands of hosts run in one process: leave mpirun out")
+        if self._commands is None:
+            hosts = {endpoint.name: endpoint.host for endpoint in self._endpoints}
+            self._commands = VirtualCommands(self._loop, self.partitions, self.fabric, hosts, self.directory)
+        return self._commands.run(asked)
+
+    def _close_commands(self) -> None:
+        if self._commands is not None:
+            self._commands.close()
 
     @property
     def loop(self) -> VirtualTimeLoop:

@@ -148,8 +148,11 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         finally:
             self._happened_ps = None
 
-    def call_after_ps(self, delay_ps: int, callback: Callable[[], object]) -> None:
-        """Have the loop call something that much virtual time later, to the picosecond; at once if that is past."""
+    def call_after_ps(self, delay_ps: int, callback: Callable[[], object]) -> Callable[[], None]:
+        """Have the loop call something that much virtual time later, to the picosecond; at once if that is past.
+
+        Returns what takes that back.
+        """
         since_ps = self._clock.now_ps if self._happened_ps is None else self._happened_ps
         number = next(self._numbers)
         self._due[number] = callback
@@ -158,10 +161,24 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
         def serve() -> None:
             loop = here()
-            if loop is not None:
-                loop.wake(loop._due.pop(number))
+            due = None if loop is None else loop._due.pop(number, None)
+            if loop is not None and due is not None:
+                loop.wake(due)
 
         self._clock.schedule_at(since_ps + delay_ps, serve)
+
+        def forget() -> None:
+            self._due.pop(number, None)
+
+        return forget
+
+    def next_call_ps(self) -> int | None:
+        """Return when the loop has something to call by itself; None: never. The clock's own calls are not among it."""
+        # asyncio's own queues, which it shows to nobody.
+        ready, scheduled = vars(self)["_ready"], vars(self)["_scheduled"]
+        if ready:
+            return self.now_ps()
+        return round(scheduled[0].when() * PS_PER_S) if scheduled else None
 
     async def sleep_ps(self, duration_ps: int) -> None:
         """Wait for that much virtual time, to the picosecond."""

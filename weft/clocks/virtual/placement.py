@@ -8,14 +8,16 @@ from weft.switch.daemon.placement import Placement
 from weft.topologies import FabricSpec
 
 
-def engines_by_node(fabric: FabricSpec, partitions: Partitions) -> dict[str, Engine]:
-    """Return a new partition's engine for each set of nodes that share one.
+def engines_by_node(fabric: FabricSpec, partitions: Partitions, together: bool = False) -> dict[str, Engine]:
+    """Return a new partition's engine for each set of nodes that share one; all share one if they are `together`.
 
     If there are several planes, the switches of each are a group. A single plane is no group: its hosts would go to the
     other workers, and every packet of a host would come from another worker.
     """
     planes = {switch.name: switch.plane for switch in fabric.switches} if fabric.planes > 1 else {}
     engines: dict[str, Engine] = {}
+    if together:
+        return dict.fromkeys((node for nodes in partition_nodes(fabric) for node in nodes), partitions.add())
     for nodes in partition_nodes(fabric):
         in_planes = {planes.get(node) for node in nodes}
         group = in_planes.pop() if len(in_planes) == 1 else None

@@ -43,6 +43,8 @@ class TrafficItem(TrafficSection):
     """Why it cannot run under the real clock; empty if it can."""
     sends_any_packets: ClassVar[bool] = False
     """Whether users write its packets, which may then have any address."""
+    runs_commands: ClassVar[bool] = False
+    """Whether it runs commands in hosts."""
 
     def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
         """Yield the item, with `key`, and the items that it runs, with their keys."""

@@ -64,12 +64,17 @@ class VerbsClient:
     """Everything that one client has made. Requests raise OSError with the errno that the client gets."""
 
     def __init__(self, nic: _core.Nic, ports: VerbsPorts, pid: int, uid: int, node_guid: int) -> None:
-        self._nic, self._ports, self._node_guid = nic, ports, node_guid
+        self._nic, self._ports, self._node_guid, self.pid = nic, ports, node_guid, pid
         self._domains: dict[int, _core.MemoryDomain] = {}
         self._native = _core.VerbsClient(nic, _memory_of(pid, uid))
         self._is_privileged = uid == 0
         self._queue_pairs: dict[int, VerbsQueuePair] = {}
         self._regions: dict[int, Fields] = {}
+
+    @property
+    def native(self) -> _core.VerbsClient:
+        """Its counterpart in the engine."""
+        return self._native
 
     def close(self) -> None:
         """Keep what its queue pairs have counted; what it has made goes with it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 from typing import TYPE_CHECKING
@@ -38,20 +38,43 @@ class _ManagedPort:
 _SLOT_BYTES = _core.GRH_BYTES + _MAD_BYTES
 
 
-class ConnectionManager:
-    """Serves descriptors of /dev/infiniband/rdma_cm. Its times are of the wall clock, as its programs' are."""
+@dataclass(frozen=True)
+class VirtualSurroundings:
+    """Surroundings of programs of a virtual run, where a lab's have a kernel and the wall clock.
 
-    def __init__(self, host: Host, ports: VerbsPorts, node_guid: int) -> None:
-        self._host, self._ports = host, ports
+    Attributes:
+        routes: the port that leads to each GID.
+        now_ps: the run's time.
+        note_client: told of each client of the NIC, by process, that there is, or no more.
+        wake: called when messages of the connection manager have come.
+    """
+
+    routes: Mapping[bytes, int]
+    now_ps: Callable[[], int]
+    note_client: Callable[[int, _core.VerbsClient, bool], None]
+    wake: Callable[[], None]
+
+
+class ConnectionManager:
+    """Serves descriptors of /dev/infiniband/rdma_cm. Its times are its programs'."""
+
+    def __init__(self, host: Host, ports: VerbsPorts, node_guid: int, virtual: VirtualSurroundings | None) -> None:
+        self._host, self._ports, self._virtual = host, ports, virtual
+        self._now_ps = _wall_ps if virtual is None else virtual.now_ps
         numbers = range(1, ports.count + 1)
         facts = [
             (port, ports.query(port)["active_mtu"], [gid_bytes(each) for each in ports.gids(port)]) for port in numbers
         ]
-        self._native = _core.CmHost(node_guid, facts, seed=host.config.seed + host.config.rank, asks_kernel=True)
+        seed = host.config.seed + host.config.rank
+        self._native = _core.CmHost(node_guid, facts, seed=seed, asks_kernel=virtual is None)
+        for gid, port in ({} if virtual is None else virtual.routes).items():
+            self._native.add_route(gid, port)
         self._of_port = {port: self._managed(port) for port in numbers}
 
     def _managed(self, port: int) -> _ManagedPort:
         completions = CompletionQueue(self._host.engine)
+        if self._virtual is not None:
+            completions.set_listener(self._virtual.wake)
         buffer = bytearray(_SLOT_BYTES * (_RECEIVES + _SENDS))
         memory = self._host.nic.register_memory(buffer, remote_write=False, local_write=True)
         queue_pair = _core.UdQueuePair(
@@ -64,6 +87,11 @@ class ConnectionManager:
         for slot in range(_RECEIVES):
             queue_pair.post_receive(memory, slot * _SLOT_BYTES, _SLOT_BYTES, work_id=slot)
         return _ManagedPort(queue_pair, completions, buffer, memory, list(range(_RECEIVES, _RECEIVES + _SENDS)))
+
+    def close(self) -> None:
+        """Be told of no more messages."""
+        for each in self._of_port.values():
+            each.completions.set_listener(None)
 
     @property
     def descriptors(self) -> Sequence[int]:
@@ -125,8 +153,13 @@ class ConnectionManager:
 
     def seconds_to_next_turn(self) -> float | None:
         """Return when `advance` has something to do; None: never."""
-        due_ps = self._native.next_deadline_ps
-        return None if due_ps is None else max(0.0, (due_ps - _now_ps()) / 1e12)
+        due_ps = self.next_turn_ps
+        return None if due_ps is None else max(0.0, (due_ps - self._now_ps()) / 1e12)
+
+    @property
+    def next_turn_ps(self) -> int | None:
+        """The same as a time of its clock."""
+        return self._native.next_deadline_ps
 
     def advance(self) -> None:
         """Do what is due."""
@@ -135,10 +168,10 @@ class ConnectionManager:
         self._send()
 
     def _set_time(self) -> None:
-        self._native.now_ps = _now_ps()
+        self._native.now_ps = self._now_ps()
 
 
-def _now_ps() -> int:
+def _wall_ps() -> int:
     return time.monotonic_ns() * 1000
 
 

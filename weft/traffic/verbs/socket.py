@@ -8,13 +8,14 @@ import select
 import socket
 import struct
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from weft.engine import _core
 from weft.traffic.answering_socket import HostSocket, short_name
 from weft.traffic.verbs.client import VerbsClient
-from weft.traffic.verbs.cm import ConnectionManager
+from weft.traffic.verbs.cm import ConnectionManager, VirtualSurroundings
 from weft.traffic.verbs.ports import VerbsPorts
 from weft.traffic.verbs.protocol import MAX_MESSAGE_BYTES, MalformedRequestError, answered, read_request, refused
 from weft.verbs.device import eui64
@@ -41,10 +42,10 @@ def listening(path: Path) -> socket.socket:
 class VerbsSocket(HostSocket):
     """Serves all programs, a request at a time. Its descriptor is readable when one has something to say."""
 
-    def __init__(self, listener: socket.socket, host: Host) -> None:
-        self._host, self._ports = host, VerbsPorts(host)
+    def __init__(self, listener: socket.socket, host: Host, virtual: VirtualSurroundings | None = None) -> None:
+        self._host, self._ports, self._virtual = host, VerbsPorts(host), virtual
         self._node_guid = int.from_bytes(eui64(host.config.nics[0].mac))
-        self._cm = ConnectionManager(host, self._ports, self._node_guid)
+        self._cm = ConnectionManager(host, self._ports, self._node_guid, virtual)
         self._listener = listener
         self._poller = select.epoll()
         # Those that have come; those that a provider speaks for; descriptors that the connection manager serves.
@@ -71,7 +72,14 @@ class VerbsSocket(HostSocket):
 
     def serve(self) -> None:
         """Serve whoever has something to say, once each."""
-        for descriptor, _ in self._poller.poll(0):
+        self.serve_all(lambda: None)
+
+    def serve_all(self, before: Callable[[], None]) -> bool:
+        """Do so, and call `before` first; returns whether there was anybody."""
+        ready = self._poller.poll(0)
+        if ready:
+            before()
+        for descriptor, _ in ready:
             if descriptor == self._listener.fileno():
                 self._let_in()
             elif descriptor in self._channels:
@@ -81,11 +89,17 @@ class VerbsSocket(HostSocket):
                 self._cm.take_messages()
             elif not self._serve(descriptor):
                 self._let_go(descriptor)
+        return bool(ready)
+
+    def next_turn_ps(self) -> int | None:
+        """Return the same as `seconds_to_next_turn`, as a time of the clock."""
+        return self._cm.next_turn_ps
 
     def close(self) -> None:
         """Let all programs go and serve nobody any more."""
         for descriptor in list(self._connections):
             self._let_go(descriptor)
+        self._cm.close()
         self._poller.close()
         self._listener.close()
 
@@ -107,6 +121,7 @@ class VerbsSocket(HostSocket):
 
     def _let_go(self, descriptor: int) -> None:
         if (client := self._clients.pop(descriptor, None)) is not None:
+            self._note(client, is_there=False)
             client.close()
         self._poller.unregister(descriptor)
         self._connections.pop(descriptor).close()
@@ -123,7 +138,8 @@ class VerbsSocket(HostSocket):
                 if first == _CM_MAGIC:
                     self._hand_over(descriptor)
                     return True
-                self._clients[descriptor] = self._client_of(connection)
+                client = self._clients[descriptor] = self._client_of(connection)
+                self._note(client, is_there=True)
             message, ancillary, *_ = connection.recvmsg(MAX_MESSAGE_BYTES + 1, socket.CMSG_SPACE(64))
         except BlockingIOError:
             return True
@@ -131,6 +147,10 @@ class VerbsSocket(HostSocket):
             return False
         _close_all(ancillary)
         return bool(message) and _answer(connection, self._clients[descriptor], message)
+
+    def _note(self, client: VerbsClient, is_there: bool) -> None:
+        if self._virtual is not None:
+            self._virtual.note_client(client.pid, client.native, is_there)
 
     def _client_of(self, connection: socket.socket) -> VerbsClient:
         """Return the client at the far end of a connection. Raises OSError if its memory cannot be reached."""
