@@ -1,19 +1,20 @@
 #include "common/channels.hpp"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
+
+#include "common/loaded_libibverbs.hpp"
 
 namespace {
 
 std::atomic<const weft::verbs::ChannelMaker*> maker;
 
+// All copies do the same with a channel. One is there: it has made the channel's context.
 template <class Function>
 Function* of_library(const char* name) {
-  void* libibverbs = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
-  return reinterpret_cast<Function*>(dlsym(libibverbs, name));
+  const weft::verbs::LoadedLibibverbs loaded = weft::verbs::loaded_libibverbs();
+  return reinterpret_cast<Function*>(dlsym(loaded.handles[0], name));
 }
 
 // Null for contexts of other providers.

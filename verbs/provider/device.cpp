@@ -1,5 +1,4 @@
 // The device: how libibverbs finds it and opens it, and what it says of itself.
-#include <dlfcn.h>
 #include <endian.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -13,6 +12,7 @@
 #include <new>
 
 #include "common/channels.hpp"
+#include "common/loaded_libibverbs.hpp"
 #include "objects.hpp"
 #include "operations.hpp"
 
@@ -27,18 +27,6 @@ constexpr size_t kSlackBytes = 256;  // later fields of structures that libibver
 template <class Function>
 void find(void* libibverbs, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(libibverbs, name));
-}
-
-Library found_library() {
-  Library found{};
-  void* libibverbs = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD);
-  if (libibverbs == nullptr) return found;
-  // Named by the version of the private part for which this file is built (setup.py).
-  find(libibverbs, "verbs_register_driver_" WEFT_TEXT(WEFT_PRIVATE_ABI), found.register_driver);
-  find(libibverbs, "_verbs_init_and_alloc_context", found.init_and_alloc_context);
-  find(libibverbs, "verbs_uninit_context", found.uninit_context);
-  find(libibverbs, "verbs_set_ops", found.set_ops);
-  return found;
 }
 
 bool is_complete(const Library& calls) {
@@ -95,7 +83,7 @@ int open_all(Context& context) {
 }
 
 verbs_context* alloc_context(ibv_device* device, int command_descriptor, void* /*private_data*/) {
-  const Library& calls = library();
+  const Library& calls = library_of(device);
   auto* context = static_cast<Context*>(calls.init_and_alloc_context(
       device, command_descriptor, sizeof(Context) + kSlackBytes,
       reinterpret_cast<verbs_context*>(offsetof(Context, verbs)), kDriverUnknown));
@@ -122,18 +110,31 @@ const verbs_match_ent kMatches[] = {
     {nullptr, {.modalias = "rdma_device:*Nweft*"}, 0, 0, kMatchModalias},
     {},
 };
-const verbs_device_ops kDevice = {
-    .name = "weft",
-    .match_min_abi_version = 1,
-    .match_max_abi_version = 1,
-    .match_table = kMatches,
-    .static_providers = nullptr,
-    .match_device = nullptr,
-    .alloc_context = alloc_context,
-    .import_context = nullptr,
-    .alloc_device = alloc_device,
-    .uninit_device = uninit_device,
-};
+// Found by the operations of its devices, which are the same but for their address.
+Library libraries[kMostCopies];
+
+Library library_at(void* libibverbs) {
+  Library found{};
+  // Named by the version of the private part for which this file is built (setup.py).
+  find(libibverbs, "verbs_register_driver_" WEFT_TEXT(WEFT_PRIVATE_ABI), found.register_driver);
+  find(libibverbs, "_verbs_init_and_alloc_context", found.init_and_alloc_context);
+  find(libibverbs, "verbs_uninit_context", found.uninit_context);
+  find(libibverbs, "verbs_set_ops", found.set_ops);
+  found.device = {
+      .name = "weft",
+      .match_min_abi_version = 1,
+      .match_max_abi_version = 1,
+      .match_table = kMatches,
+      .static_providers = nullptr,
+      .match_device = nullptr,
+      .alloc_context = alloc_context,
+      .import_context = nullptr,
+      .alloc_device = alloc_device,
+      .uninit_device = uninit_device,
+  };
+  found.table = kUnknownTable;
+  return found;
+}
 
 int create_channel(ibv_context* base) {
   request::create_channel::Answer answer{};
@@ -156,8 +157,11 @@ void destroy_channel(ibv_context* base, int descriptor) {
 const ChannelMaker kChannels = {poll_cq, create_channel, destroy_channel};
 
 [[gnu::constructor]] void register_device() {
-  if (!is_complete(library())) return;
-  library().register_driver(&kDevice);
+  const LoadedLibibverbs loaded = loaded_libibverbs();
+  for (int i = 0; i < loaded.count; ++i) {
+    libraries[i] = library_at(loaded.handles[i]);
+    if (is_complete(libraries[i])) libraries[i].register_driver(&libraries[i].device);
+  }
   // Without the preloaded library programs cannot wait for completions; all else works.
   using SetMaker = void (*)(const ChannelMaker*);
   if (const auto set = reinterpret_cast<SetMaker>(dlsym(RTLD_DEFAULT, kSetChannelMaker)); set != nullptr)
@@ -172,9 +176,11 @@ const ChannelMaker kChannels = {poll_cq, create_channel, destroy_channel};
 
 const VirtualTimeCalls* virtual_time = nullptr;
 
-const Library& library() {
-  static const Library found = found_library();
-  return found;
+Library& library_of(const ibv_device* device) {
+  const verbs_device_ops* operations = reinterpret_cast<const verbs_device*>(device)->ops;
+  Library* found = libraries;
+  while (&found->device != operations) ++found;
+  return *found;
 }
 
 int Mapping::map(int descriptor) {
@@ -214,7 +220,7 @@ void free_context(ibv_context* base) {
   if (context.doorbell >= 0) close(context.doorbell);
   for (QueuePair** leaf : context.queue_pairs) std::free(leaf);
   pthread_mutex_destroy(&context.mutex);
-  library().uninit_context(&context.verbs);
+  library_of(base->device).uninit_context(&context.verbs);
   std::free(&context);
 }
 

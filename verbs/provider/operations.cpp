@@ -131,9 +131,9 @@ struct Anchor {
   int place;
 };
 
-// Which table the library has, -1 if none of these.
+// Which table a device's library has, -1 if none of these.
 int table_of(ibv_device* device) {
-  const Library& calls = library();
+  const Library& calls = library_of(device);
   auto* trial = static_cast<verbs_context*>(
       calls.init_and_alloc_context(device, -1, sizeof(verbs_context), nullptr, kDriverUnknown));
   if (trial == nullptr) return -1;
@@ -191,14 +191,15 @@ int table_of(ibv_device* device) {
 }  // namespace
 
 bool set_operations(verbs_context* context, const NamedOperation* operations, int count) {
-  static const int table = table_of(context->context.device);
-  if (table < 0) return false;
+  Library& library = library_of(context->context.device);
+  if (library.table == kUnknownTable) library.table = table_of(context->context.device);
+  if (library.table < 0) return false;
   const void* functions[kRoom] = {};
   for (int i = 0; i < count; ++i) {
-    const int place = place_of(operations[i].name, table);
+    const int place = place_of(operations[i].name, library.table);
     if (place >= 0) functions[place] = operations[i].function;
   }
-  library().set_ops(context, functions);
+  library.set_ops(context, functions);
   return true;
 }
 

@@ -76,13 +76,17 @@ constexpr uint8_t kMatchModalias = 2;       // VERBS_MATCH_MODALIAS
 constexpr uint32_t kQueuePairExtended = 2;  // VERBS_QP_EX
 constexpr uint32_t kDriverUnknown = 0;      // RDMA_DRIVER_UNKNOWN
 
-// Private functions of the libibverbs of this process; null if one is missing.
+// Private functions of a libibverbs that this process has loaded; null if one is missing.
 struct Library {
   void (*register_driver)(const verbs_device_ops*);
   void* (*init_and_alloc_context)(ibv_device*, int, size_t, verbs_context*, uint32_t);
   void (*uninit_context)(verbs_context*);
   void (*set_ops)(verbs_context*, const void*);
+  verbs_device_ops device;  // under which the provider is registered there
+  int table;                // of operations, kUnknownTable until a device is opened
 };
-const Library& library();
+constexpr int kUnknownTable = -2;
+// The one through which a device was found.
+Library& library_of(const ibv_device* device);
 
 }  // namespace weft::verbs
