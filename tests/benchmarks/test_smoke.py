@@ -12,6 +12,7 @@ import performance
 import pytest
 
 from weft.paths import ROOT
+from weft.verbs.libraries import missing_because
 
 BENCHMARKS = sorted((ROOT / "benchmarks").glob("bench_*.py"))
 SMALL = {
@@ -35,6 +36,7 @@ SMALL = {
     "bench_tcp_linux.py": "--duration 3",
     "bench_torus.py": "--shape 3 3 --bytes 65536",
     "bench_transports.py": "--senders 2 --bytes 65536",
+    "bench_verbs_programs.py": "--iterations 20 --turns 1",
 }
 """Arguments with which a run takes seconds."""
 ELSEWHERE = {
@@ -54,8 +56,13 @@ def test_every_benchmark_has_a_small_run() -> None:
         assert name in declared or Path(name).stem in (folder / test).read_text(encoding="utf-8")
 
 
-REAL_CLOCK = ("bench_mpi_over_tcp.py", "bench_tcp_linux.py")
+REAL_CLOCK = ("bench_mpi_over_tcp.py", "bench_tcp_linux.py", "bench_verbs_programs.py")
 """Those that make network namespaces or a lab of Mininet."""
+
+
+def lacks_perftest() -> str:
+    """Return why perftest cannot run in a lab's hosts; empty if it can."""
+    return "apt install perftest" if shutil.which("ib_write_lat") is None else missing_because()
 
 
 @pytest.mark.slow
@@ -66,6 +73,8 @@ REAL_CLOCK = ("bench_mpi_over_tcp.py", "bench_tcp_linux.py")
 def test_a_small_run_prints_figures(name: str, tmp_path: Path) -> None:
     if name.startswith("bench_mpi") and shutil.which("mpirun") is None:
         pytest.skip("mpirun is not installed (apt install openmpi-bin)")
+    if name == "bench_verbs_programs.py" and (lacking := lacks_perftest()):
+        pytest.skip(lacking)
     if name in REAL_CLOCK and os.geteuid() != 0:
         pytest.skip("needs root for network namespaces")
     done = subprocess.run(

@@ -8,11 +8,18 @@ from importlib.util import find_spec
 
 import pytest
 
+from verbs_programs import needs_device
 from weft import topologies
+from weft.clocks.real.parallel_programs import open_mpi_command, outputs_of
 from weft.paths import ROOT
 from weft.run.fabric import Fabric
 
 NAMES = ["h0", "h1", "h2", "h3"]
+PLANE_0 = "10.0.0.0/16"
+needs_mpi = pytest.mark.skipif(
+    shutil.which("mpirun") is None or find_spec("mpi4py") is None,
+    reason="Open MPI or mpi4py is not installed (apt install openmpi-bin python3-mpi4py)",
+)
 
 
 @pytest.fixture(scope="module")
@@ -53,13 +60,12 @@ def test_a_command_runs_in_a_host_as_over_ssh(fabric, tmp_path):
     assert (unknown.returncode, "unknown host 'h9'" in unknown.stderr) == (3, True)
 
 
-@pytest.mark.skipif(shutil.which("mpirun") is None, reason="OpenMPI is not installed (apt install openmpi-bin)")
-@pytest.mark.skipif(find_spec("mpi4py") is None, reason="mpi4py is not installed (apt install python3-mpi4py)")
+@needs_mpi
 def test_mpi_reduces_between_hosts(fabric):
     agent = f"{sys.executable} -m weft exec"
     command = [
         "mpirun", "--allow-run-as-root", "--host", ",".join(NAMES), "--mca", "plm_rsh_agent", agent,
-        "--mca", "btl_tcp_if_include", "10.0.0.0/16", "--mca", "oob_tcp_if_include", "10.0.0.0/16",
+        "--mca", "btl_tcp_if_include", PLANE_0, "--mca", "oob_tcp_if_include", PLANE_0,
         sys.executable, str(ROOT / "examples" / "mpi_allreduce.py"),
     ]  # fmt: skip
     before = received(fabric)
@@ -67,6 +73,29 @@ def test_mpi_reduces_between_hosts(fabric):
     assert "all-reduce of 262144 B over h0, h1, h2, h3: 0 wrong" in output, output
     # It has crossed the fabric's switches, not the machine's loopback or shared memory.
     assert received(fabric) - before > 2 * 262144
+
+
+@needs_mpi
+@needs_device
+@pytest.mark.parametrize("transports", ["rc,self", "ud,self"])
+def test_mpi_runs_over_the_hosts_rdma_devices(fabric, transports):
+    """UCX may use nothing else: its reliable connections, or its datagrams alone."""
+    for program, last_line in (
+        ("mpi_allreduce.py", "all-reduce of 262144 B over h0, h1, h2, h3: 0 wrong"),
+        ("mpi_sizes.py", "4 ranks, 0 wrong"),
+    ):
+        before = received(fabric)
+        ranks = [
+            "env",
+            f"UCX_TLS={transports}",
+            "UCX_NET_DEVICES=weft0:1",
+            sys.executable,
+            str(ROOT / "examples" / program),
+        ]
+        command = open_mpi_command(NAMES, ranks, PLANE_0, {"pml": "ucx", "btl": "self"})
+        output = outputs_of(fabric.lab, {"h0": command}, timeout_s=240)["h0"]
+        assert last_line in output, output
+        assert received(fabric) - before > 262144
 
 
 def received(fabric):

@@ -32,12 +32,27 @@ COMMANDS = [
     f"ib_send_bw -s 512 -c UC {FEW}",
     f"ib_write_bw -s 512 -c UC {FEW}",
     f"ib_send_lat -s 64 -c UD {FEW}",
+    # All sizes up to 8 MiB, each as often as perftest wants at least.
+    "ib_write_bw -a -n 5 -F",
+    "ib_read_bw -a -n 5 -F",
+    "ib_send_bw -a -n 5 -F",
+    # Both ways, over many queue pairs, waiting for events.
+    f"ib_write_bw -s 4096 -q 64 -b {FEW}",
+    f"ib_read_bw -s 4096 -q 64 {FEW}",
+    f"ib_read_bw -s 4096 -q 16 -b -e {FEW}",
+    f"ib_send_bw -s 512 -q 4 -b {FEW}",
+    f"ib_send_bw -s 512 -b -e {FEW}",
+    f"ib_atomic_bw -q 8 -b {FEW}",
+    f"ib_write_bw -s 512 -c UC -q 8 -b {FEW}",
+    f"ib_send_bw -s 512 -c UD -q 8 {FEW}",
+    f"ib_send_bw -s 512 -c UD -b -e {FEW}",
 ]
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Fabric]:
-    with perftest_lab() as fabric:
+    # Fast enough that the largest messages take seconds.
+    with perftest_lab(dilation=20) as fabric:
         yield fabric
 
 

@@ -62,10 +62,10 @@ def server_and_client(
     return client.returncode, server.returncode, client.stdout + client.stderr, printed
 
 
-def perftest_lab(**options: Any) -> Fabric:
+def perftest_lab(dilation: float = 100, **options: Any) -> Fabric:
     """Return a lab of two hosts with two paths between them."""
     topology = topologies.leaf_spine(planes=1, leaves=2, spines=2, hosts_per_leaf=1)
-    return Fabric(topology, clock="real", dilation=100, **options)
+    return Fabric(topology, clock="real", dilation=dilation, **options)
 
 
 def run_pair(
