@@ -1,7 +1,7 @@
 """perftest on a lab's RDMA devices beside programs of `weft.rdma` that do the same, in one lab of Mininet, in turns.
 
-    sudo .venv/bin/python benchmarks/bench_verbs_programs.py [--dilation 1000] [--latency-size 8] [--bandwidth-size 64KiB]
-        [--iterations 100] [--turns 3] [--json]
+    sudo .venv/bin/python benchmarks/bench_verbs_programs.py [--dilation 1000] [--latency-size 8]
+        [--bandwidth-size 64KiB] [--iterations 100] [--turns 3] [--json]
 
 Two hosts at 100 Gb/s behind two leaves and a spine. One-way latencies are half of a ping-pong's median round trip: of
 ib_write_lat, which looks at its memory, and of WRITEs with immediate. Bandwidths are those of data. Times are emulated:

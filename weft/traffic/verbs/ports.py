@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.engine import Link, TransmitPort, _core
 from weft.traffic.commands.connections import Connection
+from weft.traffic.extensions import congestion_needs
 from weft.traffic.host_config import NicConfig
 from weft.traffic.host_transport import HostTransport
 from weft.traffic.verbs.queue_pairs import Place, address_of, source_port_of
@@ -45,6 +46,8 @@ class VerbsPorts:
         if transport.protocol != "rc" or transport.retransmission != "go-back-n" or transport.path != "flow":
             transport = type(transport)()
         self._transport = HostTransport(replace(host.config, transport=transport))
+        # Data of a congestion control such as HPCC brings what switches say of their queues.
+        self._needs_telemetry = congestion_needs(transport.congestion_control).telemetry
         self._groups: dict[int, _core.UdGroups] = {}
         self._loops: dict[int, _Loop] = {}
 
@@ -159,6 +162,7 @@ class VerbsPorts:
             label=LABEL,
             source_udp_port=source_port_of(attributes["flow_label"]),
             remote_initial_psn=attributes["receive_psn"],
+            telemetry=self._needs_telemetry and kind == Kind.RC and destination not in self.gids(number + 1),
         )
         try:
             made = self._transport.make_verbs_queue_pair(
