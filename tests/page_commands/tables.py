@@ -144,10 +144,13 @@ _MAKE_RUN = "tests/shims/test_make_run.py::test_the_tutorials_basic_exercise_run
 _CONFORMANCE = "tests/stf/test_conformance.py::test_v1model_cases_pass_or_are_refused_for_a_reason"
 
 _LAB_21 = "tests/end_to_end/test_pyverbs_in_a_lab.py::test_lab_21s_parameter_server_adds_what_workers_push"
+_LAB_25 = "tests/labs/test_incast_of_programs.py::test_programs_share_the_link_and_counters_say_why"
 _RDMA_PROGRAMS = "tests/end_to_end/test_verbs_programs.py::test_a_pair_of_programs"
 ELSEWHERE = {
     "mininet> h0 ibv_devices": "tests/end_to_end/test_verbs_devices.py::test_a_program_lists_its_hosts_device",
     "mininet> h0 ib_write_bw": _RDMA_PROGRAMS,
+    "mininet> h1 ib_write_bw": _RDMA_PROGRAMS,
+    "mininet> h2 ib_write_bw": _RDMA_PROGRAMS,
     "mininet> h3 ib_write_bw": _RDMA_PROGRAMS,
     "mininet> h0 rping": _RDMA_PROGRAMS,
     "mininet> h3 rping": _RDMA_PROGRAMS,
@@ -169,6 +172,7 @@ ELSEWHERE = {
     "mpirun -n 2 weft run": "tests/weft/test_mpi.py::test_processes_of_mpirun_write_what_one_writes",
     "prometheus": "tests/metrics/test_storm.py::test_the_alerts_of_a_storm_fire_and_resolve",
     "pytest": "tests/own_program/test_new.py::test_the_test_of_a_new_project_passes",
+    "python labs/25-real-programs/programs.py": _LAB_25,
     "python labs/07-sweep/plot.py real.csv": "tests/labs/test_real_programs.py::test_a_table_is_what_lab_7_draws",
     "python labs/22-communication-analysis/real_programs.py": (
         "tests/labs/test_real_programs.py::test_sums_of_all_sizes_are_numpys"
