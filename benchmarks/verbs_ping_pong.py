@@ -1,4 +1,4 @@
-"""The programs of `weft.rdma` that bench_verbs_programs.py runs: a ping-pong, as ib_write_lat's, and a stream of WRITEs.
+"""What bench_verbs_programs.py runs with `weft.rdma`: a ping-pong, as ib_write_lat's, and a stream of WRITEs.
 
 A program of `weft.rdma` cannot look at its memory until a byte changes, so each WRITE brings an immediate.
 """

@@ -1,4 +1,4 @@
-"""Goals of the exercise: `weft check FOLDER` runs own.yaml, and compares answers.yaml with a run of the lab's incast."""
+"""Goals of the exercise: `weft check FOLDER` runs own.yaml, and compares answers.yaml with runs of the lab's incast."""
 
 from pathlib import Path
 
