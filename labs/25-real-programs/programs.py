@@ -34,7 +34,7 @@ SCENARIO, RANK = FOLDER / "scenario.yaml", FOLDER / "mpi_incast.py"
 RECEIVER, SWITCH, RECEIVERS_PORT = "h0", "p0l0", 1
 PLANE_NETWORK = "10.0.0.0/16"
 MESSAGE_BYTES, FIRST_TCP_PORT = 1 << 16, 18515
-COUNTERS = "/sys/class/infiniband/weft0/ports/1/hw_counters"
+COUNTERS = "/sys/class/infiniband/weft0/hw_counters"
 AVERAGE_GBPS = 3
 """Column of perftest's last line of figures."""
 
