@@ -30,7 +30,7 @@ def congested_port(work: Work) -> str:
 
 
 def gbps_of_a_sender(work: Work) -> float:
-    """Of data, when nothing is marked and the link is always busy."""
+    """Return the rate of a sender's data when nothing is marked and the link is always busy."""
     incast = work.run(str(LAB), {"transport.congestion_control": "fixed-window"}).flows[-1]
     return 8e3 * BYTES_OF_A_SENDER / incast.time_ps
 

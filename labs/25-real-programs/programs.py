@@ -41,7 +41,7 @@ AVERAGE_GBPS = 3
 
 @dataclass(frozen=True)
 class Asked:
-    """What to measure."""
+    """Sizes and patience of a measurement."""
 
     bytes_per_sender: int
     dilation: float
