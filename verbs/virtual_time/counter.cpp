@@ -14,6 +14,7 @@
 #include <atomic>
 
 #include "common/next_function.hpp"
+#include "instructions.hpp"
 #include "run.hpp"
 
 namespace weft::verbs {
@@ -23,6 +24,7 @@ constexpr greg_t kTrapFlag = 0x100;
 constexpr uintptr_t kVdsoBytes = 1 << 14;
 // Instructions of a loop, at most, and those before it that a thread may be stopped in.
 constexpr uint32_t kMostSteps = 1024;
+constexpr uint32_t kMostChanges = 16;
 constexpr size_t kRegisters = 18;  // the general ones, the instruction's address and the flags
 
 // What a program has asked for, of the signals that are this library's.
@@ -35,11 +37,14 @@ bool traps_counter = false;
 uintptr_t vdso = 0;
 
 // A thread that is followed instruction by instruction, to see whether it only looks at memory: it does, if
-// all registers are again what they have been. Only another's write can end such a loop.
+// all registers are again what they have been, and no instruction since has changed memory. Only another's
+// write can end such a loop.
 struct Steps {
   bool is_on;
   uint32_t done;
-  uint32_t asked_at;  // `done` at the last question
+  uint32_t asked_at;     // `done` at the last question
+  uint32_t has_changed;  // how many instructions have changed memory
+  bool is_same;          // whether none has since the registers were `seen`
   greg_t seen[kRegisters];
 };
 static thread_local __attribute__((tls_model("initial-exec"))) Steps steps;
@@ -116,18 +121,25 @@ void on_trap(int signal, siginfo_t* facts, void* context) {
   }
   greg_t now[kRegisters];
   copy_registers(now, registers);
+  const auto* next = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
   if (is_waiting()) {  // it has answered by itself
     steps.is_on = false;
-  } else if (steps.done > 0 && !has_acted_since() && memcmp(now, steps.seen, sizeof now) == 0) {
+  } else if (steps.done > 0 && steps.is_same && !has_acted_since() &&
+             memcmp(now, steps.seen, sizeof now) == 0) {
     steps.is_on = false;
     wait(Wait::kMemory, kForEver, hash_of(now));
-  } else if (has_acted_since() || ++steps.done > kMostSteps ||
-             is_system_call(reinterpret_cast<const unsigned char*>(registers[REG_RIP]))) {
+  } else if (has_acted_since() || ++steps.done > kMostSteps || steps.has_changed > kMostChanges ||
+             is_system_call(next)) {
     steps.is_on = false;
     says_that_it_computes();
   } else if ((steps.done & (steps.done - 1)) == 0) {
     // At 1, 2, 4 …, so that instructions before the loop are left behind (Brent 1980).
     memcpy(steps.seen, now, sizeof now);
+    steps.is_same = true;
+  }
+  if (steps.is_on && !keeps_memory(next, now)) {
+    steps.is_same = false;
+    ++steps.has_changed;
   }
   if (!steps.is_on) registers[REG_EFL] &= ~kTrapFlag;
 }
@@ -146,7 +158,7 @@ void on_question(int signal, siginfo_t* facts, void* context) {
   if (steps.is_on && !is_lost) return;
   if (is_system_call(reinterpret_cast<const unsigned char*>(registers_of(context)[REG_RIP]))) return;
   steps.is_on = true;
-  steps.done = steps.asked_at = 0;
+  steps.done = steps.asked_at = steps.has_changed = 0;
   registers_of(context)[REG_EFL] |= kTrapFlag;
 }
 
