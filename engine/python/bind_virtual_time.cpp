@@ -31,8 +31,10 @@ const char* name_of(Wait wait) {
       return "news";
     case Wait::kMemory:
       return "memory";
-    default:
+    case Wait::kKernel:
       return "kernel";
+    default:
+      return "ended";
   }
 }
 
@@ -99,7 +101,8 @@ Its threads say in shared memory that they wait; `wake` ends a wait.)doc")
       .def_property_readonly("alarm_ps", &TimedProcess::alarm_ps, "When it wants SIGALRM; 0: never.")
       .def("pass_alarm", &TimedProcess::pass_alarm)
       .def("waiting", &rows_of,
-           "Place, thread, what it waits for (time, news, memory, kernel), until when, and its loop.")
+           "Place, thread, what it waits for (time, news, memory, kernel; ended: not any more), until when, "
+           "and its loop.")
       .def("wake", &TimedProcess::wake, "place"_a)
       .def("ask", &TimedProcess::ask, "thread"_a,
            "Ask a thread that computes whether it only looks at memory; False: there is no such thread.")

@@ -55,7 +55,7 @@ std::vector<TimedProcess::Waiting> TimedProcess::waiting() const {
     const int32_t thread = each.thread.load();
     if (thread == 0 && each.turn.load() == 0) break;  // the first that nobody has ever used
     const Wait wait = each.wait.load();
-    if (thread == 0 || wait == Wait::kNone || wait > Wait::kKernel) continue;
+    if (thread == 0 || wait == Wait::kNone || wait > Wait::kEnded) continue;
     found.push_back({place, thread, wait, each.until_ps.load(), each.loop.load()});
   }
   return found;
@@ -64,12 +64,13 @@ std::vector<TimedProcess::Waiting> TimedProcess::waiting() const {
 void TimedProcess::wake(uint32_t place) {
   if (place >= kMaxWaitingThreads) throw std::out_of_range("place " + std::to_string(place));
   WaitingThread& each = page().threads[place];
-  const Wait wait = each.wait.exchange(Wait::kNone);
-  if (wait == Wait::kNone) return;
+  Wait wait = each.wait.load();
   if (wait == Wait::kKernel) {
-    signal_thread(process_, each.thread.load());
+    // Unless the kernel has ended it meanwhile.
+    if (each.wait.compare_exchange_strong(wait, Wait::kEnded)) signal_thread(process_, each.thread.load());
     return;
   }
+  if (wait == Wait::kEnded || each.wait.exchange(Wait::kNone) == Wait::kNone) return;
   each.turn.fetch_add(1);
   syscall(SYS_futex, &each.turn, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }

@@ -36,6 +36,7 @@ enum class Wait : uint32_t {
   kNews,    // and for whatever its NIC has for its process: completions, events
   kMemory,  // and for memory that another writes: its NIC, another thread or process
   kKernel,  // asleep in a system call that the kernel may end, or else the run, at a time
+  kEnded,   // the same, when the run has ended it and the thread has not gone on yet
 };
 constexpr uint64_t kForEver = ~0ull;
 // A process that has not joined yet, or becomes another program, ignores it.

@@ -309,7 +309,7 @@ KernelWait::~KernelWait() {
   errno = error;
 }
 
-bool KernelWait::was_ended() const { return own_place->wait.load() == Wait::kNone; }
+bool KernelWait::was_ended() const { return own_place->wait.load() == Wait::kEnded; }
 
 void look(const void* place, Wait what) {
   has_acted = 1;

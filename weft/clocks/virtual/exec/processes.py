@@ -323,7 +323,8 @@ class TimedProcesses:
 
     def _look_at(self, process: TimedProcess, asleep: dict[tuple[int, int], int]) -> bool:
         rows = [] if process.native is None else [ThreadWait(*row) for row in process.native.waiting()]
-        process.waits = rows
+        ended = {row.thread for row in rows if row.kind == "ended"}
+        process.waits = rows = [row for row in rows if row.kind != "ended"]
         known = {row.thread for row in rows if row.kind != "kernel"}
         process.lookers.update(row.thread for row in rows if row.kind == "memory")
         quiet = True
@@ -335,12 +336,13 @@ class TimedProcesses:
             if state is None:
                 self._has_changed = True
                 quiet = False
-            elif state.sleeps:
+            elif state.sleeps and thread not in ended:
                 asleep[process.pid, thread] = state.turns
                 process.busy.pop(thread, None)
             else:
                 quiet = False
-                self._ask(process, thread)
+                if not state.sleeps:
+                    self._ask(process, thread)
         return quiet
 
     def _ask(self, process: TimedProcess, thread: int) -> None:
