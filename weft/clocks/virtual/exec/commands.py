@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 from weft.clocks.exec_commands import CommandOutcome, ExecRun, HostCommand, last_line, outcome_of, unended
 from weft.clocks.virtual.exec.devices import VirtualDevices
@@ -21,6 +21,8 @@ from weft.quantities.units import PS_PER_S
 from weft.topologies import FabricSpec
 from weft.traffic.host import Host
 from weft.verbs.libraries import VIRTUAL_TIME, variables
+
+K = TypeVar("K")
 
 
 @dataclass
@@ -197,18 +199,30 @@ class _Run:
 
     def _settle(self, woken: list[tuple[TimedProcess, ThreadWait]]) -> None:
         """Let programs compute until all wait, then take what they have posted."""
-        before = self._processes.sleepers, self._processes.acts()
+        slept, acts = self._processes.sleepers, self._processes.acts()
         self._processes.settle()
         self._ahead_ps = self._processes.ahead_ps()
         if self._ahead_ps <= self._loop.now_ps():
             self._devices.take_posted()
-        has_run = before != (self._processes.sleepers, self._processes.acts())
-        loops = {(process.pid, wait.place): wait.loop for process in self._processes for wait in process.waits}
+        loops = {(each.pid, wait.place): wait.loop for each in self._processes for wait in each.waits}
+        keys = {(each.pid, wait.place) for each, wait in woken}
+        threads = {(each.pid, wait.thread) for each, wait in woken}
+        own = {each.pid for each, _ in woken}
+        # Whether others than those that were woken have run: what one of these looked at may have changed since.
+        others = (
+            len(woken) > 1
+            or _without(threads, slept) != _without(threads, self._processes.sleepers)
+            or _without(own, acts) != _without(own, self._processes.acts())
+        )
         # A thread that looks at memory in the same loop as before has done nothing else.
-        has_run |= any(wait.kind != "memory" or loops.get((of.pid, wait.place)) != wait.loop for of, wait in woken)
-        self._changes += has_run
-        keys = {(of.pid, wait.place) for of, wait in woken}
-        self._seen = {key: self._changes if key in keys else self._seen.get(key, self._changes) for key in loops}
+        self._changes += (
+            others
+            or acts != self._processes.acts()
+            or any(wait.kind != "memory" or loops.get((each.pid, wait.place)) != wait.loop for each, wait in woken)
+        )
+        self._seen = {
+            key: self._changes - others if key in keys else self._seen.get(key, self._changes) for key in loops
+        }
 
     def _let_one_go_on(self) -> bool:
         """Let the first process go on that may; returns whether there was one."""
@@ -284,6 +298,10 @@ class _Run:
     def _watch_memory(self) -> None:
         lookers = (each.pid for each in self._processes if any(wait.kind == "memory" for wait in each.waits))
         self._devices.watch_memory(set(lookers))
+
+
+def _without(left_out: set[K], counts: Mapping[K, int]) -> dict[K, int]:
+    return {key: count for key, count in counts.items() if key not in left_out}
 
 
 def _nothing() -> None:

@@ -292,11 +292,15 @@ class TimedProcesses:
             known.keep_files(known.threads)
             found[pid] = known
         for pid, known in self._of_pid.items():
-            # One that has not entered yet, or ends: it leaves its namespaces before it tells its parent.
-            if pid not in found and (state := state_of(pid, pid)) is not None and not state.has_ended:
+            if pid in found:
+                continue
+            # One that has not entered yet, or ends: it leaves its namespaces before it tells its parent, which it does
+            # when its last thread has ended.
+            known.threads = threads_of(pid)
+            states = [state_of(pid, thread) for thread in known.threads]
+            if any(state is not None and not state.has_ended for state in states):
                 found[pid] = known
-                known.threads = threads_of(pid)
-            elif pid not in found:
+            else:
                 known.keep_files(())
         self._of_pid = found
         self._has_changed = False
@@ -377,6 +381,6 @@ class TimedProcesses:
         """Return how far the process is, or was, that has gone ahead furthest."""
         return max([self._left_ps, *(each.native.ahead_ps for each in self if each.native is not None)])
 
-    def acts(self) -> list[int]:
-        """Return how often each process has done something that others may see."""
-        return [0 if each.native is None else each.native.acts for each in self]
+    def acts(self) -> dict[int, int]:
+        """Return how often each process, by identifier, has done something that others may see."""
+        return {each.pid: 0 if each.native is None else each.native.acts for each in self}
