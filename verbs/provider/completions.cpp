@@ -12,26 +12,35 @@ bool is_empty(CompletionQueue& queue) {
   return queue.counters().produced.load(std::memory_order_acquire) == queue.consumed;
 }
 
-// Takes out the next one that is somebody's, and gives its ring the places back. False if there is none.
-bool take(CompletionQueue& queue, CompletionEntry& entry) {
-  while (!is_empty(queue)) {
-    entry = queue.entries()[queue.consumed & (queue.size - 1)];
-    ++queue.consumed;
-    if (entry.queue_pair == kForgotten) continue;
-    QueuePair* queue_pair = context_of(queue.cq.context).find(entry.queue_pair);
-    if (queue_pair != nullptr) {
-      WorkRing& ring = entry.is_receive == 0           ? queue_pair->sends
-                       : queue_pair->shared != nullptr ? queue_pair->shared->receives
-                                                       : queue_pair->receives;
-      ring.freed.fetch_add(entry.freed, std::memory_order_release);
-    }
-    return true;
-  }
-  return false;
+CompletionEntry& next_of(CompletionQueue& queue) {
+  return queue.entries()[queue.consumed & (queue.size - 1)];
 }
 
+void pass_forgotten(CompletionQueue& queue) {
+  while (!is_empty(queue) && next_of(queue).queue_pair == kForgotten) ++queue.consumed;
+}
+
+// Takes out the next one that is somebody's, and gives its ring the places back. False if there is none.
+bool take(CompletionQueue& queue, CompletionEntry& entry) {
+  pass_forgotten(queue);
+  if (is_empty(queue)) return false;
+  entry = next_of(queue);
+  ++queue.consumed;
+  QueuePair* queue_pair = context_of(queue.cq.context).find(entry.queue_pair);
+  if (queue_pair != nullptr) {
+    WorkRing& ring = entry.is_receive == 0           ? queue_pair->sends
+                     : queue_pair->shared != nullptr ? queue_pair->shared->receives
+                                                     : queue_pair->receives;
+    ring.freed.fetch_add(entry.freed, std::memory_order_release);
+  }
+  return true;
+}
+
+// A program that polls in vain leaves the cache line alone that the NIC reads.
 void publish(CompletionQueue& queue) {
-  queue.counters().consumed.store(queue.consumed, std::memory_order_release);
+  std::atomic<uint32_t>& consumed = queue.counters().consumed;
+  if (consumed.load(std::memory_order_relaxed) != queue.consumed)
+    consumed.store(queue.consumed, std::memory_order_release);
 }
 
 CompletionQueue& queue_of(ibv_cq_ex* cq) { return object_of<CompletionQueue>(cq); }
@@ -59,6 +68,7 @@ int start_poll(ibv_cq_ex* cq, ibv_poll_cq_attr* attributes) {
     load(cq);
     return 0;
   }
+  publish(queue);  // entries that nobody gets have been passed, and end_poll() does not follow
   pthread_spin_unlock(&queue.lock);
   return ENOENT;
 }
@@ -160,6 +170,8 @@ void forget(CompletionQueue& queue, uint32_t queue_pair) {
       owner->shared->receives.freed.fetch_add(entry.freed, std::memory_order_release);
     entry.queue_pair = kForgotten;
   }
+  pass_forgotten(queue);
+  publish(queue);
   pthread_spin_unlock(&queue.lock);
 }
 
