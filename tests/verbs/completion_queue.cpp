@@ -1,6 +1,6 @@
 // A provider's completion queue without a device: the far end of its ring is the caller's.
 #include <cerrno>
-#include <vector>
+#include <cstdlib>
 
 #include "objects.hpp"
 
@@ -10,17 +10,17 @@ using namespace weft::verbs;
 
 Context context;
 CompletionQueue queue;
-std::vector<unsigned char> memory;
 
 }  // namespace
 
 extern "C" {
 
 void make_queue(uint32_t size) {
-  memory.assign(sizeof(CompletionCounters) + size * sizeof(CompletionEntry), 0);
+  std::free(queue.memory.data);
   queue = CompletionQueue{};
   queue.cq.context = &context.verbs.context;
-  queue.memory.data = memory.data();
+  queue.memory.data =
+      static_cast<unsigned char*>(std::calloc(1, sizeof(CompletionCounters) + size * sizeof(CompletionEntry)));
   queue.size = size;
   pthread_spin_init(&queue.lock, PTHREAD_PROCESS_PRIVATE);
   extend(queue.extended, 0);

@@ -18,7 +18,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     options = ("-x", "c++", "-std=c++20", f"-I{ROOT}/engine", f"-I{ROOT}/verbs/provider", f"-I{ROOT}/verbs")
     target = tmp_path_factory.mktemp("completions") / "completion_queue.so"
     source = str(ROOT / "verbs/provider/completions.cpp")
-    loaded = ctypes.CDLL(str(compiled(HERE / "completion_queue.cpp", target, *options, source, "-lstdc++")))
+    loaded = ctypes.CDLL(str(compiled(HERE / "completion_queue.cpp", target, *options, source)))
     for name in ("polled", "polled_extended"):
         getattr(loaded, name).restype = ctypes.c_int64
     return loaded

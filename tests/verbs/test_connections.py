@@ -5,10 +5,10 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tests.verbs.cm_ends import GIDS, GUIDS, QPNS, SERVICE, End, Pair
+from tests.verbs.cm_ends import GIDS, GUIDS, QPNS, SERVICE, End, Pair, gid_of
 from weft.engine import CmConnections, _core
 
 DELAY_PS = 1_000_000
@@ -215,6 +215,11 @@ def test_losses_delays_and_copies_change_no_outcome(seed: int, loss: float, twic
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 1 << 32), after=st.integers(0, 12))
+# The DREQ of a passive side that has died overtakes its REP.
+@example(seed=1900000, after=3)
+@example(seed=3612399939, after=2)
+@example(seed=1672267199, after=1)
+@example(seed=532195596, after=1)
 def test_a_program_that_dies_leaves_nothing(seed: int, after: int) -> None:
     """Whenever one end destroys its connection, the other one hears of it, and both forget it."""
     random = Random(seed)
@@ -228,6 +233,9 @@ def test_a_program_that_dies_leaves_nothing(seed: int, after: int) -> None:
     for _ in range(after):
         pair.step(fate)
     dead = random.choice([end for end in pair.ends.values() if end.id])
+    # Where somebody still listens, a request that comes again, or late, begins another connection.
+    for end in pair.ends.values():
+        end.connections.end_listen(SERVICE)
     dead.connections.destroy(pair.now_ps, dead.id)
     assert dead.state == "gone"
     pair.run(fate)
@@ -237,6 +245,47 @@ def test_a_program_that_dies_leaves_nothing(seed: int, after: int) -> None:
             end.connections.destroy(pair.now_ps, end.id)
     pair.run(fate)
     assert [len(end.connections) for end in pair.ends.values()] == [0, 0]
+
+
+def test_an_end_that_overtakes_the_answer_ends_the_attempt() -> None:
+    """The DREQ counts as a refusal, and the REP that comes late is refused."""
+    heard: list[tuple[int, int]] = []
+
+    def act(end: End, now: int, kind: str, number: int, message: dict[str, Any]) -> None:
+        if kind == "rej_received":
+            heard.append((message["fields"]["reason"], message["fields"]["message"]))
+        accepts(end, now, kind, number, message)
+
+    pair = Pair(act)
+    connect(pair)
+    a, b = pair.ends["a"], pair.ends["b"]
+    for _, _, _, mad in a.connections.take_outgoing():
+        b.receive(0, mad)
+    for kind, number, message in b.take_events():
+        act(b, 0, kind, number, message)
+    b.connections.destroy(0, b.id)
+    rep, rej, dreq = (mad for *_, mad in b.connections.take_outgoing())
+    assert [_core.parse_cm(mad)["message"] for mad in (rep, rej, dreq)] == ["rep", "rej", "dreq"]
+    a.receive(0, dreq)
+    a.receive(0, rep)
+    (drep, late) = (_core.parse_cm(mad) for *_, mad in a.connections.take_outgoing())
+    assert (drep["message"], late["message"], late["fields"]["reason"]) == ("drep", "rej", 6)
+    pair.run(in_order)
+    assert (heard, a.state) == ([(28, 1)], "idle")
+
+
+def test_nobody_else_ends_an_attempt() -> None:
+    """A DREQ from another host, or about another queue pair, is answered and changes nothing."""
+    pair = Pair(accepts)
+    connect(pair)
+    a = pair.ends["a"]
+    a.connections.take_outgoing()
+    for remote, qpn in ((gid_of("10.0.0.3"), QPNS["a"]), (GIDS["b"], 0x99)):
+        fields = {"local_comm_id": 77, "remote_comm_id": a.id, "remote_qpn": qpn}
+        dreq = _core.build_cm({"message": "dreq", "fields": fields})
+        a.connections.receive(0, local=GIDS["a"], remote=remote, mad=dreq)
+        assert [_core.parse_cm(mad)["message"] for *_, mad in a.connections.take_outgoing()] == ["drep"]
+        assert (a.state, a.connections.take_events()) == ("req_sent", [])
 
 
 def test_a_queue_pair_that_begins_again_ends_its_old_connection() -> None:

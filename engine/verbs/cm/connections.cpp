@@ -605,7 +605,12 @@ void Connections::on_rej(TimePs now, const Message& message, const Rej& rej) {
 
 void Connections::on_rep(TimePs now, const Arrival& arrival, const Message& message, const Rep& rep) {
   Connection* const connection = matching(rep.remote_comm_id, 0);
-  if (connection == nullptr) return on_repeated_rep(rep);
+  if (connection == nullptr && connections_.contains(rep.remote_comm_id)) return on_repeated_rep(rep);
+  if (connection == nullptr || connection->state == State::kIdle) {
+    // The attempt is over; its peer need not wait for an RTU until it gives up.
+    count_unmatched(kRep);
+    return send_rej_stateless(arrival, message, kInvalidCommId, kAboutRep);
+  }
   if (connection->state != State::kReqSent && connection->state != State::kMraReqReceived)
     return count_unmatched(kRep);
   const RemoteKey id_key{rep.local_comm_id, rep.local_ca_guid};
@@ -653,10 +658,28 @@ void Connections::on_rtu(const Message& message, const Rtu& rtu) {
   report(*connection, EventKind::kRtuReceived, &message);
 }
 
+// A DREQ that has overtaken the REP: its sender has accepted and is gone already. The REP, when it comes, must
+// not connect this side with nobody. Result: whether there was such an attempt.
+bool Connections::end_attempt(const Arrival& arrival, const Message& message, const Dreq& dreq) {
+  Connection* const attempt = matching(dreq.remote_comm_id, 0);
+  if (attempt == nullptr || attempt->path.remote != arrival.remote || attempt->local_qpn != dreq.remote_qpn ||
+      (attempt->state != State::kReqSent && attempt->state != State::kMraReqReceived))
+    return false;
+  Rej rej;
+  rej.local_comm_id = dreq.local_comm_id;
+  rej.remote_comm_id = dreq.remote_comm_id;
+  rej.message = kAboutRep;
+  rej.reason = kConsumerDefined;
+  const Message as_rejected = message_of(message.mad.transaction_id, rej);
+  reset(*attempt);
+  report(*attempt, EventKind::kRejReceived, &as_rejected);
+  return true;
+}
+
 void Connections::on_dreq(TimePs now, const Arrival& arrival, const Message& message, const Dreq& dreq) {
   Connection* const connection = matching(dreq.remote_comm_id, dreq.local_comm_id);
   if (connection == nullptr || connection->state == State::kIdle) {
-    count_duplicate(kDreq);
+    if (!end_attempt(arrival, message, dreq)) count_duplicate(kDreq);
     const Drep drep{dreq.remote_comm_id, dreq.local_comm_id};
     return send(path_back(arrival), message_of(message.mad.transaction_id, drep));
   }

@@ -235,6 +235,7 @@ class Connections {
   void on_rep(TimePs now, const Arrival& arrival, const Message& message, const Rep& rep);
   void on_repeated_rep(const Rep& rep);
   void on_rtu(const Message& message, const Rtu& rtu);
+  bool end_attempt(const Arrival& arrival, const Message& message, const Dreq& dreq);
   void on_dreq(TimePs now, const Arrival& arrival, const Message& message, const Dreq& dreq);
   void on_drep(TimePs now, const Message& message, const Drep& drep);
   void on_sidr_req(TimePs now, const Arrival& arrival, const Message& message, const SidrReq& request);

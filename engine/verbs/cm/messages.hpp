@@ -47,6 +47,7 @@ enum RejectReason : uint16_t {
   kNoQueuePair = 1,
   kNoResources = 3,
   kTimeout = 4,
+  kInvalidCommId = 6,
   kInvalidServiceId = 8,
   kInvalidTransport = 9,
   kStaleConnection = 10,
