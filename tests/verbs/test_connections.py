@@ -203,6 +203,8 @@ def test_losses_delays_and_copies_change_no_outcome(seed: int, loss: float, twic
     assert of_b is not None
     assert (of_a["remote_qpn"], of_b["remote_qpn"]) == (QPNS["b"], QPNS["a"])
 
+    # A REQ that comes later than time-wait lasts would begin another connection.
+    b.connections.end_listen(SERVICE)
     first = random.choice((a, b))
     first.connections.disconnect(pair.now_ps, first.id)
     pair.run(fate)
