@@ -50,6 +50,10 @@ class PostedReceives {
     completion.queue_pair = queue_pair_;
     if (handler_ != nullptr) handler_->on_completion(completion);
   }
+  // A request of the peer has made the queue pair fail, and no receive here will say so.
+  void tell_refusal(CompletionStatus status) const {
+    if (handler_ != nullptr) handler_->on_refusal(status);
+  }
   // The queue pair has failed, and nothing more comes.
   void refuse(TimePs now, const PostedReceive& receive) const {
     complete(now, CompletionKind::kReceive, CompletionStatus::kFlushed, receive.work_id, 0, std::nullopt);

@@ -73,6 +73,9 @@ class CompletionHandler {
  public:
   virtual ~CompletionHandler() = default;
   virtual void on_completion(const Completion& completion) = 0;
+  // The queue pair has failed because of what its peer has asked for, and no completion of its own will say
+  // so: every one is kFlushed. `status` is how the peer's request ends.
+  virtual void on_refusal(CompletionStatus /*status*/) {}
 };
 
 // A queue pair of another host.

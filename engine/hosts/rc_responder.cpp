@@ -272,6 +272,7 @@ void RcResponder::refuse(TimePs now, uint8_t syndrome) {
   if (message_ == Message::kSend && !receives_.empty())
     first = syndrome == roce::kSyndromeNakRemoteOperation ? CompletionStatus::kLocalProtectionError
                                                           : CompletionStatus::kLocalLengthError;
+  if (first == CompletionStatus::kFlushed) receives_.tell_refusal(error_);
   receives_.flush(now, first);
 }
 

@@ -133,13 +133,6 @@ completion or event since the last take_news(); the run ends with the event that
   client.def_property_readonly("events_descriptor",
                                [](Client& self) { return self.asynchronous_events().clients_end(); });
   client.def(
-      "raise_event",
-      [](Client& self, uint32_t type, uint64_t cookie) {
-        PythonGuard guard(self.nic().engine());
-        return self.raise(static_cast<verbs::EventType>(type), cookie);
-      },
-      "type"_a, "cookie"_a);
-  client.def(
       "create_domain",
       [](Client& self, const std::shared_ptr<MemoryDomain>& domain) {
         PythonGuard guard(self.nic().engine());
@@ -267,6 +260,13 @@ completion or event since the last take_news(); the run ends with the event that
           },
           "counterpart"_a, "port"_a)
       .def("reset", engine_call([](ClientQueuePair& self) { self.reset(); }))
+      .def(
+          "drain",
+          [](ClientQueuePair& self, bool notifies) {
+            PythonGuard guard(self.client().nic().engine());
+            self.drain(notifies);
+          },
+          "notifies"_a, "Begin nothing more; `notifies`: raise an event when nothing is under way.")
       .def("fail", engine_call([](ClientQueuePair& self) { self.fail(); }))
       .def(
           "set_stage",

@@ -327,7 +327,7 @@ void Client::take_from(size_t ring) {
     ring % 2 == 0 ? held->take_sends() : held->take_receives();
   } catch (const std::invalid_argument&) {
     // Whatever a client posts ends its own queue pair at most, not the NIC.
-    held->fail();
+    held->fail_fatally();
   }
 }
 

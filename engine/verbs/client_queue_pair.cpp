@@ -64,14 +64,32 @@ void ClientQueuePair::reset() {
   fenced_.reset();
   refused_.reset();
   held_ = HeldReceives();
+  tells_drained_ = false;
 }
 
 void ClientQueuePair::set_stage(Stage stage) {
   // It may have failed since its client's request was read; only reset() leads out of that.
   if (stage_ == Stage::kFlushes) return;
   stage_ = stage;
+  tells_drained_ = false;
   take_receives();
   take_sends();
+}
+
+void ClientQueuePair::drain(bool notifies) {
+  set_stage(Stage::kReceives);
+  tells_drained_ = notifies && stage_ == Stage::kReceives;
+  tell_drained();
+}
+
+void ClientQueuePair::tell_drained() {
+  if (!tells_drained_ || has_sends()) return;
+  tells_drained_ = false;
+  raise(kEventDrained);
+}
+
+void ClientQueuePair::raise(EventType type) {
+  if (client_.raise(type, cookie_)) ++asynchronous_events;
 }
 
 void ClientQueuePair::take_receives() {
@@ -246,11 +264,21 @@ void ClientQueuePair::refuse_send(const SendEntry& entry, WorkStatus status) {
 void ClientQueuePair::enter_error() {
   if (stage_ == Stage::kFlushes) return;
   stage_ = Stage::kFlushes;
+  tells_drained_ = false;
   if (connected_ != nullptr) connected_->flush(client_.now());
   if (datagrams_ != nullptr) datagrams_->flush(client_.now());
-  if (shared_ != nullptr && client_.raise(kEventLastTaken, cookie_)) ++asynchronous_events;
+  if (shared_ != nullptr) raise(kEventLastTaken);
   take_receives();
   take_sends();
+}
+
+// Affiliated asynchronous errors: InfiniBand specification, 11.6.3.
+void ClientQueuePair::on_refusal(CompletionStatus status) {
+  if (stage_ == Stage::kFlushes) return;
+  raise(status == CompletionStatus::kRemoteInvalidRequest ? kEventRequestError
+        : status == CompletionStatus::kRemoteAccessError  ? kEventAccessError
+                                                          : kEventQueuePairFatal);
+  enter_error();
 }
 
 void ClientQueuePair::on_completion(const Completion& completion) {
@@ -281,6 +309,7 @@ void ClientQueuePair::finish_send(const Completion& completion) {
     enter_error();
   }
   take_sends();
+  tell_drained();
 }
 
 void ClientQueuePair::finish_receive(const Completion& completion) {

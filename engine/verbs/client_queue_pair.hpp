@@ -56,18 +56,23 @@ class ClientQueuePair final : public CompletionHandler {
   // Back to RESET: forgets counterpart and rings, without completions.
   void reset();
   void set_stage(Stage stage);
+  // To SQD: nothing more is begun. `notifies`: an event says once that nothing is under way any more.
+  void drain(bool notifies);
   // To ERR: everything completes as flushed.
   void fail() { enter_error(); }
+  // The same by itself, because its client's requests cannot be carried out.
+  void fail_fatally() { on_refusal(CompletionStatus::kRemoteOperationError); }
   // Whether it is in ERR, by itself or by fail().
   bool has_failed() const { return stage_ == Stage::kFlushes; }
-  // Whether sends were posted that have not completed.
-  bool has_sends() const { return !sent_.empty() || fenced_ != nullptr; }
+  // Whether sends have begun that have not completed.
+  bool has_sends() const { return !sent_.empty(); }
 
   // Takes what the client has posted.
   void take_sends();
   void take_receives();
 
   void on_completion(const Completion& completion) override;
+  void on_refusal(CompletionStatus status) override;
 
  private:
   struct Sent {
@@ -91,6 +96,8 @@ class ClientQueuePair final : public CompletionHandler {
   void complete_receive(uint64_t work_id, WorkStatus status, CompletionOpcode opcode, const Completion& of);
   void complete(CompletionRing& ring, CompletionEntry& entry, bool solicited);
   void enter_error();
+  void raise(EventType type);
+  void tell_drained();
 
   Client& client_;
   uint32_t domain_;
@@ -117,6 +124,7 @@ class ClientQueuePair final : public CompletionHandler {
   std::optional<WorkStatus> refused_;
   HeldReceives held_;
   bool taking_ = false;
+  bool tells_drained_ = false;
 };
 
 }  // namespace weft::verbs

@@ -10,7 +10,7 @@
 namespace weft::verbs {
 
 constexpr uint64_t kMagic = 0x5765'6674'5665'7262;  // "WeftVerb"
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 
 // --- Requests: a header, then the fields of one of these, all 64 bits wide. The answer is a header with 0 or
 // an errno, then the fields of the second list; descriptors travel beside it. An empty list has one field,
@@ -23,7 +23,7 @@ constexpr uint64_t kVersion = 1;
   is_global, gid_high, gid_low, flow_label, gid_index, hop_limit, traffic_class, address_port
 #define WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES                                                                   \
   state, path_mtu, qkey, receive_psn, send_psn, remote_number, access, max_reads_sent, max_reads_answered, \
-      rnr_timer, port, timeout, retry_count, rnr_retry, WEFT_VERBS_ADDRESS
+      rnr_timer, port, timeout, retry_count, rnr_retry, tells_drained, WEFT_VERBS_ADDRESS
 #define WEFT_VERBS_REQUESTS(REQUEST)                                                                        \
   REQUEST(open, (magic, version), (port_count))                                                             \
   REQUEST(query_device, (none),                                                                             \

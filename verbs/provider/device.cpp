@@ -237,8 +237,7 @@ int query_device_ex(ibv_context* base, const ibv_query_device_ex_input* input, i
   basic.vendor_id = 0xFFFFFF;  // nobody's, as the kernel's software devices have it
   basic.max_qp = static_cast<int>(facts.max_queue_pairs);
   basic.max_qp_wr = static_cast<int>(facts.max_work_requests);
-  basic.device_cap_flags =
-      IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_PORT_ACTIVE_EVENT | IBV_DEVICE_SYS_IMAGE_GUID;
+  basic.device_cap_flags = IBV_DEVICE_RC_RNR_NAK_GEN | IBV_DEVICE_SYS_IMAGE_GUID;
   basic.max_sge = static_cast<int>(facts.max_pieces);
   basic.max_sge_rd = static_cast<int>(facts.max_read_pieces);
   basic.max_cq = static_cast<int>(facts.max_completion_queues);

@@ -358,6 +358,7 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   asked.timeout = attributes->timeout;
   asked.retry_count = attributes->retry_cnt;
   asked.rnr_retry = attributes->rnr_retry;
+  asked.tells_drained = attributes->en_sqd_async_notify;
   set_address(asked, attributes->ah_attr);
   request::modify_queue_pair::Answer answer{};
   const int error = context_of(qp->context).connection.ask<request::modify_queue_pair>(asked, answer);

@@ -41,6 +41,7 @@ _FIELDS = {
     Attribute.MAX_QP_RD_ATOMIC: ("max_reads_sent",),
     Attribute.MIN_RNR_TIMER: ("rnr_timer",),
     Attribute.SQ_PSN: ("send_psn",),
+    Attribute.EN_SQD_ASYNC_NOTIFY: ("tells_drained",),
     Attribute.MAX_DEST_RD_ATOMIC: ("max_reads_answered",),
     Attribute.DEST_QPN: ("remote_number",),
 }
@@ -127,7 +128,7 @@ class VerbsQueuePair:
         return {"new_state": wanted}
 
     def _changed(self, mask: Attribute, fields: dict[str, int]) -> dict[str, int]:
-        changed = dict(self._attributes)
+        changed = self._attributes | {"tells_drained": 0}  # asked for each time
         for attribute, names in _FIELDS.items():
             if attribute not in mask:
                 continue
@@ -206,8 +207,10 @@ class VerbsQueuePair:
             self._attributes = dict.fromkeys(self._attributes, 0)
         elif wanted == State.ERR:
             self.native.fail()
-        elif wanted in (State.RTR, State.SQD):
+        elif wanted == State.RTR:
             self.native.set_stage("receives")
+        elif wanted == State.SQD and present != State.SQD:
+            self.native.drain(notifies=bool(self._attributes["tells_drained"]))
         elif wanted == State.RTS and present != State.RTS:
             self.native.set_stage("both")
 
