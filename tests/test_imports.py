@@ -37,7 +37,7 @@ ALLOWED = {
         "verbs",
         "wire",
     },
-    "verbs": {"errors", "hints", "topologies"},
+    "verbs": {"engine", "errors", "hints", "topologies"},
     "visibility": set(),
     "wire": {"errors", "registry"},
 }

@@ -199,6 +199,7 @@ void UdQueuePair::deliver_completions(TimePs now) {
 void UdQueuePair::fail(TimePs now, CompletionStatus status, CompletionStatus first_receive) {
   error_ = status;
   due_ps_ = kNever;
+  counters_.loops_dropped += loops_.size();
   loops_ = {};
   deliver_completions(now);
   receives_.flush(now, first_receive);

@@ -66,6 +66,7 @@ struct UdRequest : RcRequest {  // of it: work_id, record_id, data, length_bytes
   STATISTIC(uint64_t, bytes_received, "payload, in a receive")                                            \
   STATISTIC(uint64_t, datagrams_looped, "sent to the port itself, or to a group of which it is a member") \
   STATISTIC(uint64_t, loops_without_queue_pair, "sent to the port itself, where none has that number")    \
+  STATISTIC(uint64_t, loops_dropped, "of those looped, not delivered before their sender had failed")     \
   STATISTIC(uint64_t, bad_q_key, "dropped: another Q_Key than the queue pair's")                          \
   STATISTIC(uint64_t, datagrams_without_receive, "dropped: no receive was posted")                        \
   STATISTIC(uint64_t, datagrams_too_long,                                                                 \

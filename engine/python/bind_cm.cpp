@@ -337,6 +337,15 @@ class PythonCmHost {
 };
 
 void bind_host(py::module_& m) {
+  m.def(
+      "cm_messages",
+      [] {
+        std::vector<std::string> names;
+        for (uint16_t each = 0; each < cm::kAttributes; ++each)
+          names.emplace_back(cm::attribute_name(static_cast<uint16_t>(cm::kReq + each)));
+        return names;
+      },
+      "Names of connection management's messages.");
   py::class_<PythonCmHost>(m, "CmHost", R"doc(A host's /dev/infiniband/rdma_cm without a network.
 
 Its clock stands where `now_ps` is put; what it sends is kept until it is taken.)doc")
@@ -405,8 +414,11 @@ Its clock stands where `now_ps` is put; what it sends is kept until it is taken.
       .def_property_readonly("channels", [](const PythonCmHost& self) { return self.channels.size(); })
       .def_property_readonly("ids", [](const PythonCmHost& self) { return self.ucma.ids(); })
       .def_property_readonly("connections", [](const PythonCmHost& self) { return self.ucma.connections(); })
-      .def_property_readonly("counters",
-                             [](const PythonCmHost& self) { return counters_of(self.ucma.counters()); });
+      .def_property_readonly("counters", [](const PythonCmHost& self) {
+        CmFields counters = counters_of(self.ucma.counters());
+        counters["forgotten_requests"] = self.ucma.forgotten_requests();
+        return counters;
+      });
 }
 
 }  // namespace

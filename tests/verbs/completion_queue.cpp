@@ -19,8 +19,8 @@ void make_queue(uint32_t size) {
   std::free(queue.memory.data);
   queue = CompletionQueue{};
   queue.cq.context = &context.verbs.context;
-  queue.memory.data =
-      static_cast<unsigned char*>(std::calloc(1, sizeof(CompletionCounters) + size * sizeof(CompletionEntry)));
+  queue.memory.data = static_cast<unsigned char*>(
+      std::calloc(1, sizeof(CompletionCounters) + size * sizeof(CompletionEntry)));
   queue.size = size;
   pthread_spin_init(&queue.lock, PTHREAD_PROCESS_PRIVATE);
   extend(queue.extended, 0);

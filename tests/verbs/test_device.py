@@ -92,6 +92,7 @@ def test_a_device_of_one_port_has_its_hardware_counters_there_too(tmp_path: Path
     assert {each.name for each in (port / "gids").iterdir()} == {"0", "1"}
     assert (port / "gid_attrs/ndevs/0").read_text() == f"{nic.interface}\n"
     assert set(HARDWARE_COUNTERS) < {each.name for each in (port / "hw_counters").iterdir()}
+    assert (port / "cm_rx_duplicates/drep").read_text() == "0\n"
 
 
 def test_everybody_may_read_it_whatever_the_umask(tmp_path: Path) -> None:
@@ -112,10 +113,12 @@ def test_counters_are_written_in_place_and_only_grow(tree: Path) -> None:
         assert {(device / f"ports/1/counters/{name}").read_text() for name in PORT_COUNTERS} == {"0\n"}
         files.write({2: {"port_xmit_packets": 12345}}, {"cnps_sent": 7})
         assert opened.read() == "12345\n"
-        files.write({2: {"port_xmit_packets": 9}}, {"cnps_sent": 8})
+        files.write({2: {"port_xmit_packets": 9}}, {"cnps_sent": 8, "ud_bad_q_key": 3, "cm_tx_msgs/req": 2})
     assert sent.read_text() == "12345\n"
     assert (device / "hw_counters/np_cnp_sent").read_text() == "8\n"
     assert (device / "hw_counters/rp_cnp_handled").read_text() == "0\n"
+    assert (device / "hw_counters/ud_bad_q_key").read_text() == "3\n"
+    assert (device / "cm_tx_msgs/req").read_text() == "2\n"
 
 
 def test_files_of_another_device_are_missed(tree: Path) -> None:

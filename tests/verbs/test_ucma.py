@@ -222,6 +222,7 @@ def test_the_backlog_holds_requests_back() -> None:
         a.ask(ucma.connect(number, qpn))
     assert b.event().qpn == 0x11
     assert b.refused(ucma.get_event()) == "EAGAIN"
+    assert b.host.counters["forgotten_requests"] == 1
     deadline = a.host.next_deadline_ps
     assert deadline is not None
     for host in hosts.hosts.values():

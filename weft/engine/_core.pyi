@@ -906,6 +906,8 @@ class UdCounters(typing.TypedDict):
     """Sent to the port itself, or to a group of which it is a member."""
     loops_without_queue_pair: int
     """Sent to the port itself, where none has that number."""
+    loops_dropped: int
+    """Of those looped, not delivered before their sender had failed."""
     bad_q_key: int
     """Dropped: another Q_Key than the queue pair's."""
     datagrams_without_receive: int
@@ -2631,6 +2633,8 @@ class VerbsQueuePair(CompletionHandler):
     """A queue pair of a client, which its counterpart in the engine reports to."""
     def connect(self, counterpart: WritingQueuePair) -> None: ...
     def connect_datagrams(self, counterpart: UdQueuePair, port: int) -> None: ...
+    def drain(self, notifies: bool) -> None:
+        """Begin nothing more; `notifies`: raise an event when nothing is under way."""
     def fail(self) -> None: ...
     def reset(self) -> None: ...
     def set_stage(self, stage: str) -> None:
@@ -2703,7 +2707,6 @@ class VerbsClient:
     def events_sent(self) -> int:
         """How many events it has been sent."""
     def queue_pair(self, handle: int) -> VerbsQueuePair: ...
-    def raise_event(self, type: int, cookie: int) -> bool: ...
     def register_again(
         self, key: int, domain: int, address: int, length_bytes: int, virtual_address: int, access: int
     ) -> None: ...
@@ -3961,6 +3964,9 @@ def build_uet(headers: list[tuple[str, dict[str, int]]], payload: bytes = b"") -
     read as these.
     """
 
+def cm_messages() -> list[str]:
+    """Names of connection management's messages."""
+
 def cm_parse_error(mad: bytes) -> str:
     """What parse_cm() would refuse the bytes for: "none", "wrong_length", "wrong_class" …"""
 
@@ -4219,4 +4225,4 @@ TIME_HELLO_BYTES: int = 24
 TIME_SOCKET_VARIABLE: str = "WEFT_TIME_SOCKET"
 VERBS_MAGIC: int = 6297552303799235170
 VERBS_MESSAGE_BYTES: int = 512
-VERBS_VERSION: int = 1
+VERBS_VERSION: int = 2

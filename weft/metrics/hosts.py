@@ -159,6 +159,11 @@ class _Host(Families):
         self.dropped = Family(
             "weft_host_dropped_packets_total", "counter", "Packets that the host's NICs dropped, by reason."
         )
+        self.device = Family(
+            "weft_host_rdma_device_total",
+            "counter",
+            "What the host counts for its RDMA device besides: UC, UD, connection management, by counter.",
+        )
         self.queue_pairs = Family("weft_host_sending_queue_pairs", "gauge", "Queue pairs that have something to send.")
         self.in_flight = Family("weft_host_in_flight_bytes", "gauge", "Unacknowledged bytes of these queue pairs.")
         self.window = Family("weft_host_window_bytes", "gauge", "Sum of these queue pairs' congestion windows.")
@@ -191,6 +196,8 @@ class _Host(Families):
             family.add(totals[name], host=host)
         for kind in _NAKS:
             self.naks.add(totals[f"{kind}_naks_received"], host=host, kind=kind)
+        for counter, value in metrics["device"].items():
+            self.device.add(value, host=host, counter=counter)
         for reason, packets in metrics["dropped"].items():
             self.dropped.add(packets, host=host, reason=reason)
         for pause in metrics["pauses"]:

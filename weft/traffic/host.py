@@ -39,6 +39,7 @@ from weft.traffic.protocols import LINE_FORMATS, NONE
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
 from weft.traffic.schedule_nodes import ALL_PLANES, Channel
 from weft.traffic.transports.kind import QueuePair
+from weft.traffic.verbs.counts import DeviceCounts
 
 if TYPE_CHECKING:
     from weft.engine._core import NicStats, PortMacStats, PortStats, RcOptions
@@ -82,6 +83,7 @@ class Host:
         self._opened: list[QueuePair] = []
         self._closed_totals: Counter[str] = Counter()
         self._closed_evs = [Counter[str]() for _ in config.nics]
+        self.device_counts = DeviceCounts()
         self._queue_pair_totals = (*_QUEUE_PAIR_TOTALS, *config.transport.kind.totals)
         self.hop_latencies: _core.HopLatencies | None = None
         """INT's telemetry by hop; None unless it is counted (`count_hops`)."""
@@ -456,6 +458,7 @@ class Host:
             "connections": connections,
             "entropy_values": self._entropy_values(),
             "totals": self._totals(connections),
+            "device": self.device_counts.values(),
         }
 
     def _entropy_values(self) -> list[dict[str, int]]:
@@ -556,6 +559,7 @@ class Host:
             self._scale_up.reset_stats()
         if self._ip is not None:
             self._ip.reset_stats()
+        self.device_counts.keep()
         for queue_pair in self.queue_pairs():
             queue_pair.reset_stats()
         if self.hop_latencies is not None:

@@ -40,12 +40,13 @@ class SendingMetrics(TypedDict):
 
 
 class HostMetrics(TypedDict):
-    """A host: `totals` as in `HostStats`, packets that its NICs dropped by reason, INT's telemetry of its paths.
+    """A host: `totals` and `device` as in `HostStats`, packets that its NICs dropped by reason, INT's view of paths.
 
     `ports` are those of its NIC, by number.
     """
 
     totals: dict[str, int]
+    device: dict[str, int]
     ports: list[PortTraffic]
     dropped: dict[str, int]
     pauses: list[PauseMetrics]
@@ -62,6 +63,7 @@ def metrics_of(host: Host) -> HostMetrics:
     latencies = host.hop_latencies
     return {
         "totals": host.totals(),
+        "device": host.device_counts.values(),
         "ports": host.port_traffic(),
         "dropped": dict(dropped),
         "pauses": _pauses(host),

@@ -57,6 +57,8 @@ class ConnectionStats(TypedDict):
 class HostStats(TypedDict):
     """A host. `totals` are sums over all its queue pairs, including removed ones.
 
+    `device`: what it counts for its RDMA device besides (`weft.verbs.counters.DEVICE_COUNTERS`); {} without one.
+
     `entropy_values`: for each plane, how many entropy values of connections and flows are in which state, or were when
     their queue pair ended; [] without any.
     """
@@ -72,3 +74,4 @@ class HostStats(TypedDict):
     connections: list[ConnectionStats]
     entropy_values: list[dict[str, int]]
     totals: dict[str, int]
+    device: dict[str, int]

@@ -71,7 +71,7 @@ class CountersSocket(AnsweringSocket):
             }
             for number, (port, nic) in enumerate(zip(traffic, nics, strict=True), 1)
         }
-        self._files.write(ports, self._host.totals())
+        self._files.write(ports, self._host.totals() | self._host.device_counts.values())
 
     def close(self) -> None:
         """See AnsweringSocket."""

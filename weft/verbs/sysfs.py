@@ -11,7 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from weft.hints import DISTRIBUTION
-from weft.verbs.counters import HARDWARE_COUNTERS, PORT_COUNTERS, REFRESH_S, counters_folder, hardware_folder
+from weft.verbs.counters import (
+    HARDWARE_FOLDER,
+    PORT_COUNTERS,
+    REFRESH_S,
+    SHARED_FOLDERS,
+    counters_folder,
+    shared_files,
+)
 from weft.verbs.device import DEVICE, MODALIAS, UVERBS, Device, Port, gid, link_speed
 
 STANDS_FOR_DEVICES = Path("/dev/null")
@@ -54,14 +61,15 @@ def write_sysfs(root: Path, device: Device) -> Path:
     for port in device.ports:
         files |= _port_files(own, port)
         files[own / "device" / "net" / port.interface / "address"] = port.mac
-    files |= {hardware_folder(own) / name: 0 for name in HARDWARE_COUNTERS}
-    files[hardware_folder(own) / "lifespan"] = int(REFRESH_S * 1000)
+    files |= {path: 0 for path, _ in shared_files(own)}
+    files[own / HARDWARE_FOLDER / "lifespan"] = int(REFRESH_S * 1000)
     writer = _Writer(root)
     for path, content in files.items():
         writer.write(path, f"{content}\n")
     if len(device.ports) == 1:
         # Where programs look first. Of several ports it is not known which of them sent a CNP.
-        (own / "ports" / "1" / "hw_counters").symlink_to("../../hw_counters")
+        for name in SHARED_FOLDERS:
+            (own / "ports" / "1" / name).symlink_to(f"../../{name}")
     return own
 
 
@@ -100,7 +108,7 @@ def _version() -> str:
 
 
 class _Writer:
-    """Writes files below a root, and the folders that they need; every lab writes some 70 for each host."""
+    """Writes files below a root, and the folders that they need; every lab writes some 140 for each host."""
 
     def __init__(self, root: Path) -> None:
         self._made = {str(root)}

@@ -331,11 +331,13 @@ void Ucma::on_request(const Event& event) {
     if (!is_datagram) connections_.reject(now, event.id, kInvalidGid, own, {});
     return connections_.destroy(now, event.id);
   }
-  // It may come again once the client has taken a request.
-  if (listener->backlog == 0 || clients_.at(listener->client).events.size() >= kMostEvents)
+  const bool has_room = listener->backlog > 0 && clients_.at(listener->client).events.size() < kMostEvents;
+  Id* const id = has_room ? make_id(listener->client) : nullptr;
+  if (id == nullptr) {
+    // It may come again once the client has taken a request.
+    ++forgotten_requests_;
     return connections_.destroy(now, event.id, true);
-  Id* const id = make_id(listener->client);
-  if (id == nullptr) return connections_.destroy(now, event.id, true);
+  }
   --listener->backlog;
   id->port_space = listener->port_space;
   id->qp_type = type;

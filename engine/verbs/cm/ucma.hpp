@@ -93,6 +93,8 @@ class Ucma {
   TimePs next_deadline() const { return connections_.next_deadline(); }
 
   const MessageCounters& counters() const { return connections_.counters(); }
+  // Requests of other hosts that no client could be told of, and that may come again.
+  uint64_t forgotten_requests() const { return forgotten_requests_; }
   bool listens(uint64_t service_id) const { return connections_.listens(service_id); }
   size_t ids() const { return ids_.size(); }
   size_t connections() const { return connections_.size(); }
@@ -232,6 +234,7 @@ class Ucma {
   uint32_t next_group_ = 0;
   std::map<PortKey, std::vector<Id*>> ports_;
   std::unordered_map<uint32_t, uint32_t> id_of_connection_;
+  uint64_t forgotten_requests_ = 0;
 };
 
 }  // namespace weft::cm

@@ -6,10 +6,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from weft.engine import CompletionQueue, _core
 from weft.traffic.verbs.queue_pairs import address_of
+from weft.verbs.counters import MESSAGE_FOLDERS
 from weft.verbs.device import gid_bytes
 
 if TYPE_CHECKING:
@@ -70,6 +71,8 @@ class ConnectionManager:
         for gid, port in ({} if virtual is None else virtual.routes).items():
             self._native.add_route(gid, port)
         self._of_port = {port: self._managed(port) for port in numbers}
+        self._sends_without_place = self._sends_refused = 0
+        host.device_counts.count_management(self.counters)
 
     def _managed(self, port: int) -> _ManagedPort:
         completions = CompletionQueue(self._host.engine)
@@ -84,6 +87,7 @@ class ConnectionManager:
             q_key=_MANAGEMENT_Q_KEY,
             queue_pair=_MANAGEMENT_NUMBER,
         )
+        self._host.device_counts.count(queue_pair)
         for slot in range(_RECEIVES):
             queue_pair.post_receive(memory, slot * _SLOT_BYTES, _SLOT_BYTES, work_id=slot)
         return _ManagedPort(queue_pair, completions, buffer, memory, list(range(_RECEIVES, _RECEIVES + _SENDS)))
@@ -133,7 +137,8 @@ class ConnectionManager:
         for port, _, remote, mad in self._native.take_outgoing():
             managed = self._of_port[port]
             if not managed.free:
-                continue  # as on a congested wire: the state machine sends it again
+                self._sends_without_place += 1  # as on a congested wire: the state machine sends it again
+                continue
             slot = managed.free.pop()
             start = slot * _SLOT_BYTES
             managed.buffer[start : start + _MAD_BYTES] = mad
@@ -149,7 +154,26 @@ class ConnectionManager:
                     work_id=slot,
                 )
             except ValueError:  # to an address that the port cannot send to; its sender gives up in time
+                self._sends_refused += 1
                 managed.free.append(slot)
+
+    def counters(self) -> dict[str, int]:
+        """Return the counters of messages and losses, by the names of `weft.verbs.counters`."""
+        counted: Mapping[str, Any] = self._native.counters
+        lost = {
+            "cm_unmatched": sum(counted["unmatched"].values()),
+            "cm_unreadable": sum(counted["parse_errors"].values()),
+            "cm_without_room": counted["without_room"],
+            "cm_forgotten_requests": counted["forgotten_requests"],
+            "cm_sends_without_place": self._sends_without_place,
+            "cm_sends_refused": self._sends_refused,
+        }
+        messages = {
+            f"{folder}/{kind}": sum(counted[source][kind] for source in sources)
+            for folder, sources in MESSAGE_FOLDERS.items()
+            for kind in _core.cm_messages()
+        }
+        return lost | messages
 
     def seconds_to_next_turn(self) -> float | None:
         """Return when `advance` has something to do; None: never."""

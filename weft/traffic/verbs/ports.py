@@ -12,7 +12,7 @@ from weft.traffic.commands.connections import Connection
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.host_config import NicConfig
 from weft.traffic.host_transport import HostTransport
-from weft.traffic.verbs.queue_pairs import Place, address_of, source_port_of
+from weft.traffic.verbs.queue_pairs import Counterpart, Place, address_of, source_port_of
 from weft.traffic.verbs.states import Kind
 from weft.verbs.device import link_speed
 
@@ -135,7 +135,7 @@ class VerbsPorts:
         port = attributes["port"]
         if port not in self._groups:
             self._groups[port] = _core.UdGroups(self._host.nic, self.native_port(port))
-        return _core.UdQueuePair(
+        made = _core.UdQueuePair(
             self._host.nic,
             self.native_port(port),
             native,
@@ -145,6 +145,8 @@ class VerbsPorts:
             groups=self._groups[port],
             shared_receives=place.shared_receives,
         )
+        self._host.device_counts.count(made)
+        return made
 
     def open_queue_pair(
         self, kind: Kind, native: _core.VerbsQueuePair, attributes: dict[str, int], mtu_bytes: int, place: Place
@@ -183,12 +185,14 @@ class VerbsPorts:
             raise OSError(errno.EINVAL, str(error)) from error
         if self._counts:
             self._host.count_queue_pair(made)
+        self._host.device_counts.count(made)
         return made
 
-    def count_no_more(self, queue_pair: _core.RcQueuePair | _core.UcQueuePair) -> None:
-        """Keep what a queue pair that goes has counted, in the host's totals."""
-        if self._counts:
+    def count_no_more(self, queue_pair: Counterpart) -> None:
+        """Keep what a queue pair that goes has counted, in the host's totals and its device's."""
+        if self._counts and not isinstance(queue_pair, _core.UdQueuePair):
             self._host.count_no_more(queue_pair)
+        self._host.device_counts.count_no_more(queue_pair)
 
     def query(self, port: int) -> dict[str, int]:
         """Carry out `query_port`."""

@@ -216,7 +216,7 @@ class VerbsQueuePair:
 
     def leave(self) -> None:
         """Keep what its counterpart has counted, which goes now."""
-        if isinstance(self._counterpart, _core.RcQueuePair | _core.UcQueuePair):
+        if self._counterpart is not None:
             self._ports.count_no_more(self._counterpart)
         self._counterpart = None
 
