@@ -121,6 +121,7 @@ class Nics:
     """Hosts a and b, joined by links, and the engine that both are in."""
 
     def __init__(self) -> None:
+        gc.freeze()  # so that close() looks at what has been made since
         self.engine = Engine.real_clock(dilation=1 / FASTER)
         links = {name: Link(self.engine, name=name, delay_ps=US_PS) for name in ("ab", "ba")}
         self.hosts, self.ports = {}, {}
@@ -150,7 +151,8 @@ class Nics:
             host.close()
         self.hosts, self.ports = {}, {}
         del self.engine
-        gc.collect()
+        gc.collect()  # hosts' parts know each other
+        gc.unfreeze()
 
 
 class Ring:
@@ -375,7 +377,6 @@ class Client:
         self._native.close()
         self._native = None  # type: ignore[assignment]
         self._page.close()
-        gc.collect()
 
     def __enter__(self) -> Client:
         return self

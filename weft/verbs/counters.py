@@ -28,7 +28,7 @@ UNRELIABLE_COUNTERS = {
     service: tuple(name for name in _core.record_types()[record] if name != "error")
     for service, record in (("uc", "UcCounters"), ("ud", "UdCounters"))
 }
-"""What queue pairs of UC count beyond those of RC, and what those of UD count; they are summed as `uc_NAME`."""
+"""Counters that queue pairs of UC have besides RC's, and UD's; a device's sums are called `uc_NAME` and `ud_NAME`."""
 
 MANAGEMENT_LOSSES = (
     "cm_unmatched",
@@ -58,7 +58,7 @@ DEVICE_COUNTERS = (
     *MANAGEMENT_LOSSES,
     *MESSAGE_COUNTERS,
 )
-"""What a host counts for its device besides its totals."""
+"""All counters of a device that a host's totals lack."""
 
 _ADAPTERS_NAMES = {
     "np_cnp_sent": "cnps_sent",
@@ -76,8 +76,8 @@ _ADAPTERS_NAMES = {
 HARDWARE_COUNTERS = _ADAPTERS_NAMES | {
     name: name for name in DEVICE_COUNTERS if name not in MESSAGE_COUNTERS and name not in _ADAPTERS_NAMES.values()
 }
-"""Sums over all queue pairs of a device: the names on NVIDIA's adapters, and the counters of Weft that they show. Those
-that no adapter has keep Weft's name."""
+"""Sums over all queue pairs of a device: the names on NVIDIA's adapters, and the counters of Weft that they show.
+Counters that no adapter has keep Weft's name."""
 
 REFRESH_S = 1.0
 """How old a counter may be while somebody watches; `hw_counters/lifespan` says so, in milliseconds."""

@@ -658,8 +658,8 @@ void Connections::on_rtu(const Message& message, const Rtu& rtu) {
   report(*connection, EventKind::kRtuReceived, &message);
 }
 
-// A DREQ that has overtaken the REP: its sender has accepted and is gone already. The REP, when it comes, must
-// not connect this side with nobody. Result: whether there was such an attempt.
+// A DREQ that has overtaken the REP: its sender has accepted and is gone already. The REP, when it comes,
+// must not connect this side with nobody. Result: whether there was such an attempt.
 bool Connections::end_attempt(const Arrival& arrival, const Message& message, const Dreq& dreq) {
   Connection* const attempt = matching(dreq.remote_comm_id, 0);
   if (attempt == nullptr || attempt->path.remote != arrival.remote || attempt->local_qpn != dreq.remote_qpn ||

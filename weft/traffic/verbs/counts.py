@@ -1,4 +1,4 @@
-"""What a host counts for its RDMA device besides its totals: queue pairs of UC and UD, connection management."""
+"""Counters of a host's RDMA device besides the host's totals: queue pairs of UC and UD, connection management."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class DeviceCounts:
         self._management: Callable[[], Mapping[str, int]] | None = None
 
     def count(self, queue_pair: _core.QueuePair) -> None:
-        """Count what a queue pair of a client counts, until `count_no_more`. Those of RC are in the host's totals."""
+        """Count what a queue pair of a client counts, until `count_no_more`. The host's totals have RC's."""
         if isinstance(queue_pair, _Unreliable):
             self._queue_pairs.append(queue_pair)
 
