@@ -4,6 +4,8 @@
 
 #include "objects.hpp"
 
+const weft::verbs::VirtualTimeCalls* weft::verbs::virtual_time = nullptr;
+
 namespace {
 
 using namespace weft::verbs;

@@ -27,7 +27,7 @@ def nics() -> Iterator[Nics]:
 
 @pytest.fixture
 def manager(nics: Nics) -> ConnectionManager:
-    return ConnectionManager(nics.hosts["b"], nics.ports["b"], node_guid=2)
+    return ConnectionManager(nics.hosts["b"], nics.ports["b"], node_guid=2, virtual=None)
 
 
 def counted(nics: Nics) -> dict[str, int]:
