@@ -44,7 +44,7 @@ class ForeignRange final : public ForeignMemory {
 inline void refuse_foreign(const ForeignMemory* memory, const char* transport) {
   if (memory != nullptr)
     throw std::invalid_argument(std::string("a queue pair of ") + transport +
-                                " takes no foreign memory (valid: RC, UC and UD)");
+                                " takes no foreign memory (valid: RC, UC, UD and MRC)");
 }
 
 // Leaves the building of a packet whose payload cannot be read. As an exception it costs packets that are

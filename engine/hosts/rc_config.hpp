@@ -75,8 +75,9 @@ struct RcConfig {
   uint8_t hop_limit = 64;
   uint64_t line_rate_bps = 0;  // of the port, at which segments leave
   uint8_t remote_access =
-      kAnyRemoteAccess;         // what the peer may ask for, whatever regions grant: go-back-N and UC
+      kAnyRemoteAccess;         // what the peer may ask for, whatever regions grant: go-back-N, UC and MRC
   uint32_t max_reads_sent = 0;  // READs that it has under way itself; 0: as many as it answers
+  uint32_t even_retries = 0;    // MRC and UET: so many timeouts in a row come before they begin to double
 
   WEFT_OPTIONS(RcConfig, WEFT_RC_OPTIONS)
 };

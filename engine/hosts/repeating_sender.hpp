@@ -91,7 +91,10 @@ class RepeatingSender {
   // news.
   bool lose_refused(TimePs now, uint64_t sequence, std::optional<uint16_t> entropy);
 
-  uint32_t doublings() const { return std::min(retries_, common_.timeout_backoff_limit); }
+  uint32_t doublings() const {
+    const uint32_t doubled = retries_ > common_.even_retries ? retries_ - common_.even_retries : 0;
+    return std::min(doubled, common_.timeout_backoff_limit);
+  }
   TimePs retransmission_timeout_ps() const {
     return std::max(common_.retransmission_timeout_ps, sent_.round_trips().timeout_ps()) << doublings();
   }

@@ -51,10 +51,10 @@ class PythonMrcQueuePair final : public MrcQueuePair, public MadeByPython {
  public:
   PythonMrcQueuePair(Nic& nic, const RcConfig& config, const MrcConfig& mrc,
                      std::shared_ptr<CongestionControl> congestion_control,
-                     std::shared_ptr<CompletionHandler> handler)
-      : MrcQueuePair(config, mrc, nic.engine().packets(), nic.memory(), std::move(congestion_control),
-                     handler.get()),
-        MadeByPython(nic, std::move(handler)) {}
+                     std::shared_ptr<CompletionHandler> handler, std::shared_ptr<MemoryDomain> domain)
+      : MrcQueuePair(config, mrc, nic.engine().packets(), registry_of(nic, domain),
+                     std::move(congestion_control), handler.get()),
+        MadeByPython(nic, std::move(handler), std::move(domain)) {}
 };
 
 class PythonUetQueuePair final : public UetQueuePair, public MadeByPython {
@@ -116,7 +116,8 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
     const std::string& destination_mac, const std::string& destination_ip,
     std::shared_ptr<CongestionControl> congestion_control, const Record<"MrcOptions">& mrc_options,
     const std::vector<MrcPlane>& more_planes, std::shared_ptr<mrc::EvRoutes> routes,
-    std::optional<uint32_t> queue_pair, const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
+    std::optional<uint32_t> queue_pair, std::shared_ptr<MemoryDomain> domain,
+    const py::KWArgs<Typed<"typing.Unpack[RcOptions]">>& options) {
   auto config = options_of<RcConfig>(options, "MrcQueuePair");
   if (!options.contains("retransmission")) config.retransmission = Retransmission::kSelectiveRepeat;
   auto mrc = options_of<MrcConfig>(mrc_options, "MrcQueuePair");
@@ -134,7 +135,7 @@ std::shared_ptr<MrcQueuePair> make_mrc_queue_pair(
   }
   mrc.ev_seed = mrc_seed(nic.entropy_seed(), config.queue_pair, config.remote_queue_pair);
   auto made = make_in_cache_lines<PythonMrcQueuePair>(nic, config, mrc, std::move(congestion_control),
-                                                      std::move(completions));
+                                                      std::move(completions), std::move(domain));
   mrc::Endpoint::of(nic).attach(*made, ports, config.queue_pair);
   nic.keep(made);
   return released_under_lock<MrcQueuePair>(std::move(made), engine);
@@ -603,8 +604,8 @@ immediate.)doc")
                 (write ? kRemoteWrite : 0) | (read ? kRemoteRead : 0) | (atomic ? kRemoteAtomic : 0)));
           },
           py::kw_only(), "write"_a, "read"_a, "atomic"_a,
-          "What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, and "
-          "UC.")
+          "What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, UC and "
+          "MRC.")
       .def("flush", &flush,
            "Put the queue pair into the error state: what is posted completes as \"flushed\", the peer gets "
            "no "
@@ -700,7 +701,23 @@ Otherwise as RcQueuePair. Raises ValueError naming the parameter that is out of 
       .def(py::init(&make_mrc_queue_pair), "nic"_a, "port"_a, "completions"_a, py::kw_only(),
            "remote_queue_pair"_a, "destination_mac"_a, "destination_ip"_a, "congestion_control"_a,
            "mrc_options"_a = py::dict(), "more_planes"_a = std::vector<MrcPlane>(), "routes"_a = py::none(),
-           "queue_pair"_a = py::none(), py::keep_alive<1, 2>(), py::keep_alive<1, 4>())
+           "queue_pair"_a = py::none(), "memory_domain"_a = py::none(), py::keep_alive<1, 2>(),
+           py::keep_alive<1, 4>())
+      .def(
+          "begin_sending",
+          [](MrcQueuePair& queue_pair, uint32_t initial_psn, TimePs retransmission_timeout_ps,
+             uint32_t retry_limit, uint32_t even_retries, uint32_t max_wimm, uint32_t mpr) {
+            PythonGuard guard(MadeByPython::engine_of(queue_pair));
+            queue_pair.begin_sending({.initial_psn = initial_psn,
+                                      .retransmission_timeout_ps = retransmission_timeout_ps,
+                                      .retry_limit = retry_limit,
+                                      .even_retries = even_retries,
+                                      .max_wimm = max_wimm,
+                                      .mpr = mpr});
+          },
+          py::kw_only(), "initial_psn"_a, "retransmission_timeout_ps"_a, "retry_limit"_a, "even_retries"_a,
+          "max_wimm"_a, "mpr"_a,
+          "As of RcQueuePair. even_retries: timeouts in a row, of retry_limit, before they begin to double.")
       .def(
           "mrc_stats",
           [](const MrcQueuePair& queue_pair) {

@@ -200,15 +200,15 @@ def test_a_target_that_has_gone_fails_its_request(atomic: bool, retransmission: 
 
 @pytest.mark.parametrize(
     "options",
-    [{"mrc_options": {}}, {"uet_options": {}}, {"uet_options": {"service": "uud"}}],
-    ids=["mrc", "uet", "uud"],
+    [{"uet_options": {}}, {"uet_options": {"service": "uud"}}],
+    ids=["uet", "uud"],
 )
 def test_other_transports_write_to_it_or_refuse_it(options: dict[str, Any]) -> None:
     pair = cabled_pair(**options, version=6, retransmission_timeout_ps=50 * US)
     a, b = Foreign(pair.a, random_bytes(SIZE)), Foreign(pair.b, np.zeros(SIZE, np.uint8))
     post = pair.a.queue_pair.post_send if "service" in options.get("uet_options", {}) else pair.a.queue_pair.post_write
     to: tuple[int, ...] = () if "service" in options.get("uet_options", {}) else (0x1000, b.region.rkey)
-    with pytest.raises(ValueError, match=r"takes no foreign memory .valid: RC, UC and UD"):
+    with pytest.raises(ValueError, match=r"takes no foreign memory .valid: RC, UC, UD and MRC"):
         post(a.region, 0, 10, *to)
     if not to:
         return
@@ -222,6 +222,41 @@ def test_other_transports_write_to_it_or_refuse_it(options: dict[str, Any]) -> N
     pair.engine.run()
     [(_, _, status)] = statuses(pair.a)
     assert status in ("remote_operation_error", "remote_access_error")
+
+
+@pytest.mark.parametrize("loss", [0.0, 0.1])
+def test_mrc_writes_from_it_and_to_it(loss: float) -> None:
+    pair = cabled_pair(mrc_options={}, version=6, faults={"loss": loss}, **PATIENT, path_mtu_bytes=MTU)
+    a, b = Foreign(pair.a, random_bytes(SIZE)), Foreign(pair.b, np.zeros(SIZE, np.uint8))
+    expected = np.zeros(SIZE, np.uint8)
+    for number, (start, size) in enumerate([(0, 0), (1, 3000), (4000, 4000)]):
+        pair.a.queue_pair.post_write(a.region, start, size, 0x1000 + start, b.region.rkey, work_id=number)
+        expected[start : start + size] = a.data[start : start + size]
+    pair.engine.run()
+    assert statuses(pair.a) == [(number, "write", "success") for number in range(3)]
+    assert np.array_equal(b.data, expected)
+    b.memory.unmap(3000)
+    pair.a.queue_pair.post_write(a.region, 0, SIZE, 0x1000, b.region.rkey, work_id=4)
+    pair.engine.run()
+    assert statuses(pair.a) == [(4, "write", "remote_operation_error")]
+
+
+def test_a_source_of_mrc_that_has_gone_fails_its_request_in_its_turn() -> None:
+    pair = cabled_pair(mrc_options={}, version=6, **PATIENT, path_mtu_bytes=MTU)
+    a = Foreign(pair.a, random_bytes(SIZE))
+    rkey = pair.b.nic.register_sink(SIZE).rkey
+    a.memory.unmap(3000)
+    for number, size in enumerate([3000, 3001, 10]):
+        pair.a.queue_pair.post_write(a.region, 0, size, 0, rkey, work_id=number)
+    pair.a.queue_pair.post_receive(None, 0, 10, work_id=5)
+    pair.engine.run()
+    assert statuses(pair.a) == [
+        (0, "write", "success"),
+        (1, "write", "local_protection_error"),
+        (2, "write", "flushed"),
+        (5, "receive", "flushed"),
+    ]
+    assert pair.a.queue_pair.stats()["error"] == "local_protection_error"
 
 
 def test_domains_of_a_nic_share_no_key() -> None:

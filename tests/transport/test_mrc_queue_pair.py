@@ -13,6 +13,7 @@ from tests.transport.rdma_pair import (
     MS,
     PATIENT,
     US,
+    Recording,
     WiredPair,
     cabled_pair,
     fixed_window,
@@ -453,3 +454,81 @@ def test_all_legs_of_a_detached_queue_pair_get_nothing() -> None:
     assert all(receiving.stats(plane)["dropped"]["unknown_queue_pair"] > 0 for plane in range(2))
     assert [receiving.stats(plane)["received_packets"] for plane in range(2)] == [0, 0]
     sending.detach(sender)
+
+
+def limited(**limits: int) -> dict[str, Any]:
+    return {**MRC, "mrc_options": {**MRC["mrc_options"], **limits}, "version": 6, **PATIENT}
+
+
+@pytest.mark.parametrize("limits", [{"mpr": 1}, {}], ids=["one", "most"])
+def test_no_more_packets_are_under_way_than_mpr_says(limits: dict[str, int]) -> None:
+    pair = wired_pair(**limited(**limits))
+    pair.a.queue_pair.post_write(None, 0, 400 * MTU, 0, 1)
+    recording = Recording()
+    for _ in range(400):
+        pair.step(lambda sender, frame: recording(sender, frame) and [])
+    sent = {parse_packet(frame)[0]["bth"]["psn"] for frame in recording.frames if is_write(frame)}
+    if limits:
+        assert sent == set(range(128))
+    else:
+        assert len(sent) > 128
+
+
+def test_a_peer_gets_packets_sent_again_that_are_further_ahead_than_it_may_be() -> None:
+    pair = wired_pair(**limited(mpr_dest=1))
+    source, target = post(pair, [300 * MTU])
+    seen = 0
+
+    def without_the_first(_sender: str, frame: bytes) -> list[bytes]:
+        nonlocal seen
+        seen += 1
+        return [] if seen == 1 else [frame]
+
+    pair.run(without_the_first, done(pair, 1))
+    assert np.array_equal(source, target)
+    assert pair.b.queue_pair.stats()["out_of_window_packets"] > 0
+
+
+def test_what_the_sending_half_needs_comes_later() -> None:
+    """As for queue pairs that receive before they may send."""
+    pair = wired_pair(**MRC, version=6, initial_psn=7)
+    sending = {"retransmission_timeout_ps": 50 * US, "retry_limit": 3, "even_retries": 3, "max_wimm": 1, "mpr": 1}
+    with pytest.raises(ValueError, match="mpr is 0"):
+        pair.a.queue_pair.begin_sending(initial_psn=1, **{**sending, "mpr": 0})
+    pair.a.queue_pair.begin_sending(initial_psn=0xFFFFFF, **sending)
+    pair.a.queue_pair.post_write(None, 0, 2 * MTU, 0, 1)
+    recording = Recording()
+    for _ in range(5):
+        pair.step(lambda sender, frame: recording(sender, frame) and [])
+    assert [parse_packet(frame)[0]["bth"]["psn"] for frame in recording.frames][:2] == [0xFFFFFF, 0]
+    with pytest.raises(RuntimeError, match="posted before"):
+        pair.a.queue_pair.begin_sending(initial_psn=0, **sending)
+
+
+@pytest.mark.parametrize("even", [0, 2, 4])
+def test_timeouts_begin_to_double_after_the_even_ones(even: int) -> None:
+    """Each sends the packet again."""
+    pair = wired_pair(**MRC, version=6)
+    timeout_ps = 50 * US
+    pair.a.queue_pair.begin_sending(
+        initial_psn=0, retransmission_timeout_ps=timeout_ps, retry_limit=4, even_retries=even, max_wimm=1, mpr=1
+    )
+    post(pair, [1])
+    pair.run(lambda _sender, _frame: [], lambda: pair.a.queue_pair.stats()["error"] == "retry_exceeded")
+    doublings = [max(0, retry - even) for retry in range(5)]
+    expected_ps = sum(timeout_ps << each for each in doublings)
+    assert expected_ps <= pair.engine.now_ps < expected_ps + timeout_ps
+
+
+def test_writes_are_refused_by_an_end_that_lets_its_peer_write_nothing() -> None:
+    pair = wired_pair(**MRC, version=6)
+    pair.b.queue_pair.set_remote_access(write=False, read=True, atomic=True)
+    post(pair, [1])
+    completed: list[dict[str, Any]] = []
+
+    def is_done() -> bool:
+        completed.extend(pair.a.completions.poll())
+        return bool(completed)
+
+    pair.run(ideal_wire, is_done)
+    assert [each["status"] for each in completed] == ["remote_invalid_request"]

@@ -427,6 +427,10 @@ class MrcOptions(typing.TypedDict):
     """WRITEs with immediate under way at once; further ones, and what follows them, wait."""
     max_wimm_dest: typing.NotRequired[int]
     """Of the peer: one that has more under way fails the connection."""
+    mpr: typing.NotRequired[int]
+    """Packets under way at once, in units of 128."""
+    mpr_dest: typing.NotRequired[int]
+    """Of the peer: packets further ahead of the first that is missing are refused."""
     data_dscp: typing.NotRequired[int]
     """Of data that is sent for the first time, of probes."""
     retransmission_dscp: typing.NotRequired[int]
@@ -2283,7 +2287,7 @@ class WritingQueuePair(QueuePair):
         """Like post_write, with payloads that are only counted: the peer writes nothing, nothing is checked."""
     def reset_stats(self) -> None: ...
     def set_remote_access(self, *, write: bool, read: bool, atomic: bool) -> None:
-        """What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, and UC."""
+        """What the peer may ask for, whatever regions grant; at first everything. RC with go-back-N, UC and MRC."""
     def stats(self) -> RcStats: ...
     @property
     def frame(self) -> bytes:
@@ -2364,10 +2368,22 @@ class MrcQueuePair(WritingQueuePair):
         more_planes: collections.abc.Sequence[tuple[int, str, str]] = [],
         routes: EvRoutes | None = None,
         queue_pair: int | None = None,
+        memory_domain: MemoryDomain | None = None,
         **kwargs: typing.Unpack[RcOptions],
     ) -> None: ...
     def allow_ev(self, ev: int) -> None:
         """Admit an excluded entropy value again. Raises ValueError for an index that there is not."""
+    def begin_sending(
+        self,
+        *,
+        initial_psn: int,
+        retransmission_timeout_ps: int,
+        retry_limit: int,
+        even_retries: int,
+        max_wimm: int,
+        mpr: int,
+    ) -> None:
+        """As of RcQueuePair. even_retries: timeouts in a row, of retry_limit, before they begin to double."""
     def deny_ev(self, ev: int) -> None:
         """Exclude an entropy value.
 
@@ -4225,4 +4241,5 @@ TIME_HELLO_BYTES: int = 24
 TIME_SOCKET_VARIABLE: str = "WEFT_TIME_SOCKET"
 VERBS_MAGIC: int = 6297552303799235170
 VERBS_MESSAGE_BYTES: int = 512
+VERBS_TYPE_MRC: int = 256
 VERBS_VERSION: int = 2

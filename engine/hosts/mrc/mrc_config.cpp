@@ -25,6 +25,11 @@ void require_wimm(const char* option, uint32_t count) {
   }
 }
 
+void require_mpr(const char* option, uint32_t units) {
+  static_assert(mrc::kMaxOutstanding / mrc::kMprUnitPsns == 128);
+  if (units < 1 || units > 128) refuse_setting(std::string(option) + " is", units, "1 to 128");
+}
+
 }  // namespace
 
 void check(const MrcConfig& config, const RcConfig& common) {
@@ -48,6 +53,8 @@ void check(const MrcConfig& config, const RcConfig& common) {
   }
   require_wimm("max_wimm", config.max_wimm);
   require_wimm("max_wimm_dest", config.max_wimm_dest);
+  require_mpr("mpr", config.mpr);
+  require_mpr("mpr_dest", config.mpr_dest);
   require_dscp("data_dscp", config.data_dscp);
   require_dscp("retransmission_dscp", config.retransmission_dscp);
   require_dscp("control_dscp", config.control_dscp);

@@ -37,6 +37,10 @@ constexpr uint8_t kEventAssumedBad = 2;
          "WRITEs with immediate under way at once; further ones, and what follows them, wait")               \
   OPTION(uint32_t, max_wimm_dest, mrc::kMaxOutstanding,                                                      \
          "of the peer: one that has more under way fails the connection")                                    \
+  OPTION(uint32_t, mpr, mrc::kMaxOutstanding / mrc::kMprUnitPsns,                                            \
+         "packets under way at once, in units of 128")                                                       \
+  OPTION(uint32_t, mpr_dest, mrc::kMaxOutstanding / mrc::kMprUnitPsns,                                       \
+         "of the peer: packets further ahead of the first that is missing are refused")                      \
   OPTION(uint8_t, data_dscp, mrc::kDscpTrimmable, "of data that is sent for the first time, of probes")      \
   OPTION(uint8_t, retransmission_dscp, mrc::kDscpTrimmableRetransmission, "of data that is sent again")      \
   OPTION(uint8_t, control_dscp, mrc::kDscpControl, "of SACKs, NACKs and acknowledgements")

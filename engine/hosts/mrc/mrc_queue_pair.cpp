@@ -141,6 +141,22 @@ void MrcQueuePair::wake_others(const QueuePair* but) {
   }
 }
 
+void MrcQueuePair::begin_sending(const Sending& sending) {
+  if (requester_.has_begun()) throw std::logic_error("requests have been posted before");
+  RcConfig changed = config_;
+  changed.initial_psn = sending.initial_psn;
+  changed.retransmission_timeout_ps = sending.retransmission_timeout_ps;
+  changed.retry_limit = sending.retry_limit;
+  changed.even_retries = sending.even_retries;
+  MrcConfig changed_mrc = mrc_config_;
+  changed_mrc.max_wimm = sending.max_wimm;
+  changed_mrc.mpr = sending.mpr;
+  check(changed_mrc, changed);
+  config_ = changed;
+  mrc_config_ = std::move(changed_mrc);
+  requester_.begin(changed.initial_psn);
+}
+
 void MrcQueuePair::post(TimePs now, RcRequest request) {
   requester_.post(now, std::move(request));
   wake_all();

@@ -34,6 +34,17 @@ class MrcQueuePair : public WritingQueuePair, private mrc::EvObserver {
                CompletionHandler* handler);
   ~MrcQueuePair() override;
 
+  // As RcQueuePair's.
+  struct Sending {
+    uint32_t initial_psn = 0;
+    TimePs retransmission_timeout_ps = 0;
+    uint32_t retry_limit = 0;   // timeouts in a row
+    uint32_t even_retries = 0;  // of them, before the timeout begins to double
+    uint32_t max_wimm = 0;
+    uint32_t mpr = 0;
+  };
+  void begin_sending(const Sending& sending);
+
   size_t planes() const { return evs_.planes(); }
   MrcPath path(size_t plane) const;
   // Whether that is the peer's address on one of the planes.

@@ -41,7 +41,6 @@ Requester::Requester(const RcConfig& common, const MrcConfig& config, RcCounters
 }
 
 void Requester::post(TimePs now, RcRequest request) {
-  refuse_foreign(request.foreign, "MRC");
   if (request.kind != CompletionKind::kWrite) {
     throw std::invalid_argument(
         std::string("an MRC queue pair carries no ") + completion_kind_name(request.kind) +
@@ -89,7 +88,7 @@ std::optional<uint64_t> Requester::sequence_to_send() {
     allow_requests();
     if (next_sequence_ == allowed_end_) return std::nullopt;
   }
-  if (next_sequence_ - sent_.accepted() >= kMaxOutstanding) return std::nullopt;
+  if (next_sequence_ - sent_.accepted() >= config_.mpr * kMprUnitPsns) return std::nullopt;
   return next_sequence_;
 }
 
@@ -118,6 +117,21 @@ void Requester::set_message_headers(roce::RoceHeaders& headers, Headers& mrc, co
   mrc.meth = {.rqmsn = request.immediate_number, .msn = request.number};
 }
 
+std::optional<const uint8_t*> Requester::payload_of(const Outstanding& request, uint64_t offset,
+                                                    size_t bytes) {
+  if (request.foreign == nullptr || bytes == 0)
+    return request.data == nullptr ? nullptr : request.data + offset;
+  payload_.resize(bytes);
+  if (!request.foreign->read(offset, payload_.data(), bytes)) return std::nullopt;
+  return payload_.data();
+}
+
+void Requester::on_unreadable(TimePs now, const Outstanding& request) {
+  if (std::min(sent_.accepted(), refused_sequence_) < request.first_sequence) return;
+  fail(CompletionStatus::kLocalProtectionError);
+  wait_until_ps_ = now;  // then it is told
+}
+
 PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   wait_until_ps_ = kNever;
   if (error_ != CompletionStatus::kSuccess) return nullptr;
@@ -135,6 +149,11 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   mrc.outer_destination = evs_.outer_destination(0);  // all EVs have one, or none
   const size_t frame_bytes = mrc::frame_bytes(headers, mrc, payload_bytes);
   if (!gate_.has_room(frame_bytes)) return nullptr;
+  const std::optional<const uint8_t*> payload = payload_of(request, offset, payload_bytes);
+  if (!payload) {
+    on_unreadable(now, request);
+    return nullptr;
+  }
   const std::optional<size_t> ev = evs_.next(plane);
   if (!ev) return nullptr;
   set_entropy(headers, evs_.value(*ev));
@@ -142,11 +161,8 @@ PacketPtr Requester::pull(TimePs now, uint32_t plane) {
   headers.ecn = data_ecn_;
   headers.dscp = mrc.retransmission ? config_.retransmission_dscp : config_.data_dscp;
   headers.bth.acknowledge_request = should_request_sack(request, *sequence, frame_bytes);
-  PacketPtr packet =
-      request.as_length
-          ? build_as_length(pool_, headers, mrc, payload_bytes)
-          : build_packet(pool_, headers, mrc, request.data == nullptr ? nullptr : request.data + offset,
-                         payload_bytes);
+  PacketPtr packet = request.as_length ? build_as_length(pool_, headers, mrc, payload_bytes)
+                                       : build_packet(pool_, headers, mrc, *payload, payload_bytes);
   packet->set_traffic_kind(request.traffic_kind);
   common_counters_.data_bytes_sent += payload_bytes;
   ++common_counters_.data_packets_sent;
@@ -338,7 +354,7 @@ TimePs Requester::probe_deadline() const {
 
 TimePs Requester::next_deadline() const {
   const TimePs of_congestion_ps = gate_.congestion_control().next_deadline();
-  if (error_ != CompletionStatus::kSuccess) return of_congestion_ps;
+  if (error_ != CompletionStatus::kSuccess) return std::min(of_congestion_ps, wait_until_ps_);
   const TimePs watched_ps = is_waiting() && !watched_.empty() ? watched_.front().due_ps : kNever;
   return std::min({timeout_deadline(), probe_deadline(), watched_ps, sending_deadline(), of_congestion_ps});
 }
@@ -347,7 +363,7 @@ void Requester::on_deadline(TimePs now) {
   end_wait(now);
   CongestionControl& congestion_control = gate_.congestion_control();
   if (now >= congestion_control.next_deadline()) congestion_control.on_deadline(now);
-  if (error_ != CompletionStatus::kSuccess) return;
+  if (error_ != CompletionStatus::kSuccess) return deliver_completions(now);
   if (now >= sent_.loss_deadline_ps()) detect_losses(now);
   if (is_waiting()) make_due_probes(now);
   if (now >= probe_deadline()) silence_.ask(now);

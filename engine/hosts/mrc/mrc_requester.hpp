@@ -30,6 +30,10 @@ class Requester : public SendingHalf<Requester>, public RepeatingSender {
             CompletionHandler* handler);
 
   void post(TimePs now, RcRequest request);
+  // Whether something has been posted.
+  bool has_begun() const { return end_sequence_ > 0; }
+  // Begins with another PSN than the configuration's, before anything has been posted.
+  void begin(uint32_t initial_psn) { psn_map_ = PsnMap(initial_psn); }
   // The next probe or data packet that goes over the plane, null if there is none or window or pacing forbid
   // it now.
   PacketPtr pull(TimePs now, uint32_t plane);
@@ -89,6 +93,10 @@ class Requester : public SendingHalf<Requester>, public RepeatingSender {
   void set_message_headers(roce::RoceHeaders& headers, Headers& mrc, const Outstanding& request,
                            uint64_t sequence, uint64_t offset) const;
   PacketPtr pull_probe(TimePs now, uint32_t plane);
+  // Of a packet; null: zeros. Nothing if it is in foreign memory that is not there.
+  std::optional<const uint8_t*> payload_of(const Outstanding& request, uint64_t offset, size_t bytes);
+  // The request fails, once all before it has completed.
+  void on_unreadable(TimePs now, const Outstanding& request);
   void on_lost(TimePs now, const SentPacket& packet);
   void on_found(const SentPacket& packet);
   void on_path_failure(TimePs now, size_t ev, TimePs sent_ps);
@@ -127,6 +135,7 @@ class Requester : public SendingHalf<Requester>, public RepeatingSender {
   };
   RingBuffer<Held> held_;
   size_t largest_frame_bytes_ = 0;
+  std::vector<uint8_t> payload_;  // of the packet that is built, from foreign memory
 
   struct EvFlags {
     bool watched = false;       // in watched_

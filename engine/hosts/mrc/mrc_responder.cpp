@@ -84,7 +84,7 @@ void Responder::on_write(TimePs now, uint32_t plane, const roce::ParsedPacket& p
     if (signed_sequence >= 0) answer_packet(Kind::kSack, sequence, packet);
     return;
   }
-  if (sequence - arrivals_.expected() >= kMaxOutstanding) {
+  if (sequence - arrivals_.expected() >= config_.mpr_dest * kMprUnitPsns) {
     ++common_counters_.out_of_window_packets;
     ++counters_.other_nacks_sent;
     answer_packet(Kind::kWindowNack, sequence, packet);
@@ -148,6 +148,7 @@ uint8_t Responder::place(const roce::ParsedPacket& packet) const {
   const bool right_length = last && begins_write(opcode) ? length_bytes == bytes : length_bytes > bytes;
   if (!right_size || !right_length || length_bytes > kMaxMessageBytes)
     return roce::kSyndromeNakInvalidRequest;
+  if ((common_.remote_access & kRemoteWrite) == 0) return roce::kSyndromeNakInvalidRequest;
   if (bytes == 0) return roce::kSyndromeAck;
   const uint64_t address = packet.reth.virtual_address;
   const MemoryRegion* region = memory_.find(packet.reth.rkey, address, bytes, kRemoteWrite);
@@ -233,7 +234,7 @@ void Responder::fill_sack(const Answer& answer, Headers& mrc) const {
               .spdcid = static_cast<uint16_t>(common_.queue_pair),
               .dpdcid = static_cast<uint16_t>(common_.remote_queue_pair),
               .cack_psn = psn_map_.psn(expected - 1),
-              .mpr = kMaxOutstanding / kMprUnitPsns,
+              .mpr = static_cast<uint8_t>(config_.mpr_dest),
               .sack_offset = static_cast<int16_t>(offset),
               .sack_bitmap = bitmap};
   mrc.cc_state = {.tx_timestamp = answer.tx_timestamp,
