@@ -67,6 +67,7 @@ void bind_verbs(py::module_& m) {
   m.attr("VERBS_MAGIC") = verbs::kMagic;
   m.attr("VERBS_VERSION") = verbs::kVersion;
   m.attr("VERBS_MESSAGE_BYTES") = verbs::kMaxRequestBytes;
+  m.attr("VERBS_TYPE_MRC") = static_cast<uint32_t>(verbs::kTypeMrc);
 
   // Signatures name these, so they come first.
   using Channel = verbs::EventChannel;
@@ -112,7 +113,7 @@ Objects have numbers of the client's own, keys and queue pairs those of the NIC.
                  made.reset();
                });
              }),
-             "nic"_a, "memory"_a);
+             "nic"_a, "memory"_a, py::keep_alive<1, 2>());  // and the NIC keeps its engine
   client.def(
       "set_news_listener",
       [](Client& self, std::shared_ptr<verbs::VirtualClockPage> clock, Callback listener) {

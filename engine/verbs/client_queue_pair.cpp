@@ -185,7 +185,7 @@ WorkStatus ClientQueuePair::fill(const SendEntry& entry, RcRequest& request) con
   const bool reads = is_read(kind);
   const bool sends = kind == CompletionKind::kSend;
   if (entry.opcode > kWorkFetchAdd || (type_ != QueuePairType::kTypeRc && reads) ||
-      (type_ == QueuePairType::kTypeUd && !sends))
+      (type_ == QueuePairType::kTypeUd && !sends) || (type_ == QueuePairType::kTypeMrc && sends))
     return kStatusLocalOperation;
   request.kind = kind;
   request.remote_address = entry.remote_address;

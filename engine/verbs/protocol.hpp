@@ -11,6 +11,7 @@ namespace weft::verbs {
 
 constexpr uint64_t kMagic = 0x5765'6674'5665'7262;  // "WeftVerb"
 constexpr uint64_t kVersion = 2;
+constexpr uint64_t kMrcType = 0x100;  // of a queue pair of MRC, which enum ibv_qp_type does not have
 
 // --- Requests: a header, then the fields of one of these, all 64 bits wide. The answer is a header with 0 or
 // an errno, then the fields of the second list; descriptors travel beside it. An empty list has one field,
@@ -24,41 +25,61 @@ constexpr uint64_t kVersion = 2;
 #define WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES                                                                   \
   state, path_mtu, qkey, receive_psn, send_psn, remote_number, access, max_reads_sent, max_reads_answered, \
       rnr_timer, port, timeout, retry_count, rnr_retry, tells_drained, WEFT_VERBS_ADDRESS
-#define WEFT_VERBS_REQUESTS(REQUEST)                                                                        \
-  REQUEST(open, (magic, version), (port_count))                                                             \
-  REQUEST(query_device, (none),                                                                             \
-          (node_guid, port_count, max_memory_bytes, max_queue_pairs, max_work_requests, max_pieces,         \
-           max_read_pieces, max_completion_queues, max_completions, max_memory_regions, max_domains,        \
-           max_reads_answered, max_reads_sent, max_address_handles, max_shared_queues, max_shared_requests, \
-           max_shared_pieces, max_inline_bytes, max_groups, max_group_members, clock_khz))                  \
-  REQUEST(query_port, (port),                                                                               \
-          (state, physical_state, active_mtu, max_message_bytes, gid_count, width, speed))                  \
-  REQUEST(create_domain, (none), (domain))                                                                  \
-  REQUEST(destroy_domain, (domain), (none))                                                                 \
-  REQUEST(register_memory, (domain, address, length_bytes, virtual_address, access), (key))                 \
-  REQUEST(register_again, (key, changes, domain, address, length_bytes, access), (new_key))                 \
-  REQUEST(deregister_memory, (key), (none))                                                                 \
-  REQUEST(create_channel, (none), (none))                                                                   \
-  REQUEST(destroy_channel, (channel), (none))                                                               \
-  REQUEST(create_completion_queue, (entries, channel, cookie), (queue, actual_entries))                     \
-  REQUEST(resize_completion_queue, (queue, entries), (actual_entries))                                      \
-  REQUEST(destroy_completion_queue, (queue), (completion_events, asynchronous_events))                      \
-  REQUEST(create_shared_queue, (domain, max_requests, max_pieces, limit, cookie),                           \
-          (queue, ring, actual_requests, actual_pieces))                                                    \
-  REQUEST(modify_shared_queue, (queue, limit), (none))                                                      \
-  REQUEST(query_shared_queue, (queue), (limit))                                                             \
-  REQUEST(destroy_shared_queue, (queue), (asynchronous_events))                                             \
-  REQUEST(create_queue_pair,                                                                                \
-          (domain, type, send_queue, receive_queue, shared_queue, max_sends, max_receives, max_send_pieces, \
-           max_receive_pieces, max_inline_bytes, signals_all, create_flags, cookie),                        \
-          (queue_pair, number, actual_sends, actual_receives, send_entry_bytes))                            \
-  REQUEST(modify_queue_pair, (queue_pair, mask, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES), (new_state))             \
-  REQUEST(query_queue_pair, (queue_pair), (is_draining, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES))                  \
-  REQUEST(destroy_queue_pair, (queue_pair), (asynchronous_events))                                          \
-  REQUEST(create_address_handle, (domain, WEFT_VERBS_ADDRESS), (handle))                                    \
-  REQUEST(destroy_address_handle, (handle), (none))                                                         \
-  REQUEST(attach_group, (queue_pair, gid_high, gid_low), (none))                                            \
-  REQUEST(detach_group, (queue_pair, gid_high, gid_low), (none))
+// Of an EV profile; the mask is of enum mrc_ctl_ev_profile_attr_mask (mrc_ctl.h), as are states and modes.
+#define WEFT_VERBS_EV_PROFILE profile_state, ev_mode, ev_format, ev_count, ev_min_active, ev_event_mask
+// What a queue pair of MRC has besides, with mrc_mask of enum mrc_qp_attr_mask (mrc.h); 0 of the others.
+#define WEFT_VERBS_MRC_ATTRIBUTES                                                              \
+  max_wimm, max_wimm_dest, mpr, mpr_dest, mrc_timeout, ev_profile, cc_profile, linear_retries, \
+      exponential_retries, mrc_capabilities
+#define WEFT_VERBS_REQUESTS(REQUEST)                                                                         \
+  REQUEST(open, (magic, version), (port_count))                                                              \
+  REQUEST(query_device, (none),                                                                              \
+          (node_guid, port_count, max_memory_bytes, max_queue_pairs, max_work_requests, max_pieces,          \
+           max_read_pieces, max_completion_queues, max_completions, max_memory_regions, max_domains,         \
+           max_reads_answered, max_reads_sent, max_address_handles, max_shared_queues, max_shared_requests,  \
+           max_shared_pieces, max_inline_bytes, max_groups, max_group_members, clock_khz))                   \
+  REQUEST(query_port, (port),                                                                                \
+          (state, physical_state, active_mtu, max_message_bytes, gid_count, width, speed))                   \
+  REQUEST(create_domain, (none), (domain))                                                                   \
+  REQUEST(destroy_domain, (domain), (none))                                                                  \
+  REQUEST(register_memory, (domain, address, length_bytes, virtual_address, access), (key))                  \
+  REQUEST(register_again, (key, changes, domain, address, length_bytes, access), (new_key))                  \
+  REQUEST(deregister_memory, (key), (none))                                                                  \
+  REQUEST(create_channel, (none), (none))                                                                    \
+  REQUEST(destroy_channel, (channel), (none))                                                                \
+  REQUEST(create_completion_queue, (entries, channel, cookie), (queue, actual_entries))                      \
+  REQUEST(resize_completion_queue, (queue, entries), (actual_entries))                                       \
+  REQUEST(destroy_completion_queue, (queue), (completion_events, asynchronous_events))                       \
+  REQUEST(create_shared_queue, (domain, max_requests, max_pieces, limit, cookie),                            \
+          (queue, ring, actual_requests, actual_pieces))                                                     \
+  REQUEST(modify_shared_queue, (queue, limit), (none))                                                       \
+  REQUEST(query_shared_queue, (queue), (limit))                                                              \
+  REQUEST(destroy_shared_queue, (queue), (asynchronous_events))                                              \
+  REQUEST(create_queue_pair,                                                                                 \
+          (domain, type, send_queue, receive_queue, shared_queue, max_sends, max_receives, max_send_pieces,  \
+           max_receive_pieces, max_inline_bytes, signals_all, create_flags, cookie),                         \
+          (queue_pair, number, actual_sends, actual_receives, send_entry_bytes))                             \
+  REQUEST(modify_queue_pair,                                                                                 \
+          (queue_pair, mask, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES, mrc_mask, WEFT_VERBS_MRC_ATTRIBUTES),         \
+          (new_state))                                                                                       \
+  REQUEST(query_queue_pair, (queue_pair),                                                                    \
+          (is_draining, WEFT_VERBS_QUEUE_PAIR_ATTRIBUTES, WEFT_VERBS_MRC_ATTRIBUTES))                        \
+  REQUEST(destroy_queue_pair, (queue_pair), (asynchronous_events))                                           \
+  REQUEST(create_address_handle, (domain, WEFT_VERBS_ADDRESS), (handle))                                     \
+  REQUEST(destroy_address_handle, (handle), (none))                                                          \
+  REQUEST(attach_group, (queue_pair, gid_high, gid_low), (none))                                             \
+  REQUEST(detach_group, (queue_pair, gid_high, gid_low), (none))                                             \
+  REQUEST(query_mrc_device, (none), (is_supported, most_wimm, most_mpr, planes))                             \
+  REQUEST(query_ev_limits, (none), (most_profiles, most_evs, ev_alignment, ev_bits, encapsulates, has_nscc)) \
+  REQUEST(query_port_admin, (port), (is_enabled))                                                            \
+  REQUEST(modify_port_admin, (port, is_enabled), (none))                                                     \
+  REQUEST(query_ev_profile, (profile), (WEFT_VERBS_EV_PROFILE, entries))                                     \
+  REQUEST(modify_ev_profile, (profile, mask, WEFT_VERBS_EV_PROFILE), (none))                                 \
+  REQUEST(replace_ev, (profile, value, port, new_value, new_port, all_copies), (none))                       \
+  REQUEST(query_ev, (profile, index), (value, port, ev_state))                                               \
+  REQUEST(modify_ev_state, (profile, value, port, ev_state), (none))                                         \
+  REQUEST(query_ev_state, (profile, value, port), (ev_state))                                                \
+  REQUEST(take_ev_event, (none), (is_there, profile, value, port, ev_state, drop_count))
 
 #define WEFT_VERBS_FIELDS(...) __VA_ARGS__
 #define WEFT_VERBS_NUMBER(name, question, answer) name,

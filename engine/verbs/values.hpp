@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "hosts/queue_pair.hpp"
+#include "verbs/protocol.hpp"
 
 namespace weft::verbs {
 
@@ -72,8 +73,8 @@ enum EventType : uint32_t {
   kEventLastTaken = 16,
 };
 
-// enum ibv_qp_type
-enum QueuePairType : uint32_t { kTypeRc = 2, kTypeUc = 3, kTypeUd = 4 };
+// enum ibv_qp_type; MRC is none of libibverbs'.
+enum QueuePairType : uint32_t { kTypeRc = 2, kTypeUc = 3, kTypeUd = 4, kTypeMrc = kMrcType };
 
 constexpr WorkStatus status_of(CompletionStatus status) {
   switch (status) {

@@ -59,6 +59,17 @@ def nic_settings(
     )
 
 
+def plane_addresses(fabric: FabricSpec) -> tuple[tuple[str, ...], ...]:
+    """Return the addresses of every host by plane, each IP version apart; none in a fabric of one plane."""
+    if fabric.planes == 1:
+        return ()
+    return tuple(
+        tuple(str(address.ip) for address in addresses)
+        for host in fabric.hosts
+        for addresses in ([nic.ipv4 for nic in host.nics], [nic.ipv6 for nic in host.nics])
+    )
+
+
 def ip_settings(fabric: FabricSpec, host: HostSpec, mtu_bytes: int) -> tuple[IpNicConfig, ...]:
     """Return how a host's NICs take part in IP where it has no kernel: with the routes that a kernel would have."""
     return tuple(

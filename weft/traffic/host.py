@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -71,6 +72,9 @@ class Host:
         self.transport = HostTransport(config)
         self._notifications: _core.NotificationReceiver | None = None
         self._port_monitor: PortMonitor | None = None
+        self._ports_lock = threading.Lock()  # the port monitor has a thread of its own
+        self._carriers = [True] * len(config.nics)
+        self._enabled = [True] * len(config.nics)
         self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
         if self.transport.is_notified:
@@ -113,9 +117,27 @@ class Host:
         """Tell the NIC when the kernel's interfaces lose their carrier, where queue pairs can use other ports then."""
         if self.config.transport.kind.spans_planes and len(self._planes) > 1:
             self._port_monitor = PortMonitor(
-                {plane.config.interface: partial(self.nic.set_port_up, plane.port) for plane in self._planes}
+                {nic.interface: partial(self._set_carrier, number) for number, nic in enumerate(self.config.nics)}
             )
             self._port_monitor.start()
+
+    def _set_carrier(self, number: int, up: bool) -> None:
+        with self._ports_lock:
+            self._carriers[number] = up
+            self._follow_port(number)
+
+    def is_port_enabled(self, number: int) -> bool:
+        """Return whether a port is in use, as far as its administrator is concerned."""
+        return self._enabled[number]
+
+    def enable_port(self, number: int, *, enabled: bool) -> None:
+        """Take a port out of use, or into use again; peers of MRC are told, as of a carrier that is gone."""
+        with self._ports_lock:
+            self._enabled[number] = enabled
+            self._follow_port(number)
+
+    def _follow_port(self, number: int) -> None:
+        self.nic.set_port_up(self._planes[number].port, self._carriers[number] and self._enabled[number])
 
     @property
     def ip(self) -> IpStack:
@@ -191,7 +213,7 @@ class Host:
             retry_limit=connection.retry_limit,
             line_format=LINE_FORMATS[protocol],
         )
-        self._follow(queue_pair, connection)
+        self.follow(queue_pair, connection)
         self._observe(queue_pair, channel)
         if suspended is None:
             self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair, step_latency_ps))
@@ -221,7 +243,7 @@ class Host:
         queue_pair = self.transport.make_queue_pair(
             self.nic, plane.port, plane.config, completions, connection, ev_profile, **options
         )
-        self._follow(queue_pair, connection)
+        self.follow(queue_pair, connection)
         self._observe(queue_pair, Channel(connection.plane, connection.peer, connection.label))
         self._opened.append(queue_pair)
         return queue_pair
@@ -287,7 +309,8 @@ class Host:
         """Have queue pairs that are made from now on count what INT tells of hops."""
         self.hop_latencies = _core.HopLatencies(self.engine)
 
-    def _follow(self, queue_pair: QueuePair, connection: Connection) -> None:
+    def follow(self, queue_pair: QueuePair, connection: Connection) -> None:
+        """Have a new queue pair's EVs be operated with the others, if it has any."""
         if self.evs is None:
             return
         more = [(each.plane, each.destination_ip) for each in connection.more_planes]

@@ -114,8 +114,9 @@ class HostConfig:
     `control_socket`: where it takes an operator's commands; `verbs_socket`: where programs find its RDMA device;
     `verbs_listener`: the descriptor of that socket, where it listens already.
     `verbs_device`: the folder of that device, with the counters that it writes for those who connect to
-    `counters_socket`. `ip`: how its NICs take part in IP, of a host
-    that has no kernel. `ev_paths`: the paths that EVs of its transport name; None: switches hash EVs.
+    `counters_socket`. `plane_addresses`: of every host, by plane, each IP version apart, for programs whose queue pairs
+    of MRC use all planes and name one. `ip`: how its NICs take part in IP, of a host that has no kernel. `ev_paths`:
+    the paths that EVs of its transport name; None: switches hash EVs.
     """
 
     name: str
@@ -142,5 +143,6 @@ class HostConfig:
     verbs_listener: int | None = None
     verbs_device: str | None = None
     counters_socket: str | None = None
+    plane_addresses: tuple[tuple[IpAddress, ...], ...] = ()
     ip: tuple[IpNicConfig, ...] | None = field(default=None, metadata=IN_PROCESS)
     ev_paths: EvPaths | None = field(default=None, metadata=IN_PROCESS)

@@ -11,7 +11,7 @@ from weft.engine import _core
 from weft.errors import InvalidValueError
 from weft.traffic.answers import EntropyValue, EvEvent
 from weft.traffic.commands.evs import EvOfPeer
-from weft.traffic.ev_profiles import EvProfile, EvProfileAttributes, EvProfiles
+from weft.traffic.ev_profiles import EvOfPlane, EvProfile, EvProfileAttributes, EvProfiles
 from weft.traffic.transports.kind import EvPaths, QueuePair
 
 if TYPE_CHECKING:
@@ -126,6 +126,21 @@ class HostEvs:
             for generator, of_flows in list(self._generators.items())
             if of_flows.profile.profile_id == profile_id
         )
+
+    def of_profile(self, profile_id: int, ev: EvOfPlane) -> Iterator[tuple[EvOfPeer, str]]:
+        """Yield the peers and the states of an EV of a plane, of each queue pair that has the profile."""
+        for queue_pair, planes in self._live():
+            of = (
+                self._generators[queue_pair.generator].profile.profile_id
+                if isinstance(queue_pair, _FlowQueuePair)
+                else queue_pair.ev_profile_id
+            )
+            if of != profile_id:
+                continue
+            for each in queue_pair.evs():
+                plane, peer = planes[each["plane"]]
+                if (plane, each["value"]) == (ev.plane, ev.value):
+                    yield EvOfPeer(peer, each["value"]), each["state"]
 
     def take_events(self, most: int) -> list[EvEvent]:
         """Take the oldest events that nobody has taken, at most so many."""

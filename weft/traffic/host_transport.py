@@ -31,7 +31,7 @@ from weft.traffic.transport_settings import DEFAULTS, TransportSettings, preset_
 from weft.traffic.transports.kind import FrameShape, PlaneEnds, QueuePair, QueuePairPlace
 
 if TYPE_CHECKING:
-    from weft.engine._core import RcOptions
+    from weft.engine._core import MrcOptions, RcOptions
 
 
 def destination_of(connection: Connection) -> str:
@@ -160,6 +160,35 @@ class HostTransport:
             memory_domain=domain,
             shared_receives=shared_receives,
             **parts.options,
+        )
+
+    def make_mrc_verbs_queue_pair(
+        self,
+        rnic: _core.Nic,
+        port: int,
+        nic: NicConfig,
+        completions: _core.CompletionHandler,
+        connection: Connection,
+        ev_profile: EvProfile,
+        own: MrcOptions,
+        domain: _core.MemoryDomain,
+        **options: Unpack[RcOptions],
+    ) -> _core.MrcQueuePair:
+        """Return a queue pair of MRC, of a protection domain; as `make_queue_pair`.
+
+        `own` and `options` override the settings of the host's transport.
+        """
+        from weft.traffic.transports.mrc import KIND  # a scenario imports only the transport that it names
+
+        parts = self._parts(rnic, port, nic, completions, connection, options)
+        return KIND.make_of_domain(
+            parts.place,
+            {**KIND.options(parts.transport), **own},
+            parts.congestion_control,
+            parts.options,
+            self._config.ev_paths,
+            ev_profile,
+            domain,
         )
 
     def _parts(

@@ -6,11 +6,11 @@ import contextlib
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from weft.clocks.endpoint_settings import nic_settings, patient_timeout_ps, recording_of
+from weft.clocks.endpoint_settings import nic_settings, patient_timeout_ps, plane_addresses, recording_of
 from weft.clocks.losses import losses_of
 from weft.clocks.real.host_sockets import HostSockets, scale_up_config
 from weft.clocks.real.switch_daemon import REALTIME_PRIORITY
@@ -174,4 +174,9 @@ class Endpoints:
             verbs_socket=lab.verbs.sockets.get(host.name),
             verbs_device=str(device_folder(lab.directory, host.name)) if lab.verbs.sockets else None,
             counters_socket=str(counters_socket(lab.directory, host)) if lab.verbs.sockets else None,
+            plane_addresses=self._plane_addresses if lab.verbs.sockets and transport.kind.spans_planes else (),
         )
+
+    @cached_property
+    def _plane_addresses(self) -> tuple[tuple[str, ...], ...]:
+        return plane_addresses(self.lab.fabric)

@@ -6,14 +6,20 @@ import contextlib
 import gc
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from weft.cache import set_up_kept
-from weft.clocks.endpoint_settings import ip_settings, nic_settings, patient_timeout_ps, recording_of
+from weft.clocks.endpoint_settings import (
+    ip_settings,
+    nic_settings,
+    patient_timeout_ps,
+    plane_addresses,
+    recording_of,
+)
 from weft.clocks.exec_commands import CommandOutcome, ExecRun
 from weft.clocks.host_programs import ProgramOutcome, ProgramRun
 from weft.clocks.lab import Lab, Progress
@@ -420,9 +426,14 @@ class VirtualLab(Lab):
             protocols=self.options.protocols.settings(),
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,
+            plane_addresses=self._plane_addresses if self.runs_commands and transport.kind.spans_planes else (),
             ip=ip_settings(self.fabric, host, self.options.link_mtu_bytes),
             ev_paths=None if self.ev_paths is None else EvPathsOfHost(self.ev_paths, host.name),
         )
+
+    @cached_property
+    def _plane_addresses(self) -> tuple[tuple[str, ...], ...]:
+        return plane_addresses(self.fabric)
 
     def run_programs(self, asked: ProgramRun) -> list[ProgramOutcome]:
         """See Lab."""

@@ -63,6 +63,24 @@ class MultipathReliableConnection(TransportKind):
         ev_profile: EvProfile | None = None,
     ) -> QueuePair:
         """See TransportKind."""
+        return self.make_of_domain(
+            place, self.options(settings), congestion_control, options, ev_paths, ev_profile, domain=None
+        )
+
+    def make_of_domain(
+        self,
+        place: QueuePairPlace,
+        own: MrcOptions,
+        congestion_control: CongestionControl,
+        options: RcOptions,
+        ev_paths: EvPaths | None,
+        ev_profile: EvProfile | None,
+        domain: _core.MemoryDomain | None,
+    ) -> _core.MrcQueuePair:
+        """Return a queue pair whose peer reaches the memory of a protection domain; None: the NIC's first.
+
+        `own`: its options besides those that RC has. Otherwise as `make_queue_pair`.
+        """
         peers = {place.destination_ip: place.port}
         peers |= {each.destination_ip: each.port for each in place.more_planes}
         more_planes = [(each.port, each.destination_mac, each.destination_ip) for each in place.more_planes]
@@ -72,8 +90,9 @@ class MultipathReliableConnection(TransportKind):
             **arguments,
             more_planes=more_planes,
             congestion_control=congestion_control,
-            mrc_options=_options(self.options(settings), ev_profile),
+            mrc_options=_options(own, ev_profile),
             routes=_routes(ev_paths, ev_profile, peers),
+            memory_domain=domain,
             **options,
         )
 

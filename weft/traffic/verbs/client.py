@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from enum import IntFlag
 
 from weft.engine import _core
+from weft.traffic.verbs.ev_control import EvControl
+from weft.traffic.verbs.mrc import MrcVerbsQueuePair
 from weft.traffic.verbs.ports import VerbsPorts
 from weft.traffic.verbs.protocol import MAGIC, VERSION
 from weft.traffic.verbs.queue_pairs import MAX_GROUPS, Place, VerbsQueuePair, address_of
@@ -197,6 +199,10 @@ class VerbsClient:
         flags = CreateFlag(fields["create_flags"])
         if flags not in (CreateFlag(0), CreateFlag.BLOCK_OWN_COPIES) or (flags and kind != Kind.UD):
             raise OSError(errno.EOPNOTSUPP, f"create flags {fields['create_flags']:#x}")
+        if kind == Kind.MRC:
+            self._ports.mrc.require()
+            if fields["shared_queue"]:
+                raise OSError(errno.EINVAL, "queue pairs of MRC have receives of their own")
         sizes = ("max_sends", "max_receives", "max_send_pieces", "max_receive_pieces", "max_inline_bytes")
         sends, receives, send_pieces, receive_pieces, inline_bytes = (_handle(fields[name]) for name in sizes)
         shared = _handle(fields["shared_queue"])
@@ -217,7 +223,11 @@ class VerbsClient:
             blocks_own_copies=CreateFlag.BLOCK_OWN_COPIES in flags,
             is_privileged=self._is_privileged,
         )
-        self._queue_pairs[handle] = VerbsQueuePair(kind, native, self._ports, place)
+        self._queue_pairs[handle] = (
+            MrcVerbsQueuePair(native, self._ports, place)
+            if kind == Kind.MRC
+            else VerbsQueuePair(kind, native, self._ports, place)
+        )
         made = {
             "queue_pair": handle,
             "number": native.number,
@@ -280,6 +290,55 @@ class VerbsClient:
     def _detach_group(self, fields: Fields) -> Fields:
         self._queue_pair(fields["queue_pair"]).leave_group(str(address_of(fields["gid_high"], fields["gid_low"])))
         return _NOTHING
+
+    def _query_mrc_device(self, fields: Fields) -> Fields:
+        del fields
+        return self._ports.mrc.query()
+
+    def _query_ev_limits(self, fields: Fields) -> Fields:
+        del fields
+        return self._ports.mrc.evs.limits()
+
+    def _controlled_evs(self) -> EvControl:
+        """Return what carries out a controller's requests. Raises OSError (EPERM) for others than root."""
+        if not self._is_privileged:
+            raise OSError(errno.EPERM, "entropy values are root's to control")
+        self._ports.mrc.require()
+        return self._ports.mrc.evs
+
+    def _query_port_admin(self, fields: Fields) -> Fields:
+        self._controlled_evs()
+        return {"is_enabled": int(self._ports.is_enabled(fields["port"]))}
+
+    def _modify_port_admin(self, fields: Fields) -> Fields:
+        self._controlled_evs()
+        self._ports.enable(fields["port"], fields["is_enabled"])
+        return _NOTHING
+
+    def _query_ev_profile(self, fields: Fields) -> Fields:
+        return self._controlled_evs().query_profile(fields["profile"])
+
+    def _modify_ev_profile(self, fields: Fields) -> Fields:
+        self._controlled_evs().modify_profile(fields)
+        return _NOTHING
+
+    def _replace_ev(self, fields: Fields) -> Fields:
+        self._controlled_evs().replace(fields)
+        return _NOTHING
+
+    def _query_ev(self, fields: Fields) -> Fields:
+        return self._controlled_evs().entry(fields["profile"], fields["index"])
+
+    def _modify_ev_state(self, fields: Fields) -> Fields:
+        self._controlled_evs().modify_state(fields)
+        return _NOTHING
+
+    def _query_ev_state(self, fields: Fields) -> Fields:
+        return {"ev_state": self._controlled_evs().state(fields["profile"], fields["value"], fields["port"])}
+
+    def _take_ev_event(self, fields: Fields) -> Fields:
+        del fields
+        return self._controlled_evs().take_event()
 
 
 def _handle(value: int) -> int:

@@ -12,6 +12,7 @@ from weft.traffic.commands.connections import Connection
 from weft.traffic.extensions import congestion_needs
 from weft.traffic.host_config import NicConfig
 from weft.traffic.host_transport import HostTransport
+from weft.traffic.verbs.mrc import MrcDevice
 from weft.traffic.verbs.queue_pairs import Counterpart, Place, address_of, source_port_of
 from weft.traffic.verbs.states import Kind
 from weft.verbs.device import link_speed
@@ -39,6 +40,7 @@ class VerbsPorts:
 
     def __init__(self, host: Host) -> None:
         self._host = host
+        self.mrc = MrcDevice(host)
         transport = host.config.transport
         # Other transports count other things.
         self._counts = transport.protocol == "rc"
@@ -190,9 +192,22 @@ class VerbsPorts:
 
     def count_no_more(self, queue_pair: Counterpart) -> None:
         """Keep what a queue pair that goes has counted, in the host's totals and its device's."""
-        if self._counts and not isinstance(queue_pair, _core.UdQueuePair):
+        is_rc_or_uc = not isinstance(queue_pair, _core.UdQueuePair | _core.MrcQueuePair)
+        if isinstance(queue_pair, _core.MrcQueuePair) or (self._counts and is_rc_or_uc):
             self._host.count_no_more(queue_pair)
         self._host.device_counts.count_no_more(queue_pair)
+
+    def is_enabled(self, port: int) -> bool:
+        """Return whether a port's administrator has it in use. Raises OSError (EINVAL)."""
+        self.check_port(port)
+        return self._host.is_port_enabled(port - 1)
+
+    def enable(self, port: int, state: int) -> None:
+        """Carry out `modify_port_admin`: 0 disables a port, 1 enables it. Raises OSError (EINVAL)."""
+        self.check_port(port)
+        if state not in (0, 1):
+            raise OSError(errno.EINVAL, f"administrative state {state} of a port")
+        self._host.enable_port(port - 1, enabled=bool(state))
 
     def query(self, port: int) -> dict[str, int]:
         """Carry out `query_port`."""

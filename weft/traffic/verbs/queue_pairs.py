@@ -74,7 +74,21 @@ def source_port_of(flow_label: int) -> int | None:
     return (flow_label & 0x3FFF ^ flow_label >> 14) & 0x3FFF | 0xC000
 
 
-Counterpart = _core.RcQueuePair | _core.UcQueuePair | _core.UdQueuePair
+Connected = _core.RcQueuePair | _core.UcQueuePair | _core.MrcQueuePair
+Counterpart = Connected | _core.UdQueuePair
+MRC_FIELDS = (
+    "max_wimm",
+    "max_wimm_dest",
+    "mpr",
+    "mpr_dest",
+    "mrc_timeout",
+    "ev_profile",
+    "cc_profile",
+    "linear_retries",
+    "exponential_retries",
+    "mrc_capabilities",
+)
+"""Fields of requests for queue pairs of MRC alone (WEFT_VERBS_MRC_ATTRIBUTES)."""
 
 
 @dataclass(frozen=True)
@@ -114,6 +128,7 @@ class VerbsQueuePair:
         except ValueError as error:
             raise OSError(errno.EINVAL, f"state {fields['state']}") from error
         check_transition(self._kind, present, wanted, mask)
+        self._take_own(present, wanted, fields)
         changed = self._changed(mask, fields)
         if wanted != present and wanted == State.RTR:
             self._connect(changed)
@@ -126,6 +141,12 @@ class VerbsQueuePair:
         self._attributes = changed
         self._enter(present, wanted)
         return {"new_state": wanted}
+
+    def _take_own(self, present: State, wanted: State, fields: dict[str, int]) -> None:
+        """Take attributes that only one kind has. Raises OSError (EINVAL) if it is not this one."""
+        del present, wanted
+        if fields["mrc_mask"]:
+            raise OSError(errno.EINVAL, "attributes of MRC for another queue pair")
 
     def _changed(self, mask: Attribute, fields: dict[str, int]) -> dict[str, int]:
         changed = self._attributes | {"tells_drained": 0}  # asked for each time
@@ -157,11 +178,15 @@ class VerbsQueuePair:
         mtu_bytes = _MTU_BYTES.get(attributes["path_mtu"])
         if mtu_bytes is None:
             raise OSError(errno.EINVAL, f"path_mtu {attributes['path_mtu']}")
-        self._counterpart = self._ports.open_queue_pair(self._kind, self.native, attributes, mtu_bytes, self._place)
-        self.native.connect(self._counterpart)
+        connected = self._open(attributes, mtu_bytes)
+        self.native.connect(connected)
+        self._counterpart = connected
+
+    def _open(self, attributes: dict[str, int], mtu_bytes: int) -> Connected:
+        return self._ports.open_queue_pair(self._kind, self.native, attributes, mtu_bytes, self._place)
 
     def _open_memory(self, access: int) -> None:
-        if isinstance(self._counterpart, _core.RcQueuePair | _core.UcQueuePair):
+        if isinstance(self._counterpart, Connected):
             self._counterpart.set_remote_access(
                 write=Access.REMOTE_WRITE in Access(access),
                 read=Access.REMOTE_READ in Access(access),
@@ -223,4 +248,9 @@ class VerbsQueuePair:
     def query(self) -> dict[str, int]:
         """Carry out `query_queue_pair`."""
         state = self.state
-        return {**self._attributes, "state": state, "is_draining": int(state == State.SQD and self.native.has_sends)}
+        return {
+            **dict.fromkeys(MRC_FIELDS, 0),
+            **self._attributes,
+            "state": state,
+            "is_draining": int(state == State.SQD and self.native.has_sends),
+        }

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum, IntFlag
 
+from weft.engine import _core
+
 
 class State(IntEnum):
     """`enum ibv_qp_state`."""
@@ -24,11 +26,12 @@ class State(IntEnum):
 
 
 class Kind(IntEnum):
-    """`enum ibv_qp_type`: those that Weft has."""
+    """`enum ibv_qp_type`: those that Weft has; and MRC, which is none of libibverbs'."""
 
     RC = 2
     UC = 3
     UD = 4
+    MRC = _core.VERBS_TYPE_MRC
 
 
 class Attribute(IntFlag):
@@ -87,26 +90,32 @@ _INIT = {
     Kind.RC: _A.PKEY_INDEX | _A.PORT | _A.ACCESS_FLAGS,
     Kind.UC: _A.PKEY_INDEX | _A.PORT | _A.ACCESS_FLAGS,
     Kind.UD: _A.PKEY_INDEX | _A.PORT | _A.QKEY,
+    Kind.MRC: _A.ACCESS_FLAGS,
 }
 _LATER = {
     Kind.RC: _A.CUR_STATE | _A.ACCESS_FLAGS | _A.MIN_RNR_TIMER | _A.PATH_MIG_STATE,
     Kind.UC: _A.CUR_STATE | _A.ACCESS_FLAGS | _A.PATH_MIG_STATE,
     Kind.UD: _A.CUR_STATE | _A.QKEY,
+    Kind.MRC: _A.CUR_STATE | _A.ACCESS_FLAGS,
 }
 _TRANSITIONS = {
-    (State.RESET, State.INIT): _Transition(_INIT, _same(_NONE)),
-    (State.INIT, State.INIT): _Transition(_same(_NONE), _INIT),
+    (State.RESET, State.INIT): _Transition(_INIT, {**_same(_NONE), Kind.MRC: _A.PKEY_INDEX}),
+    (State.INIT, State.INIT): _Transition(_same(_NONE), {**_INIT, Kind.MRC: _A.PKEY_INDEX | _A.ACCESS_FLAGS}),
     (State.INIT, State.RTR): _Transition(
-        {Kind.RC: _CONNECTED | _A.MAX_DEST_RD_ATOMIC | _A.MIN_RNR_TIMER, Kind.UC: _CONNECTED, Kind.UD: _NONE},
+        {
+            Kind.RC: _CONNECTED | _A.MAX_DEST_RD_ATOMIC | _A.MIN_RNR_TIMER,
+            Kind.UC: _CONNECTED,
+            Kind.UD: _NONE,
+            Kind.MRC: _CONNECTED,
+        },
         {
             Kind.RC: _A.ACCESS_FLAGS | _A.PKEY_INDEX,
             Kind.UC: _A.ACCESS_FLAGS | _A.PKEY_INDEX,
             Kind.UD: _A.PKEY_INDEX | _A.QKEY,
+            Kind.MRC: _A.ACCESS_FLAGS | _A.PKEY_INDEX,
         },
     ),
-    (State.RTR, State.RTS): _Transition(
-        {Kind.RC: _SENDING | _A.SQ_PSN, Kind.UC: _A.SQ_PSN, Kind.UD: _A.SQ_PSN}, _LATER
-    ),
+    (State.RTR, State.RTS): _Transition({**_same(_A.SQ_PSN), Kind.RC: _SENDING | _A.SQ_PSN}, _LATER),
     (State.RTS, State.RTS): _Transition(_same(_NONE), _LATER),
     (State.RTS, State.SQD): _Transition(_same(_NONE), _same(_A.EN_SQD_ASYNC_NOTIFY)),
     (State.SQD, State.RTS): _Transition(_same(_NONE), _LATER),
