@@ -107,4 +107,4 @@ sdist: setup
 	$(PYTHON) setup.py --quiet sdist --dist-dir build/dist
 
 clean:
-	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis weft/engine/*.so weft/verbs/lib
+	rm -rf build .venv .venv-shell .pytest_cache .mypy_cache .ruff_cache .hypothesis weft/engine/*.so weft/verbs/lib weft/verbs/include

@@ -80,7 +80,10 @@ def needs_recompile(object_file: str, source: str) -> bool:
 # The headers of the distribution's libibverbs; without them there is no RDMA device for other programs.
 VERBS_HEADER = Path("infiniband/verbs.h")
 VERBS_SOURCES = sorted(Path("verbs").rglob("*.cpp"))
-VERBS_HEADERS = sorted(Path("verbs").rglob("*.hpp"))
+VERBS_HEADERS = sorted([*Path("verbs").rglob("*.hpp"), *Path("verbs").rglob("*.h")])
+# What programs that use queue pairs of MRC include and link.
+MRC_HEADERS = sorted(Path("verbs", "mrc", "include").glob("*.h"))
+MRC_LIBRARY = "libmrc.so"
 # libibverbs looks for a provider by the version of its own private structures, which is part of the file's name
 # (IBVERBS_PABI_VERSION of rdma-core's CMakeLists.txt): 34 up to rdma-core 56 (Debian 12 and 13, Ubuntu 24.04), 57 up to
 # 58, 59 up to 63, 64.
@@ -88,7 +91,7 @@ PRIVATE_ABIS = (34, 57, 59, 64)
 VIRTUAL_TIME = "libweft-virtual-time.so"
 # They are loaded into others' programs, which need not have a C++ library, so they use none.
 OF_VERBS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-MMD"]
-OF_VERBS += ["-Wall", "-Wextra", "-fvisibility=hidden", "-Iengine", "-Iverbs"]
+OF_VERBS += ["-Wall", "-Wextra", "-fvisibility=hidden", "-Iengine", "-Iverbs", "-Iverbs/mrc/include"]
 
 if shutil.which("ccache"):
     for variable in ("CC", "CXX"):
@@ -164,15 +167,22 @@ class BuildEngine(build_ext):
             self.spawn([strip, "--strip-all", path])
 
     def get_outputs(self) -> list[str]:
-        verbs = [str(path) for path in self.verbs_libraries()] if self.has_verbs() else []
+        verbs = [str(path) for path in self.verbs_files()] if self.has_verbs() else []
         return [*super().get_outputs(), *verbs]
 
     def verbs_libraries(self) -> list[Path]:
-        """Return the providers, one for each private ABI, and last the libraries that programs load first."""
+        """Return the providers, by private ABI, then libmrc, and last the libraries that programs load first."""
+        names = [*(f"libweft-rdmav{number}.so" for number in PRIVATE_ABIS), MRC_LIBRARY]
+        names += ["libweft-preload.so", VIRTUAL_TIME]
+        return [self.verbs_folder() / "lib" / name for name in names]
+
+    def verbs_files(self) -> list[Path]:
+        """Return the libraries, and the headers of libmrc."""
+        return [*self.verbs_libraries(), *(self.verbs_folder() / "include" / path.name for path in MRC_HEADERS)]
+
+    def verbs_folder(self) -> Path:
         for_checkout = self.inplace or self.editable_mode
-        folder = Path("weft" if for_checkout else os.path.join(self.build_lib, "weft"), "verbs", "lib")
-        names = [*(f"libweft-rdmav{number}.so" for number in PRIVATE_ABIS), "libweft-preload.so", VIRTUAL_TIME]
-        return [folder / name for name in names]
+        return Path("weft" if for_checkout else os.path.join(self.build_lib, "weft"), "verbs")
 
     def has_verbs(self) -> bool:
         """Return whether the compiler finds the headers of libibverbs."""
@@ -189,13 +199,17 @@ class BuildEngine(build_ext):
         return self._has_verbs
 
     def build_verbs(self) -> None:
-        *providers, preload, virtual_time = self.verbs_libraries()
+        *providers, mrc, preload, virtual_time = self.verbs_libraries()
         preload.parent.mkdir(parents=True, exist_ok=True)
         for number, provider in zip(PRIVATE_ABIS, providers, strict=True):
             # What it needs of libibverbs is in the process that loads it.
             self.link_verbs("provider", provider, [f"-DWEFT_PRIVATE_ABI={number}"], [])
+        self.link_verbs("mrc", mrc, [], [f"-Wl,-z,defs,-soname,{MRC_LIBRARY}", "-libverbs", "-ldl"])
         for part, library in (("preload", preload), ("virtual_time", virtual_time)):
             self.link_verbs(part, library, [], ["-Wl,-z,defs", "-ldl"])
+        for source, target in zip(MRC_HEADERS, self.verbs_files()[-len(MRC_HEADERS) :], strict=True):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(source, target)
 
     def link_verbs(self, part: str, library: Path, macros: list[str], options: list[str]) -> None:
         """Compile what has changed of a folder of verbs/, and link it into a library."""
@@ -214,7 +228,7 @@ class BuildEngine(build_ext):
     def is_current(self) -> bool:
         """Return whether the checkout's engine is newer than its sources and this file."""
         built = [Path(self.get_ext_filename(extension.name)) for extension in self.extensions]
-        built += self.verbs_libraries() if self.has_verbs() else []
+        built += self.verbs_files() if self.has_verbs() else []
         sources = ["setup.py", *SOURCES, *HEADERS, *VERBS_SOURCES, *VERBS_HEADERS]
         newest = max(os.stat(path).st_mtime for path in sources)
         return all(path.exists() and path.stat().st_mtime > newest for path in built)

@@ -25,11 +25,10 @@ class Connection {
     return ask(static_cast<uint32_t>(Request::kOperation), &question, sizeof question, &answer, sizeof answer,
                descriptors);
   }
-
- private:
   int ask(uint32_t operation, const void* question, size_t question_bytes, void* answer, size_t answer_bytes,
           int* descriptors);
 
+ private:
   int socket_ = -1;
   pthread_mutex_t turn_ = PTHREAD_MUTEX_INITIALIZER;
 };

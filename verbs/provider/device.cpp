@@ -156,6 +156,11 @@ void destroy_channel(ibv_context* base, int descriptor) {
 
 const ChannelMaker kChannels = {poll_cq, create_channel, destroy_channel};
 
+int ask(ibv_context* base, uint32_t operation, const void* question, size_t question_bytes, void* answer,
+        size_t answer_bytes) {
+  return context_of(base).connection.ask(operation, question, question_bytes, answer, answer_bytes, nullptr);
+}
+
 [[gnu::constructor]] void register_device() {
   const LoadedLibibverbs loaded = loaded_libibverbs();
   for (int i = 0; i < loaded.count; ++i) {
@@ -175,6 +180,10 @@ const ChannelMaker kChannels = {poll_cq, create_channel, destroy_channel};
 }  // namespace
 
 const VirtualTimeCalls* virtual_time = nullptr;
+
+// By the name of kMrcProvider.
+extern "C" [[gnu::visibility("default")]] const MrcProvider weft_mrc_provider;
+const MrcProvider weft_mrc_provider = {create_mrc_qp, modify_mrc_qp, query_mrc_qp, ask};
 
 Library& library_of(const ibv_device* device) {
   const verbs_device_ops* operations = reinterpret_cast<const verbs_device*>(device)->ops;

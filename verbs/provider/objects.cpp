@@ -237,7 +237,9 @@ int destroy_cq(ibv_cq* cq) {
 
 namespace {
 
-QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes, uint32_t create_flags) {
+// `type`: as the NIC has it.
+QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes, uint32_t create_flags,
+                   uint64_t type) {
   auto* made = allocated<QueuePair>();
   if (made == nullptr) return nullptr;
   if (attributes.send_cq == nullptr || attributes.recv_cq == nullptr) return failed<QueuePair>(made, EINVAL);
@@ -247,9 +249,9 @@ QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes, 
   request::create_queue_pair::Answer answer{};
   int descriptors[kMaxDescriptors] = {-1, -1, -1};
   int error = context.connection.ask<request::create_queue_pair>(
-      {pd->handle, static_cast<uint64_t>(attributes.qp_type), attributes.send_cq->handle,
-       attributes.recv_cq->handle, attributes.srq == nullptr ? 0 : attributes.srq->handle, cap.max_send_wr,
-       cap.max_recv_wr, cap.max_send_sge, cap.max_recv_sge, cap.max_inline_data,
+      {pd->handle, type, attributes.send_cq->handle, attributes.recv_cq->handle,
+       attributes.srq == nullptr ? 0 : attributes.srq->handle, cap.max_send_wr, cap.max_recv_wr,
+       cap.max_send_sge, cap.max_recv_sge, cap.max_inline_data,
        static_cast<uint64_t>(attributes.sq_sig_all != 0), create_flags, reinterpret_cast<uint64_t>(made)},
       answer, descriptors);
   if (error == 0) error = made->memory.map(descriptors[0]);
@@ -297,7 +299,13 @@ QueuePair* make_qp(ibv_context* base, ibv_pd* pd, ibv_qp_init_attr& attributes, 
 }  // namespace
 
 ibv_qp* create_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
-  QueuePair* made = make_qp(pd->context, pd, *attributes, 0);
+  QueuePair* made = make_qp(pd->context, pd, *attributes, 0, static_cast<uint64_t>(attributes->qp_type));
+  return made == nullptr ? nullptr : &made->verbs.qp;
+}
+
+ibv_qp* create_mrc_qp(ibv_pd* pd, ibv_qp_init_attr* attributes) {
+  attributes->qp_type = IBV_QPT_DRIVER;
+  QueuePair* made = make_qp(pd->context, pd, *attributes, 0, kMrcType);
   return made == nullptr ? nullptr : &made->verbs.qp;
 }
 
@@ -327,7 +335,8 @@ ibv_qp* create_qp_ex(ibv_context* base, ibv_qp_init_attr_ex* attributes) {
                          .sq_sig_all = attributes->sq_sig_all};
   QueuePair* made =
       make_qp(base, attributes->pd, basic,
-              (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attributes->create_flags : 0);
+              (attributes->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS) != 0 ? attributes->create_flags : 0,
+              static_cast<uint64_t>(attributes->qp_type));
   if (made == nullptr) return nullptr;
   attributes->cap = basic.cap;
   if (extended) {
@@ -338,6 +347,10 @@ ibv_qp* create_qp_ex(ibv_context* base, ibv_qp_init_attr_ex* attributes) {
 }
 
 int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  return modify_mrc_qp(qp, attributes, mask, {});
+}
+
+int modify_mrc_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask, const MrcFields& own) {
   auto& queue_pair = object_of<QueuePair>(qp);
   constexpr int refused = IBV_QP_ALT_PATH | IBV_QP_PATH_MIG_STATE | IBV_QP_CAP | IBV_QP_RATE_LIMIT;
   if ((mask & refused & ~IBV_QP_PATH_MIG_STATE) != 0) return EOPNOTSUPP;
@@ -360,6 +373,8 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   asked.rnr_retry = attributes->rnr_retry;
   asked.tells_drained = attributes->en_sqd_async_notify;
   set_address(asked, attributes->ah_attr);
+  static_assert(offsetof(request::modify_queue_pair::Question, mrc_mask) == sizeof asked - sizeof own);
+  std::memcpy(reinterpret_cast<char*>(&asked) + sizeof asked - sizeof own, &own, sizeof own);
   request::modify_queue_pair::Answer answer{};
   const int error = context_of(qp->context).connection.ask<request::modify_queue_pair>(asked, answer);
   if (error != 0) return error;
@@ -374,6 +389,11 @@ int modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
 }
 
 int query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/, ibv_qp_init_attr* initial) {
+  MrcFields own;
+  return query_mrc_qp(qp, attributes, initial, own);
+}
+
+int query_mrc_qp(ibv_qp* qp, ibv_qp_attr* attributes, ibv_qp_init_attr* initial, MrcFields& own) {
   const auto& queue_pair = object_of<QueuePair>(qp);
   request::query_queue_pair::Answer answer{};
   if (const int error =
@@ -398,6 +418,10 @@ int query_qp(ibv_qp* qp, ibv_qp_attr* attributes, int /*mask*/, ibv_qp_init_attr
   attributes->retry_cnt = static_cast<uint8_t>(answer.retry_count);
   attributes->rnr_retry = static_cast<uint8_t>(answer.rnr_retry);
   get_address(answer, attributes->ah_attr);
+  constexpr size_t own_bytes = sizeof own - offsetof(MrcFields, max_wimm);
+  static_assert(offsetof(request::query_queue_pair::Answer, max_wimm) == sizeof answer - own_bytes);
+  std::memcpy(reinterpret_cast<char*>(&own) + sizeof own - own_bytes,
+              reinterpret_cast<char*>(&answer) + sizeof answer - own_bytes, own_bytes);
   attributes->cap = {.max_send_wr = queue_pair.sends.limit,
                      .max_recv_wr = queue_pair.receives.limit,
                      .max_send_sge = queue_pair.max_send_pieces,

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/mrc.hpp"
 #include "common/virtual_time.hpp"
 #include "connection.hpp"
 #include "private_abi.hpp"
@@ -155,6 +156,10 @@ ibv_qp* create_qp_ex(ibv_context*, ibv_qp_init_attr_ex*);
 int modify_qp(ibv_qp*, ibv_qp_attr*, int mask);
 int query_qp(ibv_qp*, ibv_qp_attr*, int mask, ibv_qp_init_attr*);
 int destroy_qp(ibv_qp*);
+// Of MRC, for libmrc.
+ibv_qp* create_mrc_qp(ibv_pd*, ibv_qp_init_attr*);
+int modify_mrc_qp(ibv_qp*, ibv_qp_attr*, int mask, const MrcFields&);
+int query_mrc_qp(ibv_qp*, ibv_qp_attr*, ibv_qp_init_attr*, MrcFields&);
 ibv_srq* create_srq(ibv_pd*, ibv_srq_init_attr*);
 int modify_srq(ibv_srq*, ibv_srq_attr*, int mask);
 int query_srq(ibv_srq*, ibv_srq_attr*);

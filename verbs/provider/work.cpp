@@ -12,15 +12,16 @@ constexpr unsigned kKnownFlags = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_S
 Piece* pieces_of(SendEntry& entry) { return reinterpret_cast<Piece*>(&entry + 1); }
 unsigned char* inline_data_of(SendEntry& entry) { return reinterpret_cast<unsigned char*>(&entry + 1); }
 
-// Whether the type of queue pair has such requests (InfiniBand specification, table 59).
+// Whether the type of queue pair has such requests (InfiniBand specification, table 59). MRC's,
+// IBV_QPT_DRIVER to libibverbs, has WRITEs alone.
 bool carries(ibv_qp_type type, ibv_wr_opcode opcode) {
   switch (opcode) {
     case IBV_WR_SEND:
     case IBV_WR_SEND_WITH_IMM:
-      return true;
+      return type != IBV_QPT_DRIVER;
     case IBV_WR_RDMA_WRITE:
     case IBV_WR_RDMA_WRITE_WITH_IMM:
-      return type == IBV_QPT_RC || type == IBV_QPT_UC;
+      return type != IBV_QPT_UD;
     case IBV_WR_RDMA_READ:
     case IBV_WR_ATOMIC_CMP_AND_SWP:
     case IBV_WR_ATOMIC_FETCH_AND_ADD:

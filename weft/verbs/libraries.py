@@ -9,6 +9,8 @@ from pathlib import Path
 
 LIBRARY_DIRECTORY = Path(__file__).resolve().parent / "lib"
 """Where setup.py builds them, from verbs/."""
+INCLUDE_DIRECTORY = LIBRARY_DIRECTORY.with_name("include")
+"""Headers of libmrc."""
 PRELOAD = LIBRARY_DIRECTORY / "libweft-preload.so"
 VIRTUAL_TIME = LIBRARY_DIRECTORY / "libweft-virtual-time.so"
 """By which a process lives in a run's virtual time."""
@@ -80,6 +82,7 @@ def variables(socket: str, present: Mapping[str, str] = os.environ, *, more: Seq
         "SYSFS_PATH": "/sys",
         drivers: ":".join(_added(str(_PROVIDER), present.get(drivers, ""))),
         "LD_PRELOAD": ":".join([*map(str, more), *_added(str(PRELOAD), present.get("LD_PRELOAD", ""))]),
+        "LD_LIBRARY_PATH": ":".join(_added(str(LIBRARY_DIRECTORY), present.get("LD_LIBRARY_PATH", ""))),
     }
 
 
