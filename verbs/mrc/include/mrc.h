@@ -1,4 +1,5 @@
-/* The application interface of Multipath Reliable Connection (MRC), for programs on the device of a Weft host.
+/* The application interface of Multipath Reliable Connection (MRC), for programs on the device of a Weft
+ * host.
  *
  * Names, values and layouts are those of the interface that OCP publishes beside its specification of MRC 1.0
  * (version 1.0.1 of the interface), so that programs written for it compile and run; docs/verbs.md says which
@@ -12,9 +13,8 @@
 #define _MRC_API_H_
 
 #include <infiniband/verbs.h>
-#include <stdint.h>
-
 #include <mrc_api_ver.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -61,15 +61,15 @@ struct mrc_device_attr {
 };
 
 /* `supported` is 0 where the device has no MRC: that of a lab with another transport, or somebody else's. */
-int mrc_query_device(struct ibv_context *context, struct mrc_device_attr *attr, int *supported);
+int mrc_query_device(struct ibv_context* context, struct mrc_device_attr* attr, int* supported);
 #if MRC_API_VER_USED >= MRC_API_VER(1, 0, 1)
-int mrc_query_device_ex(struct ibv_context *context, struct mrc_context *mcontext, struct mrc_device_attr *attr,
-                        int *supported);
+int mrc_query_device_ex(struct ibv_context* context, struct mrc_context* mcontext,
+                        struct mrc_device_attr* attr, int* supported);
 #endif
 
 /* As MRC_API_VER() makes them. */
-void mrc_query_version(uint32_t *current_version, uint32_t *last_supported_version, uint32_t *vendor_version,
-                       uint32_t *last_supported_vendor_version);
+void mrc_query_version(uint32_t* current_version, uint32_t* last_supported_version, uint32_t* vendor_version,
+                       uint32_t* last_supported_vendor_version);
 
 /* --- Contexts: what all other objects are made of. One that has objects left is not destroyed (EBUSY). */
 
@@ -79,27 +79,27 @@ struct mrc_context_attr {
 };
 
 /* The attributes may be NULL. */
-struct mrc_context *mrc_create_context(struct ibv_context *vcontext, struct mrc_context_attr *context_attr);
-int mrc_destroy_context(struct mrc_context *mrc_ctx);
+struct mrc_context* mrc_create_context(struct ibv_context* vcontext, struct mrc_context_attr* context_attr);
+int mrc_destroy_context(struct mrc_context* mrc_ctx);
 
 /* --- Completions, as libibverbs has them */
 
 /* [errno] */
-int mrc_create_comp_channel(struct mrc_context *mrc_ctx, struct mrc_comp_channel **channel);
-int mrc_get_comp_channel_fd(struct mrc_comp_channel *channel, int *fd);
+int mrc_create_comp_channel(struct mrc_context* mrc_ctx, struct mrc_comp_channel** channel);
+int mrc_get_comp_channel_fd(struct mrc_comp_channel* channel, int* fd);
 /* [errno] */
-int mrc_destroy_comp_channel(struct mrc_comp_channel *channel);
+int mrc_destroy_comp_channel(struct mrc_comp_channel* channel);
 
-struct mrc_cq *mrc_create_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context,
-                             struct mrc_comp_channel *channel, int comp_vector);
+struct mrc_cq* mrc_create_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context,
+                             struct mrc_comp_channel* channel, int comp_vector);
 /* Result: how many completions there were, at most num_entries. */
-int mrc_poll_cq(struct mrc_cq *cq, int num_entries, struct ibv_wc *wc);
+int mrc_poll_cq(struct mrc_cq* cq, int num_entries, struct ibv_wc* wc);
 /* [errno] */
-int mrc_destroy_cq(struct mrc_cq *cq);
+int mrc_destroy_cq(struct mrc_cq* cq);
 /* [errno] */
-int mrc_req_notify_cq(struct mrc_cq *cq, int solicited_only);
-int mrc_get_cq_event(struct mrc_comp_channel *channel, struct mrc_cq **cq, void **cq_context);
-void mrc_ack_cq_events(struct mrc_cq *cq, unsigned int nevents);
+int mrc_req_notify_cq(struct mrc_cq* cq, int solicited_only);
+int mrc_get_cq_event(struct mrc_comp_channel* channel, struct mrc_cq** cq, void** cq_context);
+void mrc_ack_cq_events(struct mrc_cq* cq, unsigned int nevents);
 
 /* --- Hints: what a program expects of its traffic. Weft's NIC keeps them and makes nothing of them. */
 
@@ -121,29 +121,31 @@ struct mrc_qp_hint_init_attr {
   struct mrc_qp_hint_attr attr;
 };
 
-struct mrc_qp_hint *mrc_create_qp_hint(struct mrc_context *mrc_ctx, struct mrc_qp_hint_init_attr *init_attr);
+struct mrc_qp_hint* mrc_create_qp_hint(struct mrc_context* mrc_ctx, struct mrc_qp_hint_init_attr* init_attr);
 /* EBUSY while a queue pair has it. */
-int mrc_destroy_qp_hint(struct mrc_qp_hint *qp_hint);
-int mrc_query_qp_hint(struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask);
-int mrc_modify_qp_hint(struct mrc_qp_hint *qp_hint, struct mrc_qp_hint_attr *qp_hint_attr, int qp_hint_attr_mask);
+int mrc_destroy_qp_hint(struct mrc_qp_hint* qp_hint);
+int mrc_query_qp_hint(struct mrc_qp_hint* qp_hint, struct mrc_qp_hint_attr* qp_hint_attr,
+                      int qp_hint_attr_mask);
+int mrc_modify_qp_hint(struct mrc_qp_hint* qp_hint, struct mrc_qp_hint_attr* qp_hint_attr,
+                       int qp_hint_attr_mask);
 
 /* --- Queue pairs. They carry WRITEs, with or without immediate, and use all planes of their hosts. */
 
 struct mrc_qp_init_attr {
-  void *qp_context;
-  struct mrc_cq *send_cq;
-  struct mrc_cq *recv_cq;
+  void* qp_context;
+  struct mrc_cq* send_cq;
+  struct mrc_cq* recv_cq;
   struct ibv_qp_cap cap;
   int sq_sig_all;
-  struct ibv_pd *pd;
+  struct ibv_pd* pd;
   uint64_t send_ops_flags; /* enum ibv_qp_create_send_ops_flags */
   enum mrc_protocol_version protocol_version;
 };
 
-struct mrc_qp *mrc_create_qp(struct mrc_context *mrc_ctx, struct mrc_qp_init_attr *mrc_qp_attr);
+struct mrc_qp* mrc_create_qp(struct mrc_context* mrc_ctx, struct mrc_qp_init_attr* mrc_qp_attr);
 /* [errno] */
-int mrc_destroy_qp(struct mrc_qp *qp);
-int mrc_get_qpn(struct mrc_qp *qp, uint32_t *qpn);
+int mrc_destroy_qp(struct mrc_qp* qp);
+int mrc_get_qpn(struct mrc_qp* qp, uint32_t* qpn);
 
 /* What a transition may change, besides CAP: to INIT hint and profiles; to RTR what the peer may have under
  * way (…_DEST); to RTS what this end has, timeout and retries. */
@@ -186,37 +188,37 @@ struct mrc_qp_attr {
     uint8_t linear_cnt; /* 0 to 7, at the same interval */
     uint8_t exp_cnt;    /* then 0 to 24 at intervals that double; 25: for ever */
   } retry;
-  struct mrc_qp_hint *qp_hint;
+  struct mrc_qp_hint* qp_hint;
   uint32_t cap; /* enum mrc_qp_cap */
   uint8_t vendor_cfg[MRC_MAX_VENDOR_CFG_SIZE];
 };
 
 /* [errno] */
-int mrc_query_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask, struct mrc_qp_attr *mrc_attr,
-                 int mrc_attr_mask, struct mrc_qp_init_attr *init_attr);
+int mrc_query_qp(struct mrc_qp* qp, struct ibv_qp_attr* vattr, int vattr_mask, struct mrc_qp_attr* mrc_attr,
+                 int mrc_attr_mask, struct mrc_qp_init_attr* init_attr);
 /* [errno] Both structures in one step; one whose mask is 0 may be NULL. */
-int mrc_modify_qp(struct mrc_qp *qp, struct ibv_qp_attr *vattr, int vattr_mask, struct mrc_qp_attr *mrc_attr,
+int mrc_modify_qp(struct mrc_qp* qp, struct ibv_qp_attr* vattr, int vattr_mask, struct mrc_qp_attr* mrc_attr,
                   int mrc_attr_mask);
 
 /* [errno] */
-int mrc_post_send(struct mrc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int mrc_post_send(struct mrc_qp* qp, struct ibv_send_wr* wr, struct ibv_send_wr** bad_wr);
 /* For a WRITE with immediate, which must find one: there is no receiver-not-ready. */
-int mrc_post_recv(struct mrc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
+int mrc_post_recv(struct mrc_qp* qp, struct ibv_recv_wr* wr, struct ibv_recv_wr** bad_wr);
 
 /* --- Asynchronous events. Those of the ibv_context's other objects are acknowledged and left out. */
 
 struct mrc_async_event {
   union {
-    struct mrc_cq *cq;
-    struct mrc_qp *qp;
+    struct mrc_cq* cq;
+    struct mrc_qp* qp;
     int port_num;
   } element;
   enum ibv_event_type event_type;
 };
 
 /* Waits, unless the context's async_fd does not block. */
-int mrc_get_async_event(struct mrc_context *mrc_ctx, struct mrc_async_event *event);
-void mrc_ack_async_event(struct mrc_async_event *event);
+int mrc_get_async_event(struct mrc_context* mrc_ctx, struct mrc_async_event* event);
+void mrc_ack_async_event(struct mrc_async_event* event);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 #define MRC_API_VER_MINOR_OFFSET 16
 #define MRC_API_VER_SUBMINOR_OFFSET 0
 
-#define MRC_API_VER(major, minor, subminor)                                            \
+#define MRC_API_VER(major, minor, subminor)                                        \
   (((major) << MRC_API_VER_MAJOR_OFFSET) | ((minor) << MRC_API_VER_MINOR_OFFSET) | \
    ((subminor) << MRC_API_VER_SUBMINOR_OFFSET))
 

@@ -1,4 +1,5 @@
-/* The controller's interface of Multipath Reliable Connection (MRC), for programs on the device of a Weft host.
+/* The controller's interface of Multipath Reliable Connection (MRC), for programs on the device of a Weft
+ * host.
  *
  * Names, values and layouts are those of the interface that OCP publishes beside its specification of MRC 1.0
  * (version 1.0.1 of the interface); docs/verbs.md says which of it Weft carries out. What it does not answers
@@ -10,10 +11,9 @@
 #define _MRC_CTL_API_H_
 
 #include <infiniband/verbs.h>
-#include <stdint.h>
-
 #include <mrc.h>
 #include <mrc_ctl_api_ver.h>
+#include <stdint.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -63,21 +63,21 @@ struct mrc_ctl_device_attr {
   } ev;
   struct {
     uint32_t cc_max_profiles;
-    const char **algorithms; /* the library's; NULL ends them */
+    const char** algorithms; /* the library's; NULL ends them */
   } cc;
   uint32_t phy_port_mask; /* bit N: port N, from 1 */
   uint32_t opt_attr;      /* enum mrc_ctl_attr_opt */
 };
 
-int mrc_ctl_query_device(struct ibv_context *context, struct mrc_ctl_device_attr *ctl_attr);
+int mrc_ctl_query_device(struct ibv_context* context, struct mrc_ctl_device_attr* ctl_attr);
 #if MRC_CTL_API_VER_USED >= MRC_CTL_API_VER(1, 0, 1)
-int mrc_ctl_query_device_ex(struct ibv_context *context, struct mrc_context *mcontext,
-                            struct mrc_ctl_device_attr *ctl_attr, int *supported);
+int mrc_ctl_query_device_ex(struct ibv_context* context, struct mrc_context* mcontext,
+                            struct mrc_ctl_device_attr* ctl_attr, int* supported);
 #endif
 
 /* As MRC_CTL_API_VER() makes them. */
-void mrc_ctl_query_version(uint32_t *current_version, uint32_t *last_supported_version, uint32_t *vendor_version,
-                           uint32_t *last_supported_vendor_version);
+void mrc_ctl_query_version(uint32_t* current_version, uint32_t* last_supported_version,
+                           uint32_t* vendor_version, uint32_t* last_supported_vendor_version);
 
 /* --- Ports, from 1. One that is disabled is down for all programs, and peers are told to use others. */
 
@@ -94,8 +94,10 @@ struct mrc_ctl_port_attr {
   enum mrc_ctl_port_admin_state port_admin_state;
 };
 
-int mrc_ctl_query_port(struct mrc_context *context, uint8_t port_num, struct mrc_ctl_port_attr *attr, int attr_mask);
-int mrc_ctl_modify_port(struct mrc_context *context, uint8_t port_num, struct mrc_ctl_port_attr *attr, int attr_mask);
+int mrc_ctl_query_port(struct mrc_context* context, uint8_t port_num, struct mrc_ctl_port_attr* attr,
+                       int attr_mask);
+int mrc_ctl_modify_port(struct mrc_context* context, uint8_t port_num, struct mrc_ctl_port_attr* attr,
+                        int attr_mask);
 
 /* --- Formats of entropy values (EVs): which bits of a packet they are */
 
@@ -128,16 +130,16 @@ struct mrc_ctl_ev_fmt_profile_attr {
   enum mrc_ctl_ev_fmt_mode ev_fmt_mode;
   struct {
     enum mrc_ctl_ev_fmt_op op;
-    struct mrc_ctl_ev_fmt_field *fmt_fields;
+    struct mrc_ctl_ev_fmt_field* fmt_fields;
     int fmt_field_count; /* in and out */
   } ev_fmt_op;
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-int mrc_ctl_modify_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,
-                                  struct mrc_ctl_ev_fmt_profile_attr *attr, int attr_mask);
-int mrc_ctl_query_ev_fmt_profile(struct mrc_context *mrc_ctx, uint64_t ev_fmt_profile_id,
-                                 struct mrc_ctl_ev_fmt_profile_attr *attr, int attr_mask);
+int mrc_ctl_modify_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
+                                  struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
+int mrc_ctl_query_ev_fmt_profile(struct mrc_context* mrc_ctx, uint64_t ev_fmt_profile_id,
+                                 struct mrc_ctl_ev_fmt_profile_attr* attr, int attr_mask);
 
 /* --- EVs and their profiles */
 
@@ -216,25 +218,25 @@ struct mrc_ctl_ev_profile_attr {
   int ev_event_mask;      /* of GOOD and ASSUMED_BAD */
   struct {
     enum mrc_ctl_ev_op op;
-    struct mrc_ctl_ev_op_entry *entries;
+    struct mrc_ctl_ev_op_entry* entries;
     int entry_count; /* in and out */
   } ev_op;
   struct {
     enum mrc_ctl_ev_fields_op op;
-    struct mrc_ctl_ev_field *fields;
+    struct mrc_ctl_ev_field* fields;
     int field_count; /* in and out */
   } ev_fields_op;
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
-/* To OFFLINE a profile needs mode and count; to ONLINE min_active and event mask, and if it is explicit all of
- * its EVs, which replace unpopulated ones. Attributes are taken first, then entries one by one; the first that
- * fails ends it (ENOENT: the profile has no such EV). */
-int mrc_ctl_modify_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
-                              struct mrc_ctl_ev_profile_attr *attr, int attr_mask);
+/* To OFFLINE a profile needs mode and count; to ONLINE min_active and event mask, and if it is explicit all
+ * of its EVs, which replace unpopulated ones. Attributes are taken first, then entries one by one; the first
+ * that fails ends it (ENOENT: the profile has no such EV). */
+int mrc_ctl_modify_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id,
+                              struct mrc_ctl_ev_profile_attr* attr, int attr_mask);
 /* E2BIG if the array is too short; its length is then what is needed. */
-int mrc_ctl_query_ev_profile(struct mrc_context *mrc_ctx, uint64_t ev_profile_id,
-                             struct mrc_ctl_ev_profile_attr *attr, int attr_mask);
+int mrc_ctl_query_ev_profile(struct mrc_context* mrc_ctx, uint64_t ev_profile_id,
+                             struct mrc_ctl_ev_profile_attr* attr, int attr_mask);
 
 /* --- Profiles of congestion control */
 
@@ -249,8 +251,8 @@ enum mrc_ctl_cc_profile_attr_mask {
 struct mrc_ctl_cc_profile_attr {
   enum mrc_ctl_profile_state profile_state;
   enum mrc_ctl_profile_state cur_profile_state;
-  const char *algorithm;
-  const void *cc_config;
+  const char* algorithm;
+  const void* cc_config;
   uint8_t vendor_cfg[MRC_CTL_MAX_VENDOR_CFG_SIZE];
 };
 
@@ -271,10 +273,10 @@ struct mrc_ctl_cc_nscc_cfg {
   uint32_t target_delay; /* ns */
 };
 
-int mrc_ctl_modify_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id,
-                              struct mrc_ctl_cc_profile_attr *attr, int attr_mask);
-int mrc_ctl_query_cc_profile(struct mrc_context *mrc_ctx, uint64_t cc_profile_id,
-                             struct mrc_ctl_cc_profile_attr *attr, int attr_mask);
+int mrc_ctl_modify_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id,
+                              struct mrc_ctl_cc_profile_attr* attr, int attr_mask);
+int mrc_ctl_query_cc_profile(struct mrc_context* mrc_ctx, uint64_t cc_profile_id,
+                             struct mrc_ctl_cc_profile_attr* attr, int attr_mask);
 
 /* --- Events of EVs: a state has begun that its profile's event mask names. The NIC has one queue of them. */
 
@@ -288,10 +290,10 @@ struct mrc_ctl_ev_event {
 #endif
 };
 
-struct mrc_cq *mrc_ctl_create_ev_event_cq(struct mrc_context *mrc_ctx, int cqe, void *cq_context,
-                                          struct mrc_comp_channel *channel, int comp_vector);
+struct mrc_cq* mrc_ctl_create_ev_event_cq(struct mrc_context* mrc_ctx, int cqe, void* cq_context,
+                                          struct mrc_comp_channel* channel, int comp_vector);
 /* Result: how many there were, at most num_entries; an errno, negative, otherwise. */
-int mrc_ctl_poll_ev_event(struct mrc_cq *ev_cq, int num_entries, struct mrc_ctl_ev_event *ev_event);
+int mrc_ctl_poll_ev_event(struct mrc_cq* ev_cq, int num_entries, struct mrc_ctl_ev_event* ev_event);
 
 /* --- Requests to other NICs */
 
@@ -320,9 +322,9 @@ struct mrc_ctl_ep_rsp {
   uint8_t adj_svc_time;
 };
 
-int mrc_ctl_ep_batch_send_wait(struct mrc_context *mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
-                               struct mrc_ctl_ep_req *req, int num_req, uint32_t rsp_timeout,
-                               struct mrc_ctl_ep_rsp *rsp, int *num_rsp);
+int mrc_ctl_ep_batch_send_wait(struct mrc_context* mrc_ctx, uint8_t req_tc, enum mrc_ctl_ep_op_type op_type,
+                               struct mrc_ctl_ep_req* req, int num_req, uint32_t rsp_timeout,
+                               struct mrc_ctl_ep_rsp* rsp, int* num_rsp);
 
 #ifdef __cplusplus
 }
