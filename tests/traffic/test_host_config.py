@@ -48,6 +48,7 @@ FULL = HostConfig(
     control_socket="/tmp/h3.control",
     verbs_device="/tmp/h3/class/infiniband/weft0",
     counters_socket="/tmp/h3.counters",
+    plane_addresses=(("10.0.0.1", "10.1.0.1"), ("fd00::1", "fd01::1")),
     verbs_socket="/tmp/h3.verbs",
     verbs_listener=9,
 )
@@ -95,7 +96,7 @@ def test_what_lacks_is_named(name):
                     "wall_clock_floor_ns, realtime_priority, transport, paths, segments, nic_costs, "
                     "protocols, "
                     "recording, int_rates_bps, scale_up, metrics_socket, control_socket, "
-                    "verbs_socket, verbs_listener, verbs_device, counters_socket"
+                    "verbs_socket, verbs_listener, verbs_device, counters_socket, plane_addresses"
                 ),
                 "problem": "field 'speed' is unknown",
             },
