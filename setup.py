@@ -14,6 +14,7 @@ load (docs/verbs.md).
 """
 
 import os
+import platform
 import re
 import shlex
 import shutil
@@ -88,7 +89,8 @@ MRC_LIBRARY = "libmrc.so"
 # (IBVERBS_PABI_VERSION of rdma-core's CMakeLists.txt): 34 up to rdma-core 56 (Debian 12 and 13, Ubuntu 24.04), 57 up to
 # 58, 59 up to 63, 64.
 PRIVATE_ABIS = (34, 57, 59, 64)
-VIRTUAL_TIME = "libweft-virtual-time.so"
+# It follows instructions one by one, and knows those of x86-64.
+VIRTUAL_TIME = ["libweft-virtual-time.so"] if platform.machine() == "x86_64" else []
 # They are loaded into others' programs, which need not have a C++ library, so they use none.
 OF_VERBS = ["-std=c++20", "-O2", "-g1", "-fPIC", "-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics", "-MMD"]
 OF_VERBS += ["-Wall", "-Wextra", "-fvisibility=hidden", "-Iengine", "-Iverbs", "-Iverbs/mrc/include"]
@@ -173,7 +175,7 @@ class BuildEngine(build_ext):
     def verbs_libraries(self) -> list[Path]:
         """Return the providers, by private ABI, then libmrc, and last the libraries that programs load first."""
         names = [*(f"libweft-rdmav{number}.so" for number in PRIVATE_ABIS), MRC_LIBRARY]
-        names += ["libweft-preload.so", VIRTUAL_TIME]
+        names += ["libweft-preload.so", *VIRTUAL_TIME]
         return [self.verbs_folder() / "lib" / name for name in names]
 
     def verbs_files(self) -> list[Path]:
@@ -199,13 +201,14 @@ class BuildEngine(build_ext):
         return self._has_verbs
 
     def build_verbs(self) -> None:
-        *providers, mrc, preload, virtual_time = self.verbs_libraries()
+        libraries = self.verbs_libraries()
+        providers, (mrc, preload, *virtual_time) = libraries[: len(PRIVATE_ABIS)], libraries[len(PRIVATE_ABIS) :]
         preload.parent.mkdir(parents=True, exist_ok=True)
         for number, provider in zip(PRIVATE_ABIS, providers, strict=True):
             # What it needs of libibverbs is in the process that loads it.
             self.link_verbs("provider", provider, [f"-DWEFT_PRIVATE_ABI={number}"], [])
         self.link_verbs("mrc", mrc, [], [f"-Wl,-z,defs,-soname,{MRC_LIBRARY}", "-libverbs", "-ldl"])
-        for part, library in (("preload", preload), ("virtual_time", virtual_time)):
+        for part, library in zip(("preload", "virtual_time"), [preload, *virtual_time], strict=False):
             self.link_verbs(part, library, [], ["-Wl,-z,defs", "-ldl"])
         for source, target in zip(MRC_HEADERS, self.verbs_files()[-len(MRC_HEADERS) :], strict=True):
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -22,7 +22,7 @@ from weft.hints import did_you_mean
 from weft.quantities.units import shown
 from weft.topologies import FabricSpec, HostSpec
 from weft.verbs.device import device_of
-from weft.verbs.libraries import missing_because
+from weft.verbs.libraries import VIRTUAL_TIME, missing_because
 from weft.verbs.places import put_devices
 from weft.verbs.sysfs import write_sysfs
 
@@ -177,6 +177,8 @@ def require_places() -> None:
     """Raise EnvironmentLacksError where this machine has no place for programs of hosts in virtual time."""
     if problem := missing_because():
         raise EnvironmentLacksError(f"exec: {problem}")
+    if not VIRTUAL_TIME.exists():
+        raise EnvironmentLacksError("exec: programs live in virtual time on x86-64 only; `clock: real` runs them here")
     if os.geteuid() != 0:
         raise EnvironmentLacksError(f"exec: hosts of programs are namespaces, which root makes ({_WITHOUT_ROOT})")
 
