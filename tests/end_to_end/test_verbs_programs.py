@@ -27,6 +27,7 @@ _PROGRAMS = {
     "srq-events": ("ibv_srq_pingpong -c -e -g 0 -n 8", "", "{server}"),
     "rping": ("rping -V -C 3 -a {server}", "-s", "-c"),
     "ucmatose": ("ucmatose -c 2 -C 3 -S 3000", "-b {server}", "-s {server}"),
+    "rdma_client": ("env", "rdma_server", "rdma_client -s {server}"),
     "udaddy": ("udaddy -c 2 -C 3 -S 500", "-b {server}", "-s {server}"),
     "write": ("ib_write_bw -x 0 -n 8 -s 5000", "", "{server}"),
     # libfabric: on connections of librdmacm and on datagrams, each with its layer for reliable datagrams.

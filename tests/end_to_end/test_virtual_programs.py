@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 import shutil
@@ -32,6 +33,7 @@ PAIRS = {
     "srq-events": ("ibv_srq_pingpong -c -e -g 0 -n 8", "", "h0"),
     "rping": ("rping -V -C 3 -a 10.0.0.1", "-s", "-c"),
     "ucmatose": ("ucmatose -c 2 -C 3 -S 3000", "-b 10.0.0.1", "-s 10.0.0.1"),
+    "rdma_client": ("env", "rdma_server", "rdma_client -s 10.0.0.1"),
     "udaddy": ("udaddy -c 2 -C 3 -S 500", "-b 10.0.0.1", "-s 10.0.0.1"),
     "write": ("ib_write_bw -F -x 0 -n 100 -s 5000", "", "h0"),
     "write, 64 queue pairs": ("ib_write_bw -F -x 0 -n 5 -q 64", "", "h0"),
@@ -229,8 +231,31 @@ def test_a_command_that_fails_fails_the_run(fabric: Fabric) -> None:
 
 def test_commands_that_wait_for_ever_are_said(fabric: Fabric) -> None:
     need("ib_write_bw")
-    with pytest.raises(CheckFailedError, match="h0: ib_write_bw"):
-        run(fabric, ("h0", "ib_write_bw -x 0"), timeout_s=1)
+    with pytest.raises(CheckFailedError, match="cannot happen: h0: ib_write_bw"):
+        run(fabric, ("h0", "ib_write_bw -x 0"))
+    with pytest.raises(CheckFailedError, match="not ended after 2 s: h0: sleep 3 sleeps"):
+        run(fabric, ("h0", "sleep 3"), timeout_s=2)
+
+
+def test_a_run_that_is_killed_leaves_nothing_that_is_not_cleaned(tmp_path: Path) -> None:
+    need("ib_write_bw")
+    scenario = tmp_path / "run.yaml"
+    scenario.write_text(
+        "{name: killed, clock: virtual, fabric: {planes: 1, leaves: 1, spines: 1},"
+        " traffic: [{exec: {h0: 'ib_write_bw -x 0', h1: 'echo begun > begun; while true; do sleep 1; done'}}]}"
+    )
+    environment = os.environ | {"TMPDIR": str(tmp_path)}
+    begin = [sys.executable, "-m", "weft"]
+    with subprocess.Popen([*begin, "run", str(scenario)], cwd=tmp_path, env=environment) as running:
+        while not (tmp_path / "begun").exists() and running.poll() is None:
+            os.sched_yield()
+        running.kill()
+    cleaned = subprocess.run([*begin, "clean"], env=environment, capture_output=True, text=True, check=True).stdout
+    assert "removed process" in cleaned
+    assert not list(tmp_path.glob("weft-*"))
+    for name in filter(str.isdecimal, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            assert str(tmp_path).encode() not in Path("/proc", name, "environ").read_bytes(), name
 
 
 def test_a_fabric_that_does_not_know_of_commands_refuses_them() -> None:

@@ -147,6 +147,8 @@ _LAB_21 = "tests/end_to_end/test_pyverbs_in_a_lab.py::test_lab_21s_parameter_ser
 _LAB_25 = "tests/labs/test_incast_of_programs.py::test_programs_share_the_link_and_counters_say_why"
 _RDMA_PROGRAMS = "tests/end_to_end/test_verbs_programs.py::test_a_pair_of_programs"
 _MRC_LIBRARY = "tests/end_to_end/test_mrc_library.py::test_writes_arrive_over_both_planes"
+_WITHOUT_ROOT = "tests/end_to_end/test_without_root.py::test_rdma_programs_run"
+
 ELSEWHERE = {
     "mininet> h0 ibv_devices": "tests/end_to_end/test_verbs_devices.py::test_a_program_lists_its_hosts_device",
     "mininet> h0 ib_write_bw": _RDMA_PROGRAMS,
@@ -159,6 +161,8 @@ ELSEWHERE = {
     "mininet> h3 /usr/bin/python3 labs/21-rdma-programming/pyverbs_server.py": _LAB_21,
     "W=$(python": _MRC_LIBRARY,
     "cc -I$W/include": _MRC_LIBRARY,
+    "unshare --user": _WITHOUT_ROOT,
+    "mount -t tmpfs": _WITHOUT_ROOT,
     "weft controller ev": "tests/end_to_end/test_mrc_real_clock.py::test_the_pages_commands_about_evs_work",
     "weft completion bash --install": (
         "tests/weft/test_completion.py::test_a_script_is_installed_where_the_shell_looks"

@@ -39,6 +39,15 @@ def is_scratch(path: Path) -> bool:
     return _NAME.fullmatch(path.name) is not None
 
 
+def owner_of(path: Path) -> ProcessId | None:
+    """Return the process that made the scratch directory in which a path is; None if it is in none."""
+    for each in (path, *path.parents):
+        name = _NAME.fullmatch(each.name)
+        if name is not None:
+            return ProcessId(int(name[1]), int(name[2]))
+    return None
+
+
 def remove_abandoned() -> list[Path]:
     """Remove the scratch directories of this user's ended processes and return their paths."""
     removed = []
@@ -51,8 +60,8 @@ def remove_abandoned() -> list[Path]:
 
 
 def _is_abandoned(path: Path) -> bool:
-    name = _NAME.fullmatch(path.name)
-    if name is None or ProcessId(int(name[1]), int(name[2])).alive:
+    owner = owner_of(path) if is_scratch(path) else None
+    if owner is None or owner.alive:
         return False
     try:
         # Leave alone another user's directory, or anything else with such a name.

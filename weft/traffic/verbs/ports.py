@@ -192,8 +192,9 @@ class VerbsPorts:
 
     def count_no_more(self, queue_pair: Counterpart) -> None:
         """Keep what a queue pair that goes has counted, in the host's totals and its device's."""
-        is_rc_or_uc = not isinstance(queue_pair, _core.UdQueuePair | _core.MrcQueuePair)
-        if isinstance(queue_pair, _core.MrcQueuePair) or (self._counts and is_rc_or_uc):
+        if not isinstance(queue_pair, _core.UdQueuePair) and (
+            self._counts or isinstance(queue_pair, _core.MrcQueuePair)
+        ):
             self._host.count_no_more(queue_pair)
         self._host.device_counts.count_no_more(queue_pair)
 

@@ -14,7 +14,7 @@ from weft.clocks.exec_commands import CommandOutcome, ExecRun, HostCommand, last
 from weft.clocks.virtual.exec.devices import VirtualDevices
 from weft.clocks.virtual.exec.places import HostPlaces, require_places
 from weft.clocks.virtual.exec.processes import ThreadWait, TimedProcess, TimedProcesses
-from weft.clocks.virtual.loop import StalledError, VirtualTimeLoop
+from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.engine import Partitions, _core
 from weft.errors import CheckFailedError
 from weft.quantities.units import PS_PER_S
@@ -62,10 +62,7 @@ class VirtualCommands:
         directory = self._directory / f"exec{self._runs}"
         directory.mkdir()
         with _Run(self._loop, self._partitions, self._fabric, self._devices, directory, asked) as run:
-            try:
-                return self._loop.run_here(run.to_the_end())
-            except StalledError:
-                raise CheckFailedError(unended(run.waiting(), "commands wait for what cannot happen")) from None
+            return self._loop.run_here(run.to_the_end())
 
 
 class _Run:
@@ -273,9 +270,12 @@ class _Run:
         """Let the fabric go on until it has something for a process, or a process's time has come."""
         self._watch_memory()
         sent = self._devices.events_sent()
-        now_ps = self._loop.now_ps()
+        next_ps = self._next_ps()
+        if next_ps is None and self._partitions.next_event_ps() is None and self._loop.next_call_ps() is None:
+            raise CheckFailedError(unended(self.waiting(), "commands wait for what cannot happen"))
+        until_ps = limit_ps if next_ps is None else min(limit_ps, next_ps)
         self._turn.clear()
-        forget = self._loop.call_after_ps(max(0, self._next_ps(limit_ps) - now_ps), self._turn.set)
+        forget = self._loop.call_after_ps(max(0, until_ps - self._loop.now_ps()), self._turn.set)
         try:
             await self._turn.wait()
         finally:
@@ -286,14 +286,14 @@ class _Run:
         if is_due or sent != self._devices.events_sent() or self._processes.has_requests:
             self._settle([])
 
-    def _next_ps(self, limit_ps: int) -> int:
-        times = [limit_ps]
+    def _next_ps(self) -> int | None:
+        """Return when a process or a connection goes on by itself; None: never."""
+        times = [self._devices.next_turn_ps()]
         for process in self._processes:
-            times += [each.until_ps for each in process.waits if each.until_ps is not None]
-            if process.native is not None and process.native.alarm_ps:
-                times.append(process.native.alarm_ps)
-        turn_ps = self._devices.next_turn_ps()
-        return min(times) if turn_ps is None else min(*times, turn_ps)
+            times += [each.until_ps for each in process.waits]
+            if process.native is not None:
+                times.append(process.native.alarm_ps or None)
+        return min((each for each in times if each is not None), default=None)
 
     def _watch_memory(self) -> None:
         lookers = (each.pid for each in self._processes if any(wait.kind == "memory" for wait in each.waits))
