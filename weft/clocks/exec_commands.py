@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -60,24 +61,36 @@ class CommandOutcome:
     wall_clock_uses: tuple[str, ...] = ()
 
 
-def outcome_of(
-    command: HostCommand,
-    status: int,
-    started_ps: int,
-    finished_ps: int,
-    output: BinaryIO,
-    wall_clock_uses: tuple[str, ...] = (),
-) -> CommandOutcome:
-    """Return the outcome of a command that has written to a file."""
-    text, size = _end_of(output, MOST_OUTPUT_BYTES)
-    return CommandOutcome(command, status, started_ps, finished_ps, text, size, wall_clock_uses)
+@dataclass
+class StartedCommand:
+    """A command that has begun, and the file with its output."""
 
+    command: HostCommand
+    process: subprocess.Popen[bytes]
+    output: BinaryIO
+    started_ps: int
+    finished_ps: int | None = None
 
-def last_line(output: BinaryIO) -> str:
-    """Return the last line of what a command has written to a file, for a message; "" if it has written nothing."""
-    text, _ = _end_of(output, _MOST_LINE_BYTES)
-    lines = text.strip().splitlines()
-    return f" (its last line: {shown(lines[-1])})" if lines else ""
+    def has_ended(self, now_ps: int) -> bool:
+        """Return whether it has ended; if it has since the last time, that was now."""
+        if self.finished_ps is None and self.process.poll() is not None:
+            self.finished_ps = now_ps
+        return self.finished_ps is not None
+
+    def outcome(self, wall_clock_uses: tuple[str, ...] = ()) -> CommandOutcome:
+        """Return the outcome of one that has ended."""
+        assert self.finished_ps is not None
+        text, size = _end_of(self.output, MOST_OUTPUT_BYTES)
+        return CommandOutcome(
+            self.command, self.process.returncode, self.started_ps, self.finished_ps, text, size, wall_clock_uses
+        )
+
+    @property
+    def last_line(self) -> str:
+        """The last line that it has written, for a message; "" if it has written nothing."""
+        text, _ = _end_of(self.output, _MOST_LINE_BYTES)
+        lines = text.strip().splitlines()
+        return f" (its last line: {shown(lines[-1])})" if lines else ""
 
 
 def _end_of(output: BinaryIO, most_bytes: int) -> tuple[str, int]:

@@ -8,11 +8,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
-from weft.clocks.exec_commands import CommandOutcome, ExecRun, HostCommand, last_line, outcome_of, unended
+from weft.clocks.exec_commands import CommandOutcome, ExecRun, HostCommand, StartedCommand, unended
 from weft.clocks.thread_states import state_of, threads_of
 from weft.errors import CheckFailedError, EnvironmentLacksError
 
@@ -24,22 +23,6 @@ _MOST_BETWEEN_STARTS_S = 5.0
 _TO_END_S = 2.0
 
 
-@dataclass
-class _Started:
-    """A command that has begun."""
-
-    command: HostCommand
-    process: subprocess.Popen[bytes]
-    output: BinaryIO
-    started_ps: int
-    finished_ps: int | None = None
-
-    def has_ended(self, now_ps: int) -> bool:
-        if self.finished_ps is None and self.process.poll() is not None:
-            self.finished_ps = now_ps
-        return self.finished_ps is not None
-
-
 def run_commands(lab: MininetLab, asked: ExecRun, now_ps: Callable[[], int]) -> list[CommandOutcome]:
     """Run commands to their end. Errors as `Lab.run_commands`."""
     if lab.verbs.missing:
@@ -47,7 +30,7 @@ def run_commands(lab: MininetLab, asked: ExecRun, now_ps: Callable[[], int]) -> 
     deadline_s = time.monotonic() + asked.timeout_s
     directory = lab.directory / "exec"
     directory.mkdir(exist_ok=True)
-    started: list[_Started] = []
+    started: list[StartedCommand] = []
     try:
         for command in asked.commands:
             started.append(_begin(lab, command, directory / f"output{len(started)}", now_ps()))
@@ -55,18 +38,15 @@ def run_commands(lab: MininetLab, asked: ExecRun, now_ps: Callable[[], int]) -> 
         while left := [each for each in started if not each.has_ended(now_ps())]:
             if time.monotonic() >= deadline_s:
                 why = f"commands have not ended after {asked.timeout_s:g} s"
-                raise CheckFailedError(unended({each.command: "runs" + last_line(each.output) for each in left}, why))
+                raise CheckFailedError(unended({each.command: "runs" + each.last_line for each in left}, why))
             time.sleep(_BETWEEN_LOOKS_S)
-        return [
-            outcome_of(each.command, each.process.returncode, each.started_ps, each.finished_ps or 0, each.output)
-            for each in started
-        ]
+        return [each.outcome() for each in started]
     finally:
         for each in started:
             _end(each)
 
 
-def _begin(lab: MininetLab, command: HostCommand, path: Path, now_ps: int) -> _Started:
+def _begin(lab: MininetLab, command: HostCommand, path: Path, now_ps: int) -> StartedCommand:
     output = path.open("w+b")
     process = lab.network.net.get(command.host).popen(
         ["sh", "-c", command.command],
@@ -75,10 +55,10 @@ def _begin(lab: MininetLab, command: HostCommand, path: Path, now_ps: int) -> _S
         stderr=subprocess.STDOUT,
     )  # in a session of its own
     lab.own(process.pid)
-    return _Started(command, process, output, now_ps)
+    return StartedCommand(command, process, output, now_ps)
 
 
-def _wait_until_it_waits(started: _Started, now_ps: Callable[[], int]) -> None:
+def _wait_until_it_waits(started: StartedCommand, now_ps: Callable[[], int]) -> None:
     """Wait until a command sleeps or has ended; of one that only computes, not for ever."""
     until_s = time.monotonic() + _MOST_BETWEEN_STARTS_S
     before: dict[int, int] = {}
@@ -106,7 +86,7 @@ def _session(leader: int) -> list[int]:
     return found
 
 
-def _end(started: _Started) -> None:
+def _end(started: StartedCommand) -> None:
     """End what is left of a command: ask first, so that programs can take their leave."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(started.process.pid, signal.SIGTERM)

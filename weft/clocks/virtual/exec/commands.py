@@ -6,11 +6,10 @@ import asyncio
 import contextlib
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
-from weft.clocks.exec_commands import CommandOutcome, ExecRun, HostCommand, last_line, outcome_of, unended
+from weft.clocks.exec_commands import CommandOutcome, ExecRun, HostCommand, StartedCommand, unended
 from weft.clocks.virtual.exec.devices import VirtualDevices
 from weft.clocks.virtual.exec.places import HostPlaces, require_places
 from weft.clocks.virtual.exec.processes import ThreadWait, TimedProcess, TimedProcesses
@@ -23,17 +22,6 @@ from weft.traffic.host import Host
 from weft.verbs.libraries import VIRTUAL_TIME, variables
 
 K = TypeVar("K")
-
-
-@dataclass
-class _Started:
-    """A command that has begun."""
-
-    command: HostCommand
-    process: subprocess.Popen[bytes]
-    output: BinaryIO
-    started_ps: int
-    finished_ps: int | None = None
 
 
 class VirtualCommands:
@@ -83,7 +71,7 @@ class _Run:
         self._ahead_ps = 0
         self._devices.clock.now_ps = loop.now_ps()
         self._turn = asyncio.Event()
-        self._started: list[_Started] = []
+        self._started: list[StartedCommand] = []
         self._news: set[int] = set()
         # What has changed so far, counted; and as of when each thread that looks at memory has seen it.
         self._changes = 0
@@ -133,7 +121,7 @@ class _Run:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        self._started.append(_Started(command, process, output, self._loop.now_ps()))
+        self._started.append(StartedCommand(command, process, output, self._loop.now_ps()))
         self._processes.add(command.host, process.pid)
 
     def _end_commands(self) -> None:
@@ -143,12 +131,9 @@ class _Run:
                 each.process.wait()
             each.output.close()
 
-    def _running(self) -> list[_Started]:
-        """Return the commands that have not ended, and note the ends of others."""
-        for each in self._started:
-            if each.finished_ps is None and each.process.poll() is not None:
-                each.finished_ps = self._loop.now_ps()
-        return [each for each in self._started if each.finished_ps is None]
+    def _running(self) -> list[StartedCommand]:
+        """Return the commands that have not ended."""
+        return [each for each in self._started if not each.has_ended(self._loop.now_ps())]
 
     async def to_the_end(self) -> list[CommandOutcome]:
         """Run the commands to their end."""
@@ -171,25 +156,19 @@ class _Run:
                     unended(self.waiting(), f"commands have not ended after {self._asked.timeout_s:g} s")
                 )
             await self._pass_time(limit_ps)
-        return [self._outcome(each) for each in self._started]
-
-    def _outcome(self, started: _Started) -> CommandOutcome:
-        assert started.finished_ps is not None
         uses = tuple(sorted({name for names in self._processes.uses.values() for name in names}))
-        status = started.process.returncode
-        return outcome_of(started.command, status, started.started_ps, started.finished_ps, started.output, uses)
+        return [each.outcome(uses) for each in self._started]
 
     def waiting(self) -> dict[HostCommand, str]:
         """Return what each command does or how it ended, and the last that it has written, in words."""
-        self._running()
         found = {}
         for each in self._started:
-            if each.finished_ps is not None:
-                found[each.command] = f"ended with status {each.process.returncode}" + last_line(each.output)
+            if each.has_ended(self._loop.now_ps()):
+                found[each.command] = f"ended with status {each.process.returncode}{each.last_line}"
                 continue
             waits = [wait for process in self._processes if process.host == each.command.host for wait in process.waits]
             does = dict.fromkeys(wait.in_words for wait in waits)
-            found[each.command] = (", ".join(does) or "waits in system calls") + last_line(each.output)
+            found[each.command] = (", ".join(does) or "waits in system calls") + each.last_line
         return found
 
     # --- time
@@ -271,7 +250,9 @@ class _Run:
         self._watch_memory()
         sent = self._devices.events_sent()
         next_ps = self._next_ps()
-        if next_ps is None and self._partitions.next_event_ps() is None and self._loop.next_call_ps() is None:
+        # An earlier wait that was to end with the time limit has left a call there that nobody needs any more.
+        is_idle = self._partitions.next_event_ps() in (None, limit_ps) and self._loop.next_call_ps() is None
+        if next_ps is None and is_idle:
             raise CheckFailedError(unended(self.waiting(), "commands wait for what cannot happen"))
         until_ps = limit_ps if next_ps is None else min(limit_ps, next_ps)
         self._turn.clear()
