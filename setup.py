@@ -165,7 +165,7 @@ class BuildEngine(build_ext):
         strip = shutil.which("strip")
         if strip is None or for_checkout or MODE is SANITISED:
             return
-        for path in self.get_outputs():
+        for path in (each for each in self.get_outputs() if each.endswith(".so")):
             self.spawn([strip, "--strip-all", path])
 
     def get_outputs(self) -> list[str]:

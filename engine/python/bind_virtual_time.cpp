@@ -101,8 +101,7 @@ Its threads say in shared memory that they wait; `wake` ends a wait.)doc")
       .def_property_readonly("alarm_ps", &TimedProcess::alarm_ps, "When it wants SIGALRM; 0: never.")
       .def("pass_alarm", &TimedProcess::pass_alarm)
       .def("waiting", &rows_of,
-           "Place, thread, what it waits for (time, news, memory, kernel; ended: not any more), until when, "
-           "and its loop.")
+           "Place, thread, wait (time, news, memory or kernel; ended: it goes on), until when, and its loop.")
       .def("wake", &TimedProcess::wake, "place"_a)
       .def("ask", &TimedProcess::ask, "thread"_a,
            "Ask a thread that computes whether it only looks at memory; False: there is no such thread.")

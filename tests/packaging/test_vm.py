@@ -143,9 +143,8 @@ def test_every_target_that_uses_the_engine_asks_the_set_up_for_it(checkout: Path
     (checkout / "vagrant" / "provision.sh").write_text('#!/bin/sh\necho "set up: $*"\nexit 7\n')
     (checkout / "vagrant" / "provision.sh").chmod(0o755)
     for target, parts in (("setup", ""), ("demo", ""), ("test", "tests")):
-        done = subprocess.run(
-            ["make", "--file", ROOT / "Makefile", target], cwd=checkout, capture_output=True, text=True, check=False
-        )
+        make = ["make", "--no-print-directory", "--file", ROOT / "Makefile", target]
+        done = subprocess.run(make, cwd=checkout, capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout.strip()) == (2, f"set up: {parts}".strip()), target
 
 

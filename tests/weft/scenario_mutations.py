@@ -30,6 +30,7 @@ WITH_CIRCUITS = {
     "matchings": {"a": [0, 1], "b": [0, 2]},
 }
 TRAFFIC: dict[str, Any] = {
+    "exec": {"exec": {"h0": "true"}},
     "collective": {"collective": "allreduce", "algorithms": ["ring"], "sizes": [64]},
     "training_step": {
         "training_step": "data-parallel",

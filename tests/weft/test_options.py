@@ -75,7 +75,10 @@ def test_the_keywords_are_the_options() -> None:
 
 def test_help_lists_every_option_with_its_default() -> None:
     parameters = inspect.signature(Fabric).parameters
-    assert list(parameters) == ["topology", "progress", "watcher", "processes", *FabricOptions.model_fields]
+    assert list(parameters) == [
+        *("topology", "progress", "watcher", "processes", "runs_commands"),
+        *FabricOptions.model_fields,
+    ]
     assert parameters["dilation"].default == 1000.0
 
 
