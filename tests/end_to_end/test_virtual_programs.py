@@ -34,6 +34,8 @@ PAIRS = {
     "rping": ("rping -V -C 3 -a 10.0.0.1", "-s", "-c"),
     "ucmatose": ("ucmatose -c 2 -C 3 -S 3000", "-b 10.0.0.1", "-s 10.0.0.1"),
     "rdma_client": ("env", "rdma_server", "rdma_client -s 10.0.0.1"),
+    "rstream": ("rstream -S 4096 -C 20", "", "-s 10.0.0.1"),
+    "riostream": ("riostream -S 4096 -C 20", "", "-s 10.0.0.1"),
     "udaddy": ("udaddy -c 2 -C 3 -S 500", "-b 10.0.0.1", "-s 10.0.0.1"),
     "write": ("ib_write_bw -F -x 0 -n 100 -s 5000", "", "h0"),
     "write, 64 queue pairs": ("ib_write_bw -F -x 0 -n 5 -q 64", "", "h0"),

@@ -61,6 +61,7 @@ WEFT_OF_THREAD int in_wait;
 WEFT_OF_THREAD volatile sig_atomic_t has_acted;
 WEFT_OF_THREAD volatile sig_atomic_t was_asked;  // by the run, of which programs know nothing
 WEFT_OF_THREAD Looks looks[kPlacesOfLooks];
+WEFT_OF_THREAD Looks kept_looks[kPlacesOfLooks + 1];
 WEFT_OF_THREAD Looks all_looks;  // of a loop with more places than that
 
 [[noreturn]] void give_up(const char* why) {
@@ -321,6 +322,16 @@ void look(const void* place, Wait what) {
   } else if (all_looks.count > kFreeLooksInAll) {
     wait_for_look(all_looks, what, kFreeLooksInAll);
   }
+}
+
+void keep_looks() {
+  for (uint32_t i = 0; i < kPlacesOfLooks; ++i) kept_looks[i] = looks[i];
+  kept_looks[kPlacesOfLooks] = all_looks;
+}
+
+void restore_looks() {
+  for (uint32_t i = 0; i < kPlacesOfLooks; ++i) looks[i] = kept_looks[i];
+  all_looks = kept_looks[kPlacesOfLooks];
 }
 
 void did_something() {

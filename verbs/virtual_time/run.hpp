@@ -52,6 +52,9 @@ class KernelWait {
 // was empty. A thread that only looks lets time pass: a few looks are free, then each takes a part of the
 // time that the thread has looked already, so that a loop that looks for long takes few turns.
 void look(const void* place, Wait what);
+// Keeps the looks so far, and takes them up again after something that has turned out to do nothing.
+void keep_looks();
+void restore_looks();
 // The thread has done something else, so that a look is the first again.
 void did_something();
 

@@ -1,5 +1,6 @@
 // Calls by which the kernel may wake another process, and not at once: what goes through a network is on its
 // way when the call returns.
+#include <errno.h>
 #include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -18,6 +19,20 @@ void note() {
 
 }  // namespace
 
+// A command of librdmacm's is written; one that has no event for a program that does not wait is a look.
+static constinit Next<ssize_t(int, const void*, size_t)> next_write{"write"};
+WEFT_EXPORTED ssize_t write(int descriptor, const void* data, size_t bytes) {
+  if (!is_timed()) return next_write(descriptor, data, bytes);
+  keep_looks();
+  reaches_others();
+  const ssize_t written = next_write(descriptor, data, bytes);
+  if (written < 0 && errno == EAGAIN) {
+    restore_looks();
+    look(__builtin_return_address(0), Wait::kMemory);
+  }
+  return written;
+}
+
 #define WEFT_SENDS(result, name, parameters, arguments)        \
   static constinit Next<result parameters> next_##name{#name}; \
   WEFT_EXPORTED result name parameters {                       \
@@ -25,7 +40,6 @@ void note() {
     return next_##name arguments;                              \
   }
 
-WEFT_SENDS(ssize_t, write, (int descriptor, const void* data, size_t bytes), (descriptor, data, bytes))
 WEFT_SENDS(ssize_t, writev, (int descriptor, const iovec* parts, int count), (descriptor, parts, count))
 WEFT_SENDS(ssize_t, send, (int descriptor, const void* data, size_t bytes, int flags),
            (descriptor, data, bytes, flags))
