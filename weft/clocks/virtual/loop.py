@@ -178,7 +178,8 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
         ready, scheduled = vars(self)["_ready"], vars(self)["_scheduled"]
         if ready:
             return self.now_ps()
-        return round(scheduled[0].when() * PS_PER_S) if scheduled else None
+        times = [each.when() for each in scheduled if not each.cancelled()]
+        return round(min(times) * PS_PER_S) if times else None
 
     async def sleep_ps(self, duration_ps: int) -> None:
         """Wait for that much virtual time, to the picosecond."""

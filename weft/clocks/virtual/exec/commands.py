@@ -16,7 +16,7 @@ from weft.clocks.virtual.exec.processes import ThreadWait, TimedProcess, TimedPr
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.engine import Partitions, _core
 from weft.errors import CheckFailedError
-from weft.quantities.units import PS_PER_S
+from weft.quantities.units import PS_PER_NS, PS_PER_S
 from weft.topologies import FabricSpec
 from weft.traffic.host import Host
 from weft.verbs.libraries import VIRTUAL_TIME, variables
@@ -151,7 +151,7 @@ class _Run:
                 break
             if self._let_one_go_on():
                 continue
-            if self._loop.now_ps() >= limit_ps:
+            if self._loop.now_ps() >= limit_ps - PS_PER_NS:  # the loop's own calls may come so early
                 raise CheckFailedError(
                     unended(self.waiting(), f"commands have not ended after {self._asked.timeout_s:g} s")
                 )
@@ -250,16 +250,19 @@ class _Run:
         self._watch_memory()
         sent = self._devices.events_sent()
         next_ps = self._next_ps()
-        # An earlier wait that was to end with the time limit has left a call there that nobody needs any more.
-        is_idle = self._partitions.next_event_ps() in (None, limit_ps) and self._loop.next_call_ps() is None
+        is_idle = self._partitions.next_event_ps() is None and self._loop.next_call_ps() is None
         if next_ps is None and is_idle:
             raise CheckFailedError(unended(self.waiting(), "commands wait for what cannot happen"))
-        until_ps = limit_ps if next_ps is None else min(limit_ps, next_ps)
         self._turn.clear()
-        forget = self._loop.call_after_ps(max(0, until_ps - self._loop.now_ps()), self._turn.set)
+        # The fabric keeps a call that it has been given, and would not be idle until then; the loop takes its own back.
+        limit = self._loop.call_at(limit_ps / PS_PER_S, self._turn.set)
+        forget = limit.cancel
+        if next_ps is not None and next_ps < limit_ps:
+            forget = self._loop.call_after_ps(max(0, next_ps - self._loop.now_ps()), self._turn.set)
         try:
             await self._turn.wait()
         finally:
+            limit.cancel()
             forget()
         self._devices.clock.now_ps = self._loop.now_ps()
         is_due = self._devices.take_turns()
