@@ -6,6 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,28 +36,30 @@ pytestmark = [
 ]
 
 
+@pytest.fixture
+def nobodys() -> Iterator[Path]:
+    """Return a folder that nobody may enter and write: those of other tests are root's."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chown(name, _NOBODY, _NOBODY)
+        yield Path(name)
+
+
 @pytest.mark.parametrize("clock", ["virtual", pytest.param("real", marks=pytest.mark.mininet)])
-def test_rdma_programs_run(clock: str, tmp_path_factory: pytest.TempPathFactory, tmp_path: Path) -> None:
+def test_rdma_programs_run(clock: str, nobodys: Path) -> None:
     if reason := _lacking():
         pytest.skip(reason)
     both = "ib_write_bw -x 0 -F -n 5 -s 4096"
-    scenario = tmp_path / "run.yaml"
+    scenario = nobodys / "run.yaml"
     scenario.write_text(
         f"{{name: own, clock: {clock}, {'dilation: 1000, ' if clock == 'real' else ''}"
         "fabric: {planes: 1, leaves: 1, spines: 1}, "
         f"traffic: [{{exec: {{h0: {both}, h1: {both} h0}}}}]}}"
     )
-    for folder in (tmp_path, *tmp_path.parents):
-        if tmp_path_factory.getbasetemp() not in (folder, *folder.parents):
-            break
-        folder.chmod(0o755)
-    tmp_path_factory.getbasetemp().parent.chmod(0o755)
-    os.chown(tmp_path, _NOBODY, _NOBODY)
-    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    environment = {"PATH": os.environ["PATH"], "HOME": str(nobodys), "TMPDIR": str(nobodys), "PYTHONPATH": str(ROOT)}
     command = f"{_PLACE} && exec {sys.executable} -m weft run {scenario}"
     done = subprocess.run(
         [*_AS_NOBODY, *_OWN, "sh", "-c", command],
-        cwd=tmp_path,
+        cwd=nobodys,
         env=environment | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,

@@ -29,6 +29,8 @@ _UVERBS_ABI = 6
 _RDMA_CM_ABI = 4
 _PROVIDER_ABI = 1
 _LEAF_RIGHTS, _FOLDER_RIGHTS = 0o444, 0o755
+_COUNTER_RIGHTS = 0o644
+"""The host's process writes counters, and need not be able to override rights."""
 
 
 def write_sysfs(root: Path, device: Device) -> Path:
@@ -61,11 +63,14 @@ def write_sysfs(root: Path, device: Device) -> Path:
     for port in device.ports:
         files |= _port_files(own, port)
         files[own / "device" / "net" / port.interface / "address"] = port.mac
-    files |= {path: 0 for path, _ in shared_files(own)}
+    counters = {counters_folder(own, port.number) / name for port in device.ports for name in PORT_COUNTERS}
+    counters |= {path for path, _ in shared_files(own)}
     files[own / HARDWARE_FOLDER / "lifespan"] = int(REFRESH_S * 1000)
     writer = _Writer(root)
     for path, content in files.items():
-        writer.write(path, f"{content}\n")
+        writer.write(path, f"{content}\n", _LEAF_RIGHTS)
+    for path in sorted(counters):
+        writer.write(path, "0\n", _COUNTER_RIGHTS)
     if len(device.ports) == 1:
         # Where programs look first. Of several ports it is not known which of them sent a CNP.
         for name in SHARED_FOLDERS:
@@ -92,7 +97,7 @@ def _port_files(own: Path, port: Port) -> dict[Path, object]:
         files[folder / "gids" / str(index)] = gid(address)
         files[folder / "gid_attrs" / "types" / str(index)] = "RoCE v2"
         files[folder / "gid_attrs" / "ndevs" / str(index)] = port.interface
-    return files | {counters_folder(own, port.number) / name: 0 for name in PORT_COUNTERS}
+    return files
 
 
 def _rate(rate_bps: int) -> str:
@@ -115,12 +120,12 @@ class _Writer:
         root.mkdir(parents=True)
         root.chmod(_FOLDER_RIGHTS)
 
-    def write(self, path: Path, content: str) -> None:
+    def write(self, path: Path, content: str, rights: int) -> None:
         name = str(path)
         self._make(os.path.dirname(name))
-        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, _LEAF_RIGHTS)
+        descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, rights)
         try:
-            os.fchmod(descriptor, _LEAF_RIGHTS)
+            os.fchmod(descriptor, rights)
             os.write(descriptor, content.encode("ascii"))
         finally:
             os.close(descriptor)
