@@ -1000,4 +1000,4 @@ def test_clients_get_what_verbs_promise() -> None:
 
 @pytest.mark.slow
 def test_clients_get_what_verbs_promise_in_long_runs() -> None:
-    run_state_machine_as_test(Clients, settings=settings(FEW, max_examples=1000, stateful_step_count=80))
+    run_state_machine_as_test(Clients, settings=settings(FEW, max_examples=150, stateful_step_count=80))
