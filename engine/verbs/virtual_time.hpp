@@ -48,8 +48,8 @@ struct WaitingThread {
   std::atomic<int32_t> thread;  // its identifier in the kernel; 0: nobody's place
   std::atomic<Wait> wait;
   std::atomic<uint32_t> turn;
-  // The run raises it to ask a thread that computes whether it only looks at memory; the thread answers by
-  // waiting for kMemory, or else counts here that it does not.
+  // The run asks a thread that computes, by kTimeSignal, whether it only looks at memory; the thread answers
+  // by waiting for kMemory, or else counts here that it does not.
   std::atomic<uint32_t> computes;
   std::atomic<uint64_t> until_ps;
   // Of kMemory: stands for the loop in which it looks. Another number, another loop or another state of it.

@@ -39,6 +39,13 @@ def listening(path: Path) -> socket.socket:
     return listener
 
 
+def peer_of(connection: socket.socket) -> tuple[int, int]:
+    """Return the process and the user at the far end of a connection."""
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    pid, uid, _ = _CREDENTIALS.unpack(credentials)
+    return pid, uid
+
+
 class VerbsSocket(HostSocket):
     """Serves all programs, a request at a time. Its descriptor is readable when one has something to say."""
 
@@ -154,8 +161,7 @@ class VerbsSocket(HostSocket):
 
     def _client_of(self, connection: socket.socket) -> VerbsClient:
         """Return the client at the far end of a connection. Raises OSError if its memory cannot be reached."""
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        pid, uid, _ = _CREDENTIALS.unpack(credentials)
+        pid, uid = peer_of(connection)
         try:
             return VerbsClient(self._host.nic, self._ports, pid, uid, self._node_guid)
         except OSError as error:

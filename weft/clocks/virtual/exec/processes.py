@@ -8,7 +8,6 @@ import os
 import select
 import signal
 import socket
-import struct
 import time
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
@@ -19,10 +18,8 @@ from weft.clocks.virtual.exec.places import HostPlaces
 from weft.engine import _core
 from weft.errors import CheckFailedError
 from weft.system.signals import raise_held
-from weft.traffic.answering_socket import short_name
+from weft.traffic.verbs.socket import listening, peer_of
 
-_CREDENTIALS = struct.Struct("=3i")  # struct ucred
-_WAITING = 256
 _SOON_S = 30e-6
 _PASSES_SOON = 50
 _LATER_S = 0.001
@@ -126,10 +123,7 @@ class TimedProcesses:
         descriptors: list[int],
     ) -> None:
         self._places, self._clock, self._serve = places, clock, serve
-        self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with short_name(path) as name:
-            self._listener.bind(name)
-        self._listener.listen(_WAITING)
+        self._listener = listening(path)
         self._listener.setblocking(False)
         self._poller = select.epoll()
         for descriptor in (self._listener.fileno(), *descriptors):
@@ -227,8 +221,7 @@ class TimedProcesses:
         except OSError:  # gone already
             return False
         connection.setblocking(False)
-        credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-        pid, _, _ = _CREDENTIALS.unpack(credentials)
+        pid, _ = peer_of(connection)
         self._connections[connection.fileno()] = connection, pid
         self._poller.register(connection, select.EPOLLIN)
         return True
