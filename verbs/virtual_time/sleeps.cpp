@@ -56,6 +56,15 @@ int wait_for_descriptors(const void* place, const timespec* duration, const sigs
   return found < 0 && errno == EINTR && own.was_ended() ? 0 : found;
 }
 
+int wait_for_epoll(const void* place, int epoll, epoll_event* events, int most, int timeout_ms,
+                   const sigset_t* program_mask) {
+  const timespec duration = of_ms(timeout_ms);
+  return wait_for_descriptors(place, timeout_ms < 0 ? nullptr : &duration, program_mask,
+                              [&](const timespec* wall, const sigset_t* mask) {
+                                return next_epoll_pwait(epoll, events, most, wall == nullptr ? -1 : 0, mask);
+                              });
+}
+
 int sleep_until(uint64_t until_ps, timespec* left) {
   did_something();
   if (until_ps <= now_ps() || wait(Wait::kTime, until_ps)) return 0;
@@ -171,20 +180,12 @@ WEFT_EXPORTED int epoll_pwait2(int epoll, epoll_event* events, int most, const t
 WEFT_EXPORTED int epoll_pwait(int epoll, epoll_event* events, int most, int timeout_ms,
                               const sigset_t* program_mask) {
   if (!is_timed()) return next_epoll_pwait(epoll, events, most, timeout_ms, program_mask);
-  const timespec duration = of_ms(timeout_ms);
-  return wait_for_descriptors(__builtin_return_address(0), timeout_ms < 0 ? nullptr : &duration, program_mask,
-                              [&](const timespec* wall, const sigset_t* mask) {
-                                return next_epoll_pwait(epoll, events, most, wall == nullptr ? -1 : 0, mask);
-                              });
+  return wait_for_epoll(__builtin_return_address(0), epoll, events, most, timeout_ms, program_mask);
 }
 
 WEFT_EXPORTED int epoll_wait(int epoll, epoll_event* events, int most, int timeout_ms) {
   if (!is_timed()) return next_epoll_wait(epoll, events, most, timeout_ms);
-  const timespec duration = of_ms(timeout_ms);
-  return wait_for_descriptors(__builtin_return_address(0), timeout_ms < 0 ? nullptr : &duration, nullptr,
-                              [&](const timespec* wall, const sigset_t* mask) {
-                                return next_epoll_pwait(epoll, events, most, wall == nullptr ? -1 : 0, mask);
-                              });
+  return wait_for_epoll(__builtin_return_address(0), epoll, events, most, timeout_ms, nullptr);
 }
 
 WEFT_EXPORTED ssize_t read(int descriptor, void* data, size_t bytes) {
