@@ -20,6 +20,8 @@ _FENCE = re.compile(r"^(\s*)```(\S*)\s*$")
 _SHELL = ("bash", "sh", "shell")
 _PROMPTED = ("", "console", "text", *_SHELL)
 _PROMPT = re.compile(r"^\s*(?:\$ |(?=mininet> ))")
+_PROMPT_OR_ROOTS = re.compile(rf"{_PROMPT.pattern}|^# ")
+"""Root's prompt counts only in a block that has another prompt: elsewhere "# " begins a remark."""
 _PROGRAM = re.compile(
     r"^(?:sudo )?(?:[A-Z_]+=\S+ )*(?:[\w./-]*/)?"
     r"(?:weft(?:-switch)?|python3?|pip|pytest|make|cmake|ninja|cd|cp|mv|mkdir|cat|grep|sed|git|tcpdump|tshark|curl|"
@@ -109,9 +111,9 @@ def _commands_of_block(lines: Sequence[str], language: str, page: str, begin: in
         at, line = number, lines[number]
         number += 1
         if is_prompted:
-            if not _PROMPT.match(line):
+            if not _PROMPT_OR_ROOTS.match(line):
                 continue
-            line = _PROMPT.sub("", line)
+            line = _PROMPT_OR_ROOTS.sub("", line)
         elif not _PROGRAM.match(line.strip()):
             if line.strip() and not line.lstrip().startswith("#"):
                 raise ValueError(f"{page}:{begin + at}: not a command of a known program: {line!r}")
