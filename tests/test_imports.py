@@ -60,6 +60,7 @@ LAYERS = [
     "ranks",
     "sweeps",
     "report",
+    "trials",
     "live",
     "workbench",
     "calibration",

@@ -129,10 +129,10 @@ class SweepPlan:
                 f"the sweep has {self.point_count} points", place=self.place, valid=f"up to {MAX_POINTS}"
             )
         points, problems = [], []
-        check = _Checker()
+        maker = PointMaker()
         for choice in itertools.product(*([(axis, each) for each in axis.assignments] for axis in self.axes)):
             try:
-                points.append(self._point(choice, check))
+                points.append(self._point(choice, maker))
             except BadInputError as error:
                 problems.append(str(error))
         if problems:
@@ -142,7 +142,7 @@ class SweepPlan:
             raise BadInputError("\n".join(lines))
         return points
 
-    def _point(self, choice: Sequence[tuple[Axis, Assignment]], check: _Checker) -> Point:
+    def _point(self, choice: Sequence[tuple[Axis, Assignment]], maker: PointMaker) -> Point:
         tree = plain(self.tree)
         parameters: Assignment = {}
         for axis, assignment in choice:
@@ -152,26 +152,34 @@ class SweepPlan:
             parameters.update(assignment)
             anchor_paths(tree, axis.folder)
         place = f"{self.place} with {describe(parameters)}" if parameters else self.place
-        scenario = parse_scenario(tree, place, units_required=True)
-        try:
-            identity = check.identity(scenario)
-        except WeftError as error:
-            kind = BadInputError if isinstance(error, BadInputError) else type(error)
-            raise kind(f"{place}: {error}") from None
-        # A point's file may be run again by itself, and then must have the same clock.
-        return Point(identity, parameters, {**tree, "clock": "virtual"})
+        return maker.point(tree, place, parameters)
 
 
-class _Checker:
-    """Checks what a scenario's keys alone do not show, once for all points that share it."""
+class PointMaker:
+    """Makes points of scenarios; checks that their keys alone do not show are made once for all that share them."""
 
     def __init__(self) -> None:
         self._programs: dict[tuple[Any, ...], str] = {}
         self._fabrics: dict[str, FabricSpec] = {}
         self._weft = version_of([PACKAGE, P4_DIRECTORY], (".py", ".p4", ".so"))
 
-    def identity(self, scenario: Scenario) -> str:
-        """Return the hash that a point is recognised by; raises WeftError if it cannot run."""
+    def point(self, tree: dict[str, Any], place: str, parameters: Assignment) -> Point:
+        """Return the point that runs a scenario's tree, its paths absolute; `place` is for errors.
+
+        Raises:
+            BadInputError: the scenario is not valid.
+            EnvironmentLacksError: it needs what a sweep cannot have.
+        """
+        scenario = parse_scenario(tree, place, units_required=True)
+        try:
+            identity = self._identity(scenario)
+        except WeftError as error:
+            kind = BadInputError if isinstance(error, BadInputError) else type(error)
+            raise kind(f"{place}: {error}") from None
+        # A point's file may be run again by itself, and then must have the same clock.
+        return Point(identity, parameters, {**tree, "clock": "virtual"})
+
+    def _identity(self, scenario: Scenario) -> str:
         if scenario.clock == "real":
             raise BadInputError("clock: a sweep's runs are of the virtual clock: leave 'real' out")
         section = scenario.fabric.model_dump_json()
