@@ -61,6 +61,7 @@ LAYERS = [
     "sweeps",
     "report",
     "trials",
+    "bench",
     "live",
     "workbench",
     "calibration",

@@ -50,13 +50,14 @@ class Datagrams:
 @dataclass(frozen=True)
 class HostTotals:
     """Sums over all hosts: packets sent again, congestion notifications, what switches have aggregated for them,
-    packets of results with a sum that has left its type's range, messages that receivers had to clear and what of them
+    packets that arrived behind a gap, packets of results with a sum that has left its type's range, messages that receivers had to clear and what of them
     waited, and how long (docs/spec/endpoint-protocol.md); and packets of data, which are datagrams of service UUD.
     """
 
     retransmissions: int
     cnps: int
     aggregated_packets: int = 0
+    out_of_sequence_packets: int = 0
     overflowed_packets: int = 0
     cleared_messages: int = 0
     held_messages: int = 0
@@ -72,6 +73,7 @@ class HostTotals:
             sum(each["retransmitted_packets"] + each["aggregation_retransmitted_packets"] for each in totals),
             sum(each["cnps_received"] for each in totals),
             aggregated_packets,
+            sum(each["out_of_sequence_packets"] for each in totals),
             sum(each["aggregation_overflowed_packets"] for each in totals),
             **{name: sum(each[name] for each in totals) for name in _OF_CLEAR_TO_SEND},
             datagrams=Datagrams.of(totals),

@@ -233,6 +233,10 @@ class Results:
     """Packets sent again, by all hosts over the whole run."""
     cnps: int = 0
     """Congestion notifications received by all hosts over the whole run."""
+    out_of_sequence_packets: int = 0
+    """Packets that arrived behind a gap in their sequence, at all hosts over the whole run: packets before them were
+    lost, or come later.
+    """
     dropped_packet_ins: int = 0
     """Packets that switches sent to the controller and that it did not take: nobody fetched the 1,024 before them, or
     they do not say by which port they came.

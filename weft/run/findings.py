@@ -187,6 +187,7 @@ class Findings:
             controller_events=events.controller_events(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,
+            out_of_sequence_packets=totals.out_of_sequence_packets,
             dropped_packet_ins=lab.controller.dropped_packet_ins.total(),
             lateness=lateness,
             phases=list(self._exchanges.phases),

@@ -1,0 +1,171 @@
+"""The fabric under test: a scenario without traffic, and the facts that tests place their traffic by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from weft.errors import BadInputError
+from weft.run.spec import RunSpec, run_spec
+from weft.scenario import Change, anchor_paths, apply_changes, parse_scenario, read_mapping
+from weft.scenario.dotted import plain
+from weft.topologies import FabricSpec
+from weft.traffic.transports.registry import TRANSPORT_KINDS
+
+_TESTS_OWN = ("clock", "traffic", "events", "observe", "workers")
+"""Keys of a scenario that the tests set: those in the fabric's file say nothing about the fabric."""
+
+
+@dataclass(frozen=True)
+class UplinkGroup:
+    """Ports of a switch that lead up a tier, or, without tiers, to other switches: parallel links in the drafts' sense.
+
+    `ports` are names of ports as in the table `ports` of a run.
+    """
+
+    switch: str
+    ports: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A fabric under test.
+
+    Attributes:
+        name: the scenario's.
+        tree: the scenario with absolute paths, and without the keys that tests set.
+        spec: the same, checked, under the virtual clock.
+    """
+
+    name: str
+    tree: dict[str, Any]
+    spec: RunSpec
+
+    @property
+    def fabric(self) -> FabricSpec:
+        """Hosts, switches and links."""
+        return self.spec.fabric
+
+    @property
+    def ranks(self) -> int:
+        """Endpoints: accelerators, each with NICs of its own. Spares do not count."""
+        return self.fabric.rank_count
+
+    @property
+    def ranks_per_host(self) -> int:
+        """Accelerators of a host."""
+        return 1 if self.fabric.scale_up is None else self.fabric.scale_up.ranks_per_host
+
+    @property
+    def nics(self) -> int:
+        """NICs of each endpoint."""
+        return self.fabric.nics_per_host
+
+    @cached_property
+    def nic_rate_bps(self) -> int:
+        """Rate of one NIC."""
+        return min(self._host_link_rates)
+
+    @property
+    def rank_rate_bps(self) -> int:
+        """Rate of all NICs of an endpoint together."""
+        return self.nic_rate_bps * self.nics
+
+    @cached_property
+    def _host_link_rates(self) -> list[int]:
+        hosts = {host.name for host in self.fabric.hosts}
+        return [link.link.rate_bps for link in self.fabric.links if link.a.node in hosts or link.b.node in hosts]
+
+    @property
+    def spans_planes(self) -> bool:
+        """Whether a queue pair uses all NICs of an endpoint, so that flows name no plane."""
+        return TRANSPORT_KINDS[self.spec.options.transport.protocol].spans_planes
+
+    @cached_property
+    def edges(self) -> tuple[str, ...]:
+        """The switch at which each rank's first NIC is."""
+        return tuple(host.nics[0].switch for host in self.fabric.hosts[: self.ranks])
+
+    @cached_property
+    def pairs(self) -> tuple[tuple[int, int], ...]:
+        """Source and destination of one flow from each rank: to the rank half the fabric away, host by host.
+
+        The destination has the same place in its host, so that pairs of a rail keep to it.
+        """
+        hosts = self.ranks // self.ranks_per_host
+        step = max(1, hosts // 2) * self.ranks_per_host
+        return tuple((rank, (rank + step) % self.ranks) for rank in range(self.ranks) if step % self.ranks)
+
+    def remote_pair(self) -> tuple[int, int]:
+        """Return the first pair of ranks at different switches, or the first pair if all share one."""
+        for source, destination in self.pairs:
+            if self.edges[source] != self.edges[destination]:
+                return source, destination
+        if not self.pairs:
+            raise BadInputError(f"{self.name}: {self.ranks} endpoints", place="fabric", valid="2 or more")
+        return self.pairs[0]
+
+    def senders_to(self, receiver: int, count: int) -> list[int] | None:
+        """Return so many ranks to send to one, those of other switches first; None if there are not enough.
+
+        Only ranks that reach the receiver over the fabric count, and none of its own host.
+        """
+        host = receiver // self.ranks_per_host
+        others = [
+            rank for rank in range(self.ranks) if rank // self.ranks_per_host != host and self._reaches(rank, receiver)
+        ]
+        others.sort(key=lambda rank: self.edges[rank] == self.edges[receiver])
+        return others[:count] if len(others) >= count else None
+
+    def _reaches(self, source: int, destination: int) -> bool:
+        return self.fabric.hops_between(self.edges[source], self.edges[destination]) is not None
+
+    @cached_property
+    def uplinks(self) -> tuple[UplinkGroup, ...]:
+        """The groups of parallel links: of each switch with hosts, the ports that lead away from them."""
+        tiers = {switch.name: switch.tier for switch in self.fabric.switches}
+        ports: dict[str, dict[bool, list[str]]] = {}
+        for link in self.fabric.links_between_switches:
+            for sender, receiver in link.directions:
+                up = tiers[receiver.node] > tiers[sender.node]
+                ports.setdefault(sender.node, {}).setdefault(up, []).append(str(sender))
+        groups = []
+        for switch in dict.fromkeys(nic.switch for host in self.fabric.hosts for nic in host.nics):
+            found = ports.get(switch, {})
+            chosen = found.get(True) or found.get(False)
+            if chosen:
+                groups.append(UplinkGroup(switch, tuple(chosen)))
+        return tuple(groups)
+
+    @property
+    def has_parallel_paths(self) -> bool:
+        """Whether some switch has a choice of links."""
+        return any(len(group.ports) > 1 for group in self.uplinks)
+
+    @property
+    def is_lossless(self) -> bool:
+        """Whether RoCEv2's data is kept from being lost, by PFC or by credits."""
+        return bool(self.spec.options.pfc.classes or self.spec.options.credits.classes)
+
+
+def read_subject(path: Path, changes: Sequence[Change] = ()) -> Subject:
+    """Read a scenario as a fabric under test; its traffic, events and records are left out.
+
+    Raises:
+        BadInputError: it is not a scenario, or a key is not valid.
+    """
+    tree = read_mapping(path, "a scenario")
+    anchor_paths(tree, path.parent)
+    options = apply_changes(tree, changes)
+    kept = {key: value for key, value in plain(tree).items() if key not in _TESTS_OWN}
+    parse_scenario({**kept, "clock": "virtual"}, str(path), units_required=True, options=options)
+    return subject_of(kept, str(path))
+
+
+def subject_of(tree: dict[str, Any], place: str) -> Subject:
+    """Return the subject of a scenario's tree without traffic; `place` is for errors. Raises as `read_subject`."""
+    spec = run_spec(parse_scenario({**tree, "clock": "virtual"}, place, units_required=True))
+    return Subject(spec.name or "fabric", tree, spec)

@@ -1,0 +1,1 @@
+"""Tests of draft-calabria-bmwg-ai-fabric-training-bench, one file each."""
