@@ -158,6 +158,10 @@ class BenchReport:
         """Whether no test failed."""
         return all(test.status is not Status.FAILED for test in self.tests)
 
+    def as_json(self) -> str:
+        """Return it as bench.json has it."""
+        return _ADAPTER.dump_json(self, indent=1).decode()
+
     def write(self, directory: Path) -> Path:
         """Write bench.json; returns its path. EnvironmentLacksError: it cannot be written."""
         return write_object(_ADAPTER, directory / REPORT_FILE, self)

@@ -68,7 +68,7 @@ class _Watched:
     def _note(self, trials: Sequence[Trial], runs: Sequence[TrialRun]) -> None:
         self.trials += len(trials)
         self.health = self.health.together_with(health_of(runs))
-        self.first = self.first or next((run for run in runs if not run.error), None)
+        self.first = self.first or next((run for run in runs if run.has_results), None)
 
     def report(self, found: Measured | WeftError) -> TestReport:
         """Return the report of what the procedure has come to."""

@@ -91,7 +91,7 @@ class MultiTenant(BenchTest):
             kpis=[KpiValue("Multi-Tenant Impact", factors[worst], f"{worst[0]}, overlap {worst[1]:.0%}")],
             repeatability=[repeatability("interference factor", "ratio", [factors[worst]])],
             scaled=[
-                "overlap: the share of leaf switches with ranks of both jobs, as near to the draft's as their number allows: "
+                "overlap: the share of leaf switches with ranks of both jobs, as near to the draft's as can be: "
                 + ", ".join(f"{each:.0%}" for each in placements),
             ],
         )
