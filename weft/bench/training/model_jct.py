@@ -46,7 +46,7 @@ class ModelJct(BenchTest):
         """See BenchTest."""
         require_two_hosts(setup)
         layers = setup.choose(smoke=2, standard=4, full=0)
-        names = setup.choose(smoke=("BERT-large",), standard=tuple(MODELS), full=tuple(MODELS))
+        names = setup.choose(smoke=("BERT-large",), standard=("BERT-large", "Llama 2 7B"), full=tuple(MODELS))
         iterations = setup.choose(smoke=1, standard=2, full=10)
         runs: dict[str, list[TrialRun]] = {}
         refused: list[str] = []
