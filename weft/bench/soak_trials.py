@@ -13,7 +13,7 @@ from weft.errors import EnvironmentLacksError
 from weft.trials import Procedure, Trial, TrialFailedError
 
 COLLECTIVES = ("allreduce", "alltoall")
-"""What runs in turn."""
+"""Collectives that run in turn."""
 SIZE_BYTES = 64 * 2**10
 _MOST_NODES = 96
 """Switches and hosts of a lab that a machine of two cores brings up within a minute."""

@@ -29,7 +29,7 @@ MODELS: Mapping[str, Mapping[str, Any]] = {
     "Llama 2 7B": {"preset": "7B"},
     "GPT-3 175B": {"preset": "GPT-3"},
 }
-"""Shapes of workloads of MLPerf Training; BERT's is that of Devlin et al. 2019, table 1."""
+"""Shapes of workloads of MLPerf Training; BERT: Devlin et al. 2019, table 1."""
 _MICRO_BATCH = {"BERT-large": 64}
 """Sequences of a micro-batch, 1 of the larger models."""
 
