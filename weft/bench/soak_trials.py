@@ -32,7 +32,7 @@ def soak_of(setup: Setup) -> Procedure[Soak]:
     nodes = len(setup.subject.fabric.hosts) + len(setup.subject.fabric.switches)
     if nodes > _MOST_NODES:
         raise NotApplicableError(
-            f"a lab of the real clock with {nodes} switches and hosts (valid: up to {_MOST_NODES})"
+            f"a lab of the real clock with {nodes} switches and hosts", valid=f"up to {_MOST_NODES}"
         )
     try:
         require_mininet()
