@@ -12,16 +12,16 @@ from weft.trials import TrialRun
 HEADINGS = ("marked (%)", "PAUSE frames", "paused (us)", "dropped (ppm)", "trimmed", "retransmitted")
 
 
-def data_packets(run: TrialRun, subject: Subject) -> int:
-    """Return the data packets of all flows: those of their sizes, and those sent again."""
-    sizes = np.asarray(run.flows["size_bytes"])
+def data_packets(run: TrialRun, subject: Subject, data_bytes: int | None = None) -> int:
+    """Return the data packets of all flows, or of other traffic of so many bytes, and those sent again."""
+    sizes = np.asarray(run.flows["size_bytes"] if data_bytes is None else [data_bytes])
     return int((-(-sizes // subject.spec.options.mtu_bytes)).sum()) + run.results.retransmissions
 
 
-def marked_percent(run: TrialRun, subject: Subject) -> float:
+def marked_percent(run: TrialRun, subject: Subject, data_bytes: int | None = None) -> float:
     """Return the share of data packets marked CE, in %; at most 100, as several switches may mark a packet."""
     marked = sum(each.ecn_marked_packets for each in run.results.planes)
-    return min(100.0, 100 * marked / max(1, data_packets(run, subject)))
+    return min(100.0, 100 * marked / max(1, data_packets(run, subject, data_bytes)))
 
 
 def dropped_ppm(run: TrialRun) -> float:
@@ -65,10 +65,10 @@ def buffer_percent(run: TrialRun, subject: Subject) -> float:
     return float((100 * queues / np.maximum(1, capacities[at_switches])).max(initial=0.0))
 
 
-def congestion_row(run: TrialRun, subject: Subject) -> list[Cell]:
-    """Return figures in the order of `HEADINGS`."""
+def congestion_row(run: TrialRun, subject: Subject, data_bytes: int | None = None) -> list[Cell]:
+    """Return figures in the order of `HEADINGS`; `data_bytes` is the size of traffic that is not a list of flows."""
     return [
-        round(marked_percent(run, subject), 3),
+        round(marked_percent(run, subject, data_bytes), 3),
         pauses(run),
         round(paused_us(run), 1),
         round(dropped_ppm(run), 1),

@@ -23,6 +23,7 @@ from weft.quantities.readable import counted, format_time
 from weft.quantities.units import PS_PER_MS, PS_PER_S
 from weft.results.inference import INFERENCE
 from weft.results.inference_model import InferenceResult
+from weft.results.report_parts import Cell
 from weft.trials import Procedure, Trial, TrialRun
 
 FIRST_TOKEN_PS, PER_TOKEN_PS = 500 * PS_PER_MS, 50 * PS_PER_MS
@@ -179,6 +180,13 @@ class Serving:
         rows = [(number * apart_ps / PS_PER_S, prompt, output_tokens) for number, prompt in enumerate(prompts)]
         return self.item(setup, {"file": str(setup.kept("requests", _csv_of(rows)))})
 
+    def arriving(
+        self, setup: Setup, arrivals_s: Sequence[float], prompt: int, output_tokens: int = 2
+    ) -> dict[str, Any]:
+        """Return the item of equal requests that come at given times."""
+        rows = [(arrival_s, prompt, output_tokens) for arrival_s in arrivals_s]
+        return self.item(setup, {"file": str(setup.kept("requests", _csv_of(rows)))})
+
     def described(self, demand: Demand | None = None) -> str:
         """Return the draft's system configuration and workload, in a sentence."""
         hosts = counted(len(self.prefill) + len(self.decode), "host")
@@ -237,7 +245,7 @@ def demand_of(setup: Setup, rate_per_s: float = 1.0, count: int | None = None) -
     return Demand(
         rate_per_s,
         count or setup.choose(smoke=40, standard=160, full=10_000),
-        prompts=FULL_PROMPTS,
+        prompts=setup.choose(smoke=(128, 4096), standard=FULL_PROMPTS, full=FULL_PROMPTS),
         outputs=setup.choose(smoke=(16, 64), standard=(32, 256), full=(32, 1024)),
         seed=setup.seed,
     )
@@ -350,13 +358,37 @@ class Served:
         )
 
 
+HEADINGS = ("TTFT P50 (ms)", "TTFT P99 (ms)", "ITL P99 (ms)", "TPS_output", "TPS_input", "Inference_Goodput (req/s)")
+
+
+def served_row(served: Served) -> list[Cell]:
+    """Return figures of a run in the order of `HEADINGS`."""
+    return [
+        round(served.first_token_percentile_ms(50), 4),
+        round(served.first_token_percentile_ms(), 4),
+        round(served.inter_token_ms(), 4),
+        round(served.output_tokens_per_s, 1),
+        round(served.input_tokens_per_s, 1),
+        round(served.goodput_per_s, 3),
+    ]
+
+
 @dataclass(frozen=True)
 class BoundedRate:
-    """The largest rate within the objectives, and its run; `demand` has the rate."""
+    """The largest rate within the objectives, and its run.
+
+    Attributes:
+        serving: the system.
+        demand: requests at that rate.
+        served: their run.
+        tried: all rates that were tried, with their runs, in order.
+        is_upper_end: whether it is the largest rate that was tried.
+    """
 
     serving: Serving
     demand: Demand
     served: Served
+    tried: dict[float, Served]
     is_upper_end: bool
 
 
@@ -378,16 +410,23 @@ def bounded_rate(setup: Setup) -> Procedure[BoundedRate]:
             [serving.item(setup, demand.at_rate(load * capacity_per_s))],
         )
 
-    found = yield from largest_that_holds(
-        {"rate": (0.25, _HIGHEST_LOAD)},
-        trial,
-        lambda _key, _load, run: not run.error and Served(run).meets(serving),
-        resolution,
-    )
+    tried: dict[float, Served] = {}
+
+    def holds(_: str, load: float, run: TrialRun) -> bool:
+        tried[load * capacity_per_s] = Served(run)
+        return not run.error and Served(run).meets(serving)
+
+    found = yield from largest_that_holds({"rate": (0.25, _HIGHEST_LOAD)}, trial, holds, resolution)
     best = found["rate"]
     if best.value is None or best.run is None:
         raise NotApplicableError(
             f"requests at {0.25 * capacity_per_s:.3g}/s, a quarter of the prefill capacity, miss the objectives already"
         )
     rate_per_s = best.value * capacity_per_s
-    return BoundedRate(serving, demand.at_rate(rate_per_s), Served(best.run), math.isclose(best.value, _HIGHEST_LOAD))
+    return BoundedRate(
+        serving,
+        demand.at_rate(rate_per_s),
+        Served(best.run),
+        dict(sorted(tried.items())),
+        math.isclose(best.value, _HIGHEST_LOAD),
+    )

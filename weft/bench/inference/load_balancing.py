@@ -98,7 +98,7 @@ class InferenceLoadBalancing(BenchTest):
             ],
             scaled=[
                 f"caches are blocks of {format_size(_block(setup))} between all pairs at {_LOAD:.0%} of the NICs' rate",
-                f"{_duration_ps(setup) / PS_PER_US:g} us of traffic; dispatches are those of model M1, one behind the other",
+                f"{_duration_ps(setup) / PS_PER_US:g} us of traffic; dispatches of model M1 follow each other",
                 f"{counted(len(setups), 'way')} of balancing load, each with its default parameters",
             ],
             anomalies=refused,
