@@ -78,9 +78,15 @@ class DecodeSteps:
         return int(times.iterations_ps(sequences, sequences * _CONTEXT_TOKENS, 1)[0])
 
     def fabric_ps(self, run: TrialRun, item: int = 0) -> Integers:
-        """Return ITL_fabric of each token: all dispatches and combinations of its step."""
-        latency_ps = self.groups.times(run, item).latency_ps
-        return np.asarray(latency_ps.reshape(self.tokens, -1).sum(axis=1), np.int64)
+        """Return ITL_fabric of each token: all dispatches and combinations of its step.
+
+        Each counts from its start, or from the end of the one before if that is later: a layer waits for the last one.
+        """
+        times = self.groups.times(run, item)
+        ends = np.maximum.accumulate(times.start_ps + times.latency_ps)
+        before = np.concatenate(([0], ends[:-1]))
+        own = ends - np.maximum(times.start_ps, before)
+        return np.asarray(own.reshape(self.tokens, -1).sum(axis=1), np.int64)
 
     @property
     def stall_ps(self) -> float:

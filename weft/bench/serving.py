@@ -139,6 +139,11 @@ class Serving:
             "per_token": f"{round(PER_TOKEN_PS * self.scale)}ps",
         }
 
+    @property
+    def slo_ms(self) -> tuple[float, float]:
+        """The objectives in ms, to the first token and from token to token."""
+        return FIRST_TOKEN_PS * self.scale / PS_PER_MS, PER_TOKEN_PS * self.scale / PS_PER_MS
+
     def ranks(self) -> list[int]:
         """Return the ranks of all prefill, then of all decode instances."""
         used = self.instances_per_host * self.tensor
@@ -352,10 +357,8 @@ class Served:
 
     def meets(self, serving: Serving) -> bool:
         """Return whether TTFT P99 and ITL P99 are within the objectives."""
-        return (
-            self.first_token_percentile_ms() <= FIRST_TOKEN_PS * serving.scale / PS_PER_MS
-            and self.inter_token_ms() <= PER_TOKEN_PS * serving.scale / PS_PER_MS
-        )
+        first_ms, per_token_ms = serving.slo_ms
+        return self.first_token_percentile_ms() <= first_ms and self.inter_token_ms() <= per_token_ms
 
 
 HEADINGS = ("TTFT P50 (ms)", "TTFT P99 (ms)", "ITL P99 (ms)", "TPS_output", "TPS_input", "Inference_Goodput (req/s)")
@@ -402,7 +405,7 @@ def bounded_rate(setup: Setup) -> Procedure[BoundedRate]:
     """
     serving, demand = serving_of(setup), demand_of(setup)
     capacity_per_s = serving.capacity_per_s(demand)
-    resolution = setup.choose(smoke=1.0, standard=0.1, full=0.02)
+    resolution = setup.choose(smoke=0.5, standard=0.1, full=0.02)
 
     def trial(_: str, load: float) -> Trial:
         return setup.trial(

@@ -85,7 +85,7 @@ class InterTokenLatency(BenchTest):
             scaled=[
                 steps.described,
                 f"{counted(steps.tokens, 'token')} of each condition in place of 10,000; layers begin in equal "
-                "intervals, so a late one delays its own token only",
+                "intervals, behind a late one when that has ended",
             ],
         )
 
