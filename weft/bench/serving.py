@@ -192,6 +192,11 @@ class Serving:
         rows = [(arrival_s, prompt, output_tokens) for arrival_s in arrivals_s]
         return self.item(setup, {"file": str(setup.kept("requests", _csv_of(rows)))})
 
+    def copied(self, setup: Setup, demand: Demand, copies: int) -> dict[str, Any]:
+        """Return the item of requests that come so often each, at the same time."""
+        rows = [row for row in demand.rows() for _ in range(copies)]
+        return self.item(setup, {"file": str(setup.kept("requests", _csv_of(rows)))})
+
     def described(self, demand: Demand | None = None) -> str:
         """Return the draft's system configuration and workload, in a sentence."""
         hosts = counted(len(self.prefill) + len(self.decode), "host")

@@ -100,8 +100,9 @@ class Autoscaling(BenchTest):
                 repeatability("P99 of others, scale-up", "us", list(tails[_UP])),
             ],
             scaled=[
-                f"{counted(len(hosts), 'decode host')} join and leave {counted(len(plan.pairs), 'pair')} that send blocks "
-                f"of {format_size(_BLOCK_BYTES)} at {_LOAD:.0%} of their NICs' rate, for {format_time(plan.duration_ps)}",
+                f"{counted(len(hosts), 'decode host')} join and leave {counted(len(plan.pairs), 'pair')} that serve",
+                f"blocks of {format_size(_BLOCK_BYTES)} at {_LOAD:.0%} of the NICs' rate, "
+                f"{format_time(plan.duration_ps)} in all",
                 "hosts join as their links come up, and leave as these go down, after their caches have ended; "
                 "starting the software of a worker takes no time",
                 control_of(setup),

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weft.bench.expert_dispatch import CANONICAL, Dispatches, even_sizes, spaced
+from weft.bench.expert_dispatch import CANONICAL, Dispatches, crossing_bytes, even_sizes, spaced
 from weft.bench.figures import curve
 from weft.bench.flow_groups import FlowGroups
 from weft.bench.link_failures import control_of
@@ -16,7 +16,7 @@ from weft.bench.procedure import BenchTest
 from weft.bench.serving import Served, Serving, demand_of, serving_of
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_MS, PS_PER_US
+from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial, TrialRun
 
@@ -33,6 +33,7 @@ class _Point:
     kv_bytes_per_s: float
     kv_tail_us: float
     dispatch_tail_us: float
+    dispatch_bytes_per_s: float
     first_token_ms: float
     tokens_per_s: float
     busiest: float
@@ -42,7 +43,7 @@ class _Point:
         return {
             "KV_xfer_bandwidth": 1 - self.kv_bytes_per_s / base.kv_bytes_per_s,
             "KV_xfer_latency": self.kv_tail_us / base.kv_tail_us - 1,
-            "EP_alltoall_latency": self.dispatch_tail_us / base.dispatch_tail_us - 1,
+            "EP_alltoall_bandwidth": 1 - self.dispatch_bytes_per_s / base.dispatch_bytes_per_s,
             "TTFT": self.first_token_ms / base.first_token_ms - 1,
             "TPS_output": 1 - self.tokens_per_s / base.tokens_per_s,
         }
@@ -88,6 +89,7 @@ class ScaleLimits(BenchTest):
                         "KV GB/s a pair",
                         "KV P99 (us)",
                         "dispatch P99 (us)",
+                        "dispatch GB/s a rank",
                         "TTFT P99 (ms)",
                         "TPS_output a host",
                         "busiest link (%)",
@@ -136,6 +138,8 @@ class ScaleLimits(BenchTest):
                 f"clusters of up to {counted(sizes[-1], 'host')} on one fabric, spread evenly over it, in place of up "
                 "to 1024 nodes",
                 makers[-1].serving.described(),
+                "every prefill worker gets the same requests at the same times, whatever the cluster's size",
+                "of dispatches the rate by rank is compared: in a larger group a rank sends more tokens to others",
                 control_of(setup),
             ],
             anomalies=[
@@ -178,13 +182,13 @@ class _Cluster:
     def trials(self) -> list[Trial]:
         """Return the trials of KV caches, of dispatches and of requests."""
         title = counted(self._hosts, "host")
-        count = self._setup.choose(smoke=10, standard=20, full=1000) * len(self.serving.prefill)
-        demand = demand_of(self._setup, count=count)
-        demand = demand.at_rate(_LOAD * self.serving.capacity_per_s(demand))
+        workers = len(self.serving.prefill) * self.serving.instances_per_host
+        demand = demand_of(self._setup, count=self._setup.choose(smoke=10, standard=20, full=1000))
+        demand = demand.at_rate(_LOAD * self.serving.capacity_per_s(demand) / workers)
         return [
             self._setup.trial(f"{title}, KV caches", [self._blocks.item(self._setup)]),
             self._setup.trial(f"{title}, dispatches", [self._dispatches.groups(self._setup).item(self._setup)]),
-            self._setup.trial(f"{title}, requests", [self.serving.item(self._setup, demand)]),
+            self._setup.trial(f"{title}, requests", [self.serving.copied(self._setup, demand, workers)]),
         ]
 
     def point(self, caches: TrialRun, dispatches: TrialRun, requests: TrialRun) -> _Point:
@@ -192,6 +196,7 @@ class _Cluster:
         blocks = self._blocks.times(caches)
         latency_ps = self._dispatches.groups(self._setup).times(dispatches).latency_ps
         served = Served(requests)
+        crossing = crossing_bytes(self._setup, self._ranks, self._dispatches.sizes)
         each = len(blocks.latency_ps) // max(1, len(self._ranks) // 2)
         ends = np.sort((blocks.start_ps + blocks.latency_ps).reshape(-1, each), axis=1)
         own = np.diff(ends, axis=1, prepend=0)
@@ -200,6 +205,7 @@ class _Cluster:
             blocks.bytes_per_s / (len(self._ranks) // 2),
             float(np.percentile(own, 99)) / PS_PER_US,
             float(np.percentile(latency_ps, 99)) / PS_PER_US,
+            float(crossing.sum()) * PS_PER_S / float(np.median(latency_ps)) / len(self._ranks),
             served.first_token_percentile_ms(),
             served.output_tokens_per_s / self._hosts,
             busiest_uplink_share(caches, self._setup.subject),
@@ -224,6 +230,7 @@ def _row(size: int, point: _Point, degraded: list[str]) -> list[Cell]:
         round(point.kv_bytes_per_s / 1e9, 3),
         round(point.kv_tail_us, 2),
         round(point.dispatch_tail_us, 2),
+        round(point.dispatch_bytes_per_s / 1e9, 3),
         round(point.first_token_ms, 4),
         round(point.tokens_per_s, 2),
         round(100 * point.busiest, 2),
