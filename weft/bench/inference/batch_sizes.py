@@ -34,7 +34,7 @@ class BatchSizes(BenchTest):
         serving = serving_of(setup, total, max(1, total - max(1, total // 4)))
         demand = demand_of(setup)
         demand = replace(demand, outputs=(4 * demand.outputs[0], 4 * demand.outputs[1]))
-        batches = setup.choose(smoke=(1, 32), standard=BATCHES, full=BATCHES)
+        batches = setup.choose(smoke=(1, 32), standard=(1, 8, 32, 128), full=BATCHES)
         rate = _LOAD * serving.capacity_per_s(demand)
         keys = list(product(_BATCHING, batches))
 

@@ -38,7 +38,7 @@ class PrefixCaching(BenchTest):
         """See BenchTest."""
         serving, demand = serving_of(setup), demand_of(setup)
         shares = setup.choose(smoke=(0.5,), standard=SHARES, full=SHARES)
-        lengths = setup.choose(smoke=(256, 2048), standard=(256, 1024, 2048), full=LENGTHS)
+        lengths = setup.choose(smoke=(256, 2048), standard=(512, 2048), full=LENGTHS)
         rate = _LOAD * serving.capacity_per_s(demand)
         keys = list(product(shares, lengths))
 
