@@ -45,6 +45,7 @@ SECTIONS = {
         "run": Entry("weft.commands.run", "run", "Run a scenario and check its results"),
         "lint": Entry("weft.commands.lint", "lint", "Find settings of scenarios that cannot work together"),
         "sweep": Entry("weft.commands.sweep", "sweep", "Run a scenario with every combination of values"),
+        "bench": Entry("weft.commands.bench", "bench", "Benchmark a fabric as the IETF's drafts define it"),
         "workbench": Entry("weft.commands.workbench", "workbench", "Write, run and compare scenarios in a browser"),
         "collective": Entry("weft.commands.collective", "collective", "Time a collective over a range of sizes"),
         "lab": Entry("weft.commands.lab", "lab", "Keep a scenario's fabric up for other terminals"),

@@ -98,7 +98,7 @@ def health_of(runs: Iterable[TrialRun]) -> Health:
     """Return the health indicators of trials that have results, together."""
     total = Health()
     for run in runs:
-        if not run.error:
+        if run.has_results:
             total = total.together_with(_health(run))
     return total
 

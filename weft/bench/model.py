@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -27,11 +27,15 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class KpiValue:
-    """A KPI's value, in the KPI's unit, and the condition under which it was measured."""
+    """A KPI's value, in the KPI's unit, and the condition under which it was measured.
+
+    `relation` says that the true value is larger (">") or at least as large ("≥"): the trials ended before it.
+    """
 
     kpi: str
     value: float
     condition: str = ""
+    relation: Literal["=", ">", "≥"] = "="
 
 
 @dataclass(frozen=True)
@@ -153,6 +157,10 @@ class BenchReport:
     def ok(self) -> bool:
         """Whether no test failed."""
         return all(test.status is not Status.FAILED for test in self.tests)
+
+    def as_json(self) -> str:
+        """Return it as bench.json has it."""
+        return _ADAPTER.dump_json(self, indent=1).decode()
 
     def write(self, directory: Path) -> Path:
         """Write bench.json; returns its path. EnvironmentLacksError: it cannot be written."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -20,6 +21,10 @@ from weft.topologies.drawings import to_svg
 from weft.trials import InvalidTrialError, Procedure, Trial, TrialProgress, TrialRun, TrialRunner
 
 _FLOWS = "flows"
+
+
+class BrokenTestError(WeftError):
+    """A test has a fault of its own."""
 
 
 @dataclass
@@ -54,11 +59,16 @@ class _Watched:
         except StopIteration as end:
             found: Measured = end.value
             return found
+        except (WeftError, GeneratorExit):
+            raise
+        except Exception as error:
+            # A fault of one test must not take hours of others with it.
+            raise BrokenTestError("".join(traceback.format_exception(error))) from error
 
     def _note(self, trials: Sequence[Trial], runs: Sequence[TrialRun]) -> None:
         self.trials += len(trials)
         self.health = self.health.together_with(health_of(runs))
-        self.first = self.first or next((run for run in runs if not run.error), None)
+        self.first = self.first or next((run for run in runs if run.has_results), None)
 
     def report(self, found: Measured | WeftError) -> TestReport:
         """Return the report of what the procedure has come to."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from weft.report.comparison import Comparison, Figure
-from weft.results.report_parts import Cell, ReportTable
+from weft.report.markdown import escaped, markdown_table
 from weft.sweeps.axes import plain_text
-from weft.system.streams import printable
 from weft.system.writing import written_whole
 
 
@@ -43,34 +41,14 @@ def write_csv(compared: Comparison, target: Path, whole: bool = False) -> Path:
 
 def write_markdown(compared: Comparison, target: Path, whole: bool = False) -> Path:
     """Write the tables that the terminal shows, whole or not at all."""
-    parts = [f"# {' and '.join(map(_escaped, compared.names))}"]
+    parts = [f"# {' and '.join(map(escaped, compared.names))}"]
     for table in compared.tables(whole).values():
-        parts.append(f"## {_escaped(table.title)}")
+        parts.append(f"## {escaped(table.title)}")
         if table.note:
-            parts.append(f"{_escaped(table.note[0].upper() + table.note[1:])}.")
+            parts.append(f"{escaped(table.note[0].upper() + table.note[1:])}.")
         if table.rows:
-            parts.append("\n".join(_lines(table)))
+            parts.append(markdown_table(table))
     return _write("\n\n".join(parts) + "\n", target)
-
-
-def _lines(table: ReportTable) -> Iterable[str]:
-    yield _line(table.columns)
-    numbers = [isinstance(cell, int | float) for cell in table.rows[0]]
-    yield "|" + "|".join("---:" if is_number else "---" for is_number in numbers) + "|"
-    for row in table.rows:
-        yield _line(row)
-
-
-def _line(cells: Sequence[Cell]) -> str:
-    return "| " + " | ".join(_escaped(cell) for cell in cells) + " |"
-
-
-def _escaped(cell: Any) -> str:
-    """Return a cell in which nothing is markup, and that is on one line."""
-    text = printable(str(cell))
-    for letter in "\\`*_<>[]|&#":
-        text = text.replace(letter, f"\\{letter}")
-    return text
 
 
 def _write(text: str, target: Path) -> Path:

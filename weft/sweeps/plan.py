@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from weft.cache import version_of
 from weft.clocks.environment import require_for
@@ -57,12 +57,14 @@ class Point:
         parameters: the values of the axes.
         tree: the scenario; empty if `arguments` name it.
         arguments: of `weft run`; without them, those that run `tree`.
+        program: module that runs in place of `weft run`, and its arguments after the point's directory; may be empty.
     """
 
     identity: str
     parameters: Assignment
     tree: dict[str, Any]
     arguments: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
 
     @property
     def label(self) -> str:
@@ -163,36 +165,40 @@ class PointMaker:
         self._fabrics: dict[str, FabricSpec] = {}
         self._weft = version_of([PACKAGE, P4_DIRECTORY], (".py", ".p4", ".so"))
 
-    def point(self, tree: dict[str, Any], place: str, parameters: Assignment) -> Point:
+    def point(self, tree: dict[str, Any], place: str, parameters: Assignment, program: tuple[str, ...] = ()) -> Point:
         """Return the point that runs a scenario's tree, its paths absolute; `place` is for errors.
+
+        A `program` runs in place of `weft run`, and then the clock may be real.
 
         Raises:
             BadInputError: the scenario is not valid.
             EnvironmentLacksError: it needs what a sweep cannot have.
         """
         scenario = parse_scenario(tree, place, units_required=True)
+        clock: Literal["real", "virtual"] = "real" if program and scenario.clock == "real" else "virtual"
         try:
-            identity = self._identity(scenario)
+            if scenario.clock != clock and scenario.clock is not None:
+                raise BadInputError("clock: a sweep's runs are of the virtual clock: leave 'real' out")
+            identity = self._identity(scenario.model_copy(update={"clock": clock}), program)
         except WeftError as error:
             kind = BadInputError if isinstance(error, BadInputError) else type(error)
             raise kind(f"{place}: {error}") from None
         # A point's file may be run again by itself, and then must have the same clock.
-        return Point(identity, parameters, {**tree, "clock": "virtual"})
+        return Point(identity, parameters, {**tree, "clock": clock}, program=program)
 
-    def _identity(self, scenario: Scenario) -> str:
-        if scenario.clock == "real":
-            raise BadInputError("clock: a sweep's runs are of the virtual clock: leave 'real' out")
+    def _identity(self, scenario: Scenario, program: tuple[str, ...]) -> str:
         section = scenario.fabric.model_dump_json()
-        spec = unlocated_run_spec(scenario.model_copy(update={"clock": "virtual"}), self._fabrics.get(section))
+        spec = unlocated_run_spec(scenario, self._fabrics.get(section))
         self._fabrics[section] = spec.fabric
         require_for(spec.fabric, spec.options)
         content = scenario.model_dump(mode="json")
-        del content["clock"]
+        if not program:
+            del content["clock"]
         files = program_files(spec.fabric, scenario)
         content["p4"] = {name: self._program_hash(spec.options, path) for name, (path, _) in files.items()}
         del content["programs"]
         content["entries"] = _entries_hashes(scenario)
-        text = json.dumps([self._weft, content, extension_hashes([scenario])], sort_keys=True)
+        text = json.dumps([self._weft, content, extension_hashes([scenario]), *program], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
     def _program_hash(self, options: FabricOptions, path: Path) -> str:

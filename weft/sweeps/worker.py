@@ -14,6 +14,7 @@ from weft.sweeps.store import LOG, OUTPUT, Outcome, State
 from weft.system.child_processes import python_environment, python_module
 
 _STOPPED = "the sweep was interrupted"
+_WEFT_RUN = "weft.sweeps.point"
 _ERROR_LINES = 12
 _PATIENCE_S = 5.0
 
@@ -23,11 +24,13 @@ _running: dict[str, set[subprocess.Popen[bytes]]] = {}
 _stopped: set[str] = set()
 
 
-def run_point(sweep: str, directory: str, arguments: Sequence[str] = ()) -> Outcome:
+def run_point(sweep: str, directory: str, arguments: Sequence[str] = (), program: Sequence[str] = ()) -> Outcome:
     """Run a scenario in a process of its own; its output and results go to a directory.
 
-    The scenario is the one in the directory, or that of the `arguments` of `weft run`.
+    The scenario is the one in the directory, or that of the `arguments` of `weft run`. A `program` is a module that runs
+    in place of `weft run`, and its arguments after the directory.
     """
+    module, *further = program or (_WEFT_RUN, *arguments)
     folder = Path(directory)
     environment = python_environment() | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     with (folder / OUTPUT).open("wb") as output, (folder / LOG).open("wb") as log:
@@ -36,7 +39,7 @@ def run_point(sweep: str, directory: str, arguments: Sequence[str] = ()) -> Outc
                 return Outcome(State.NOT_RUN, _STOPPED)
             # In a session of its own: Ctrl-C at the terminal is for the sweep, which then stops its runs.
             process = subprocess.Popen(
-                [*python_module("weft.sweeps.point"), directory, *arguments],
+                [*python_module(module), directory, *further],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,

@@ -174,7 +174,7 @@ class _Runs(Generic[_Result]):
 
     def _point(self, trial: Trial) -> Point:
         try:
-            return self._maker.point(dict(trial.tree), trial.label, {})
+            return self._maker.point(dict(trial.tree), trial.label, {}, trial.program)
         except WeftError as error:
             raise InvalidTrialError(error) from error
 
@@ -194,7 +194,7 @@ class _Runs(Generic[_Result]):
         self._progress.planned(name, len(batch.points), len(batch.missing))
         for identity, point in new.items():
             folder = str(self._store.prepare(point))
-            self._running[identity] = pool.submit(run_point, self._session, folder, point.arguments)
+            self._running[identity] = pool.submit(run_point, self._session, folder, point.arguments, point.program)
 
     def _end(self, name: str, found: _Result | WeftError, error: WeftError | None) -> None:
         self._found[name] = found

@@ -28,10 +28,15 @@ class TrialFailedError(WeftError):
 
 @dataclass(frozen=True)
 class Trial:
-    """A scenario to run: its tree, with absolute paths, and a `label` for people."""
+    """A scenario to run: its tree, with absolute paths, and a `label` for people.
+
+    `program` names a module that runs in place of `weft run`, and its arguments after the trial's directory, which has
+    the tree as scenario.yaml. Its run has no results; what it writes to the directory is the procedure's matter.
+    """
 
     label: str
     tree: Mapping[str, Any]
+    program: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,11 @@ class TrialRun:
     def error(self) -> str:
         """Why it failed; "" if it did not."""
         return "" if self.outcome.state is State.FINISHED else self.outcome.error or str(self.outcome.state)
+
+    @property
+    def has_results(self) -> bool:
+        """Whether it has left what `weft run` leaves."""
+        return not self.error and not self.trial.program
 
     @cached_property
     def run(self) -> RunDirectory:

@@ -1,0 +1,120 @@
+"""Failures of links and switches while a collective runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from weft.bench.collectives import collective_item, members, segments_for
+from weft.bench.setup import Setup
+from weft.bench.subject import Subject
+from weft.quantities.units import PS_PER_US
+from weft.results.link_events import LinkEventResult
+from weft.trials import Trial, TrialRun
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A failure by name, as an event of a scenario without its time."""
+
+    name: str
+    event: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Impact:
+    """What a failure did to a collective.
+
+    Attributes:
+        loss_ps: from the failure to the last packet with data that was lost; 0 if none was.
+        lost_packets: on the links that failed, and in their queues.
+        redistribution_ps: from the failure until the controller's last table entry was written; None if never.
+        recovery_ps: from the failure until hosts had the last acknowledgement of what they sent again; None if nothing.
+        time_ps: of the collective.
+        retransmissions: packets sent again.
+    """
+
+    loss_ps: int
+    lost_packets: int
+    redistribution_ps: int | None
+    recovery_ps: int | None
+    time_ps: int
+    retransmissions: int
+
+
+def failures_of(subject: Subject) -> list[Failure]:
+    """Return the failures that a fabric with a choice of paths can have: an uplink, a spine, a core's link."""
+    found: list[Failure] = []
+    groups = [group for group in subject.uplinks if len(group.ports) > 1]
+    if not groups:
+        return found
+    ports = {str(end): str(other) for link in subject.fabric.links for end, other in link.directions}
+    first = groups[0].ports[0]
+    upper = ports[first].split(":")[0]
+    found.append(Failure("leaf uplink", {"link": f"{first}<->{ports[first]}", "state": "down"}))
+    if sum(port.split(":")[0] == upper for port in ports.values()) > 1:
+        found.append(Failure("spine switch", {"link": f"{upper}<->*", "state": "down"}))
+    tiers = {switch.name: switch.tier for switch in subject.fabric.switches}
+    for link in subject.fabric.links_between_switches:
+        if {tiers[link.a.node], tiers[link.b.node]} == {1, 2}:
+            found.append(Failure("superspine link", {"link": f"{link.a}<->{link.b}", "state": "down"}))
+            break
+    return found
+
+
+def steady_trial(setup: Setup, size_bytes: int, repetitions: int) -> Trial:
+    """Return a trial of AllReduces of all ranks without a failure."""
+    ranks = members(setup, setup.subject.ranks)
+    return setup.trial(
+        f"steady state{_of(setup)}",
+        [collective_item("allreduce", size_bytes, ranks, repetitions)],
+        segments_for(setup, size_bytes),
+    )
+
+
+def failing_trial(setup: Setup, size_bytes: int, failure: Failure, at_ps: int) -> Trial:
+    """Return a trial of one AllReduce with a failure at a time of the fabric's clock."""
+    ranks = members(setup, setup.subject.ranks)
+    return setup.trial(
+        f"{failure.name} fails{_of(setup)}",
+        [collective_item("allreduce", size_bytes, ranks)],
+        segments_for(setup, size_bytes),
+        events=[{**failure.event, "at": f"{at_ps}ps"}],
+    )
+
+
+def _of(setup: Setup) -> str:
+    return f", {setup.variant.title}" if setup.variant.title else ""
+
+
+def middle_ps(steady: TrialRun) -> int:
+    """Return the time in the middle of the first AllReduce of a steady trial."""
+    phase = steady.results.phases[0]
+    return (phase.start_ps + phase.end_ps) // 2
+
+
+def impact_of(run: TrialRun) -> Impact:
+    """Return what the failure in a trial did."""
+    events: Sequence[LinkEventResult] = [each for each in run.results.link_events if each.state == "down"]
+    begins = [each.happened_ps for each in events if each.happened_ps is not None]
+    begin = min(begins, default=0)
+    losses = [each.last_data_loss_ps for each in events if each.last_data_loss_ps is not None]
+    written = [each.reprogrammed_ps for each in events if each.reprogrammed_ps is not None]
+    recovered = [each.last_recovery_ps for each in events if each.last_recovery_ps is not None]
+    lost = sum(
+        part.packets for each in events for part in (each.in_flight, each.queued, each.refused) if part is not None
+    )
+    return Impact(
+        max(losses, default=begin) - begin,
+        lost,
+        max(written) - begin if written else None,
+        max(recovered) - begin if recovered else None,
+        run.results_of("collectives")[0].time_ps,
+        run.results.retransmissions,
+    )
+
+
+def in_us(time_ps: int | None) -> float | str:
+    """Return a time as a cell of microseconds."""
+    return "none" if time_ps is None else round(time_ps / PS_PER_US, 3)
