@@ -1,4 +1,4 @@
-"""What tests of the inference suite compute of their trials, and how they place their traffic."""
+"""Figures that tests of the inference suite compute of their trials, and where they place their traffic."""
 
 from __future__ import annotations
 

@@ -20,9 +20,9 @@ from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, TrialRun
 
 KIB = 2**10
-_BLOCK_BYTES = 256 * KIB
+_BLOCK_BYTES = 64 * KIB
 _LOAD = 0.4
-_BINS = 40
+_BINS = 20
 _WITHIN = 0.05
 _UP, _DOWN = "scale-up", "scale-down"
 
@@ -179,9 +179,9 @@ def _row(
 
 
 def _steady_ms(run: TrialRun, plan: _Plan) -> Cell:
-    """Return from the event until the rate, averaged over 4 bins, stays within 5 % of that of the last third."""
+    """Return from the event until the rate, averaged over 2 bins, stays within 5 % of that of the last third."""
     _, rates = _rates(run, plan)
-    smooth = np.convolve(rates, np.ones(4) / 4, "valid")
+    smooth = np.convolve(rates, np.ones(2) / 2, "valid")
     final = float(np.mean(rates[-_BINS // 3 :]))
     off = np.flatnonzero(np.abs(smooth - final) > _WITHIN * final)
     width_ps = plan.duration_ps / _BINS

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.bench import congestion
 from weft.bench.background import background, payload_share
@@ -32,8 +33,8 @@ _WITHIN = 0.05
 class _Rates:
     """Rates of both classes in equal bins of time, GB/s; traffic of the second begins behind a quarter of the bins."""
 
-    times_us: np.ndarray
-    gbytes_per_s: dict[str, np.ndarray]
+    times_us: NDArray[np.float64]
+    gbytes_per_s: dict[str, NDArray[np.float64]]
 
     def steady(self, name: str) -> float:
         """Return the mean rate in the last quarter."""

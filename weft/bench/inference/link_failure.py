@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.bench import congestion
-from weft.bench.link_failures import HEADINGS, busiest_links, control_of, down, events_row, ports_up_from
+from weft.bench.link_failures import HEADINGS, busiest_links, control_of, down, events_row, peers_of, ports_up_from
 from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
@@ -123,17 +124,32 @@ def _scenarios(setup: Setup, bound: BoundedRate, base: TrialRun) -> tuple[Mappin
         missing.append("spine-spine link: the fabric has none")
     if to_decode := busiest_links(base, ports_up_from(setup, decode), towards=True):
         found["link of the decode worker's leaf"] = to_decode[:1]
-    if len(from_prefill) > 1:
-        found["two leaf-spine links"] = from_prefill[:2]
+    if from_prefill:
+        second = _another(setup, base, from_prefill[0])
+        if second is not None:
+            found["two leaf-spine links"] = [from_prefill[0], second]
+        else:
+            missing.append("two leaf-spine links: a leaf would have none left")
     return found, missing
 
 
-def _delays_ms(base: Served, failed: Served) -> np.ndarray:
+def _another(setup: Setup, base: TrialRun, link: str) -> str | None:
+    """Return a further link of the leaf of one, if a third is left; the busiest one, or any if the others are idle."""
+    port = link.split("<->")[0]
+    (group,) = (each.ports for each in setup.subject.uplinks if port in each.ports)
+    if len(group) < 3:
+        return None
+    peers = peers_of(base)
+    others = [each for each in group if each != port]
+    return (busiest_links(base, others) or [f"{others[0]}<->{peers[others[0]]}"])[0]
+
+
+def _delays_ms(base: Served, failed: Served) -> NDArray[np.float64]:
     """Return by how much each request's first token comes later than without a failure."""
     return np.maximum(0.0, failed.first_token_ms - base.first_token_ms)
 
 
-def _row(name: str, links: Sequence[str], run: TrialRun, base: Served, delays_ms: np.ndarray) -> list[Cell]:
+def _row(name: str, links: Sequence[str], run: TrialRun, base: Served, delays_ms: NDArray[np.float64]) -> list[Cell]:
     served = Served(run)
     return [
         name,

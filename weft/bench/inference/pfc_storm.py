@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.bench import congestion
 from weft.bench.figures import curve
@@ -12,6 +13,7 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.variants import Changes
+from weft.quantities.arrays import Integers
 from weft.quantities.readable import format_time
 from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
@@ -145,7 +147,7 @@ def _cyclic(setup: Setup, times: _Times) -> list[Flow]:
     return flows
 
 
-def _ends(run: TrialRun, victims: list[tuple[int, int]], before_ps: int | None = None) -> np.ndarray:
+def _ends(run: TrialRun, victims: list[tuple[int, int]], before_ps: int | None = None) -> Integers:
     flows = run.flows
     chosen = (flows["item"] == 0) & np.isin(flows["source"], [source for source, _ in victims])
     chosen &= flows["destination"] != _BROKEN
@@ -154,7 +156,9 @@ def _ends(run: TrialRun, victims: list[tuple[int, int]], before_ps: int | None =
     return np.asarray((flows["start_ps"] + flows["completion_ps"])[chosen], np.int64)
 
 
-def _rates(run: TrialRun, victims: list[tuple[int, int]], times: _Times) -> tuple[np.ndarray, np.ndarray]:
+def _rates(
+    run: TrialRun, victims: list[tuple[int, int]], times: _Times
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     ends = _ends(run, victims)
     size = int(np.median(run.flows["size_bytes"]))
     edges = np.linspace(0, 1.25 * times.traffic_ps, _WINDOWS // 2 + 1)

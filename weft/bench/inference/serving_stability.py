@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from weft.bench import congestion
 from weft.bench.inference.sustained_load import LOAD
@@ -108,6 +109,6 @@ class ServingStability(BenchTest):
         )
 
 
-def _tail_ms(served: Served, chosen: np.ndarray) -> float:
+def _tail_ms(served: Served, chosen: NDArray[np.bool_]) -> float:
     values = served.first_token_ms[chosen]
     return float(np.percentile(values, 99)) if len(values) else 0.0

@@ -66,7 +66,7 @@ class TokensPerSecond(BenchTest):
                 KpiValue("TPS_output", best.output_tokens_per_s, condition),
                 KpiValue("TPS_input", best.input_tokens_per_s, condition),
                 KpiValue("Inference_Goodput", best.goodput_per_s, condition),
-                KpiValue("Request_Rate", rate, bound.serving.ratio),
+                KpiValue("Request_Rate", rate, bound.serving.ratio, "≥" if bound.is_upper_end else "="),
             ],
             repeatability=[repeatability(f"TTFT, {condition}", "ms", best.first_token_ms.tolist())],
             scaled=[
