@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from weft.bench.expert_dispatch import CANONICAL, Dispatches, even_sizes, expert_ranks, least_time_ps
+from weft.bench.expert_dispatch import CANONICAL, Dispatches, even_sizes, least_time_ps
 from weft.bench.flow_groups import FlowGroups
 from weft.bench.setup import NotApplicableError, Setup
 from weft.jobs.inference.instance_times import InstanceTimes
@@ -24,6 +24,7 @@ STALL_PS = 100 * PS_PER_MS
 """Time between tokens from which the draft counts a stall."""
 _MODEL = CANONICAL["M4"]
 _CONTEXT_TOKENS = 2048
+_MOST_RANKS = 96
 _PHASES = 2
 """A dispatch and a combination, of the same size."""
 
@@ -38,6 +39,7 @@ class DecodeSteps:
         layers: with experts, of DeepSeek-V3's 58.
         batch: sequences of each rank.
         first_ps: start of the first dispatch.
+        hosts: those of the group, by place in `Subject.servers`; all for None.
     """
 
     setup: Setup
@@ -45,11 +47,14 @@ class DecodeSteps:
     layers: int
     batch: int
     first_ps: int = 0
+    hosts: tuple[int, ...] | None = None
 
     @cached_property
     def members(self) -> list[int]:
-        """The ranks of the group."""
-        return expert_ranks(self.setup, min(self.setup.subject.ranks, 96))
+        """The ranks of the group, up to the draft's 96."""
+        servers = self.setup.subject.servers
+        hosts = range(len(servers)) if self.hosts is None else self.hosts
+        return [rank for host in hosts for rank in servers[host]][:_MOST_RANKS]
 
     @cached_property
     def dispatches(self) -> Dispatches:
