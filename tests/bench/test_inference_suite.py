@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from weft.bench.model import BenchReport, Status, TestReport
+from weft.bench import model
+from weft.bench.model import BenchReport, Status
 from weft.bench.profile import Profile
 from weft.bench.running import run_bench
 from weft.bench.subject import read_subject
 from weft.bench.suites import SUITES
+
+pytestmark = pytest.mark.timeout(1800)
 
 SUITE = SUITES["inference"]
 FABRIC = """
@@ -36,7 +39,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> BenchReport:
     return run_bench(SUITE, read_subject(file), folder / "out", profile=Profile.SMOKE)
 
 
-def of(report: BenchReport, section: str) -> TestReport:
+def of(report: BenchReport, section: str) -> model.TestReport:
     (found,) = (test for test in report.tests if test.section == section)
     return found
 

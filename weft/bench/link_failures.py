@@ -36,13 +36,16 @@ def up(link: str, at_ps: int) -> dict[str, Any]:
 
 
 def busiest_links(run: TrialRun, ports: Sequence[str], *, towards: bool = False) -> list[str]:
-    """Return the links of some ports, those that carried most from there, or `towards` there, first.
-
-    Links that carried nothing are left out.
-    """
+    """Return the links of some ports, those that carried most from there, or `towards` there, first."""
     sent, peers = port_bytes(run), peers_of(run)
     carried = {port: sent[peers[port] if towards else port] for port in ports}
-    return [f"{port}<->{peers[port]}" for port in sorted(carried, key=lambda port: -carried[port]) if carried[port]]
+    return [f"{port}<->{peers[port]}" for port in sorted(carried, key=lambda port: -carried[port])]
+
+
+def is_idle(run: TrialRun, link: str) -> bool:
+    """Return whether a link has carried nothing either way."""
+    sent = port_bytes(run)
+    return not any(sent[port] for port in link.split("<->"))
 
 
 def events_row(run: TrialRun) -> list[Cell]:

@@ -136,8 +136,10 @@ def _streams(setup: Setup, pairs: tuple[tuple[int, int], ...], begin_ps: int, en
     interval_ps = round(_BLOCK_BYTES * 8 * PS_PER_S / (setup.subject.rank_rate_bps * _LOAD))
     found = FlowGroups()
     for start_ps in range(begin_ps, end_ps, interval_ps):
-        for source, destination in pairs:
-            found.add(setup.transfer(source, destination, _BLOCK_BYTES, start_ps))
+        # Pairs begin one behind the other, or all their blocks would meet at the same moments.
+        for place, (source, destination) in enumerate(pairs):
+            later_ps = place * interval_ps // len(pairs)
+            found.add(setup.transfer(source, destination, _BLOCK_BYTES, start_ps + later_ps))
     return found
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.bench import congestion
-from weft.bench.link_failures import HEADINGS, busiest_links, control_of, down, events_row, peers_of, ports_up_from
+from weft.bench.link_failures import HEADINGS, busiest_links, control_of, down, events_row, is_idle, ports_up_from
 from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
@@ -39,8 +39,6 @@ class InferenceLinkFailure(BenchTest):
         base = Served(base_run)
         at_ps = _moment(base)
         scenarios, missing = _scenarios(setup, bound, base_run)
-        if not scenarios:
-            raise NotApplicableError("no link between switches carries KV caches")
         iterations = setup.choose(smoke=1, standard=3, full=20)
         keys = [(name, number) for name in scenarios for number in range(iterations)]
 
@@ -110,8 +108,10 @@ def _scenarios(setup: Setup, bound: BoundedRate, base: TrialRun) -> tuple[Mappin
     missing: list[str] = []
     prefill = [rank for host in serving.prefill for rank in subject.servers[host]]
     decode = [rank for host in serving.decode for rank in subject.servers[host]]
-    if from_prefill := busiest_links(base, ports_up_from(setup, prefill)):
-        found["leaf-spine link with KV caches"] = from_prefill[:1]
+    from_prefill = busiest_links(base, ports_up_from(setup, prefill))
+    found["leaf-spine link with KV caches"] = from_prefill[:1]
+    if is_idle(base, from_prefill[0]):
+        missing.append("no leaf-spine link carries KV caches: they keep to leaves, and the links that fail are idle")
     tiers = {switch.name: switch.tier for switch in subject.fabric.switches}
     spine = [
         f"{link.a}<->{link.b}"
@@ -122,26 +122,20 @@ def _scenarios(setup: Setup, bound: BoundedRate, base: TrialRun) -> tuple[Mappin
         found["spine-spine link"] = spine[:1]
     else:
         missing.append("spine-spine link: the fabric has none")
-    if to_decode := busiest_links(base, ports_up_from(setup, decode), towards=True):
-        found["link of the decode worker's leaf"] = to_decode[:1]
-    if from_prefill:
-        second = _another(setup, base, from_prefill[0])
-        if second is not None:
-            found["two leaf-spine links"] = [from_prefill[0], second]
-        else:
-            missing.append("two leaf-spine links: a leaf would have none left")
+    found["link of the decode worker's leaf"] = busiest_links(base, ports_up_from(setup, decode), towards=True)[:1]
+    second = _another(setup, base, from_prefill[0])
+    if second is not None:
+        found["two leaf-spine links"] = [from_prefill[0], second]
+    else:
+        missing.append("two leaf-spine links: a leaf would have none left")
     return found, missing
 
 
 def _another(setup: Setup, base: TrialRun, link: str) -> str | None:
-    """Return a further link of the leaf of one, if a third is left; the busiest one, or any if the others are idle."""
+    """Return a further link of the leaf of one, the busiest; None if it would be the last."""
     port = link.split("<->")[0]
     (group,) = (each.ports for each in setup.subject.uplinks if port in each.ports)
-    if len(group) < 3:
-        return None
-    peers = peers_of(base)
-    others = [each for each in group if each != port]
-    return (busiest_links(base, others) or [f"{others[0]}<->{peers[others[0]]}"])[0]
+    return None if len(group) < 3 else busiest_links(base, [each for each in group if each != port])[0]
 
 
 def _delays_ms(base: Served, failed: Served) -> NDArray[np.float64]:

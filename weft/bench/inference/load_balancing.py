@@ -37,9 +37,7 @@ class InferenceLoadBalancing(BenchTest):
         """See BenchTest."""
         if not setup.subject.has_parallel_paths:
             raise NotApplicableError("no switch with hosts has a choice of links")
-        names = setup.choose(
-            smoke=("ecmp", "adaptive"), standard=tuple(LOAD_BALANCING)[1:], full=tuple(LOAD_BALANCING)[1:]
-        )
+        names = setup.choose(smoke=(OWN, "adaptive"), standard=tuple(LOAD_BALANCING), full=tuple(LOAD_BALANCING))
         scenarios = setup.choose(smoke=(_CACHES, _MIXED), standard=_ALL, full=_ALL)
         setups, refused = _setups(setup, names)
         runs: dict[Key, TrialRun] = {}
@@ -112,7 +110,7 @@ def _setups(setup: Setup, names: tuple[str, ...]) -> tuple[dict[str, Setup], lis
     found, refused = {}, []
     for name in names:
         try:
-            found[name] = setup.under(Variant(setup.variant.transport or OWN, name))
+            found[name] = setup.under(Variant(setup.variant.transport, name))
         except NotApplicableError as error:
             refused.append(f"{LOAD_BALANCING[name].title}: {error}")
     return found, refused
