@@ -39,7 +39,7 @@ class DecodeSteps:
         layers: with experts, of DeepSeek-V3's 58.
         batch: sequences of each rank.
         first_ps: start of the first dispatch.
-        hosts: those of the group, by place in `Subject.servers`; all for None.
+        hosts: by place in `Subject.servers`; all for None.
     """
 
     setup: Setup

@@ -181,7 +181,7 @@ def _row(
 
 
 def _steady_ms(run: TrialRun, plan: _Plan) -> Cell:
-    """Return from the event until the rate, averaged over 2 bins, stays within 5 % of that of the last third."""
+    """Return from the event until the rate, averaged over 2 bins, stays within 5 % of the last third's."""
     _, rates = _rates(run, plan)
     smooth = np.convolve(rates, np.ones(2) / 2, "valid")
     final = float(np.mean(rates[-_BINS // 3 :]))
