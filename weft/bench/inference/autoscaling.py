@@ -20,7 +20,6 @@ from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, TrialRun
 
 KIB = 2**10
-_BLOCK_BYTES = 64 * KIB
 _LOAD = 0.4
 _BINS = 20
 _WITHIN = 0.05
@@ -100,9 +99,9 @@ class Autoscaling(BenchTest):
                 repeatability("P99 of others, scale-up", "us", list(tails[_UP])),
             ],
             scaled=[
-                f"{counted(len(hosts), 'decode host')} join and leave {counted(len(plan.pairs), 'pair')} that serve",
-                f"blocks of {format_size(_BLOCK_BYTES)} at {_LOAD:.0%} of the NICs' rate, "
-                f"{format_time(plan.duration_ps)} in all",
+                f"joining and leaving: {counted(len(hosts), 'decode host')}; serving all the time: "
+                f"{counted(len(plan.pairs), 'pair')}; all send blocks of {format_size(_block(setup))} at {_LOAD:.0%} "
+                f"of the NICs' rate, for {format_time(plan.duration_ps)}",
                 "hosts join as their links come up, and leave as these go down, after their caches have ended; "
                 "starting the software of a worker takes no time",
                 control_of(setup),
@@ -128,18 +127,24 @@ def _plan(setup: Setup) -> _Plan:
     return _Plan(pairs, changing, duration_ps // 4, duration_ps)
 
 
+def _block(setup: Setup) -> int:
+    """Return the size of a block: small, so that rates in short times are those of many."""
+    return setup.choose(smoke=16 * KIB, standard=16 * KIB, full=256 * KIB)
+
+
 def _event(host: str, state: str, at: str) -> dict[str, Any]:
     return {"host": host, "state": state, "at": at}
 
 
 def _streams(setup: Setup, pairs: tuple[tuple[int, int], ...], begin_ps: int, end_ps: int) -> FlowGroups:
-    interval_ps = round(_BLOCK_BYTES * 8 * PS_PER_S / (setup.subject.rank_rate_bps * _LOAD))
+    block = _block(setup)
+    interval_ps = round(block * 8 * PS_PER_S / (setup.subject.rank_rate_bps * _LOAD))
     found = FlowGroups()
     for start_ps in range(begin_ps, end_ps, interval_ps):
         # Pairs begin one behind the other, or all their blocks would meet at the same moments.
         for place, (source, destination) in enumerate(pairs):
             later_ps = place * interval_ps // len(pairs)
-            found.add(setup.transfer(source, destination, _BLOCK_BYTES, start_ps + later_ps))
+            found.add(setup.transfer(source, destination, block, start_ps + later_ps))
     return found
 
 
