@@ -9,6 +9,7 @@ from weft.errors import BadInputError
 
 SECTIONS = {
     "training": {5: 3, 6: 7, 7: 4, 8: 4, 9: 4, 10: 3, 11: 3, 12: 2},
+    "inference": {5: 4, 6: 4, 7: 4, 8: 4, 9: 4, 10: 4, 11: 3, 12: 3, 13: 3},
 }
 """Tests of each category of the draft."""
 

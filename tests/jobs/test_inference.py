@@ -6,6 +6,7 @@ import pytest
 from tests.refusals import refused
 from weft.errors import BadInputError
 from weft.jobs.accelerators import ACCELERATORS
+from weft.jobs.formulas.inference import prefill_layer
 from weft.jobs.formulas.parameters import model_parameters
 from weft.jobs.inference.decode import decode_times
 from weft.jobs.inference.instance_times import InstanceTimes
@@ -14,7 +15,14 @@ from weft.jobs.inference.placement import check_hosts, default_ranks
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.prefill import prefill_schedule, prefill_times
 from weft.jobs.inference.request_files import nanoseconds, read_requests
-from weft.jobs.inference.requests import LONGEST_PS, Requests, TokenCounts, poisson_requests, requests_at
+from weft.jobs.inference.requests import (
+    LONGEST_PS,
+    Requests,
+    SharedPrefixes,
+    TokenCounts,
+    poisson_requests,
+    requests_at,
+)
 from weft.jobs.inference.transfer_job import transfer_job
 from weft.jobs.models import MODELS, Transformer
 from weft.jobs.training_plan import PlanError
@@ -95,6 +103,82 @@ def test_requests_join_and_leave_between_iterations():
 
 def times_of(context: int, count: int) -> int:
     return int(InstanceTimes(MODEL, DecodeInstances(), "bf16", 2).iterations_ps(1, context, count).sum())
+
+
+def test_each_token_after_the_first_comes_an_iteration_behind_the_one_before():
+    """Of two requests of 4 and 1 tokens the first has three gaps; one of their iterations is the second's first."""
+    _, found = decode_of([(0, 10, 4), (0, 30, 1)], [0, times_of(10, 1) + 1])
+    assert found.token_gap_count.tolist() == [0, 1, 1, 1]
+    assert (found.token_gap_ps * found.token_gap_count).sum() == found.end_ps[0] - found.first_token_ps[0]
+
+
+def test_a_static_batch_is_done_before_the_next_begins():
+    """The second and third come during the first's iterations and join once all are done."""
+    rows, arrivals = [(0, 10, 4), (0, 30, 1), (0, 30, 3)], [0, 1, 2]
+    _, found = decode_of(rows, arrivals, batching="static")
+    assert found.admitted_ps.tolist() == [0, found.end_ps[0], found.end_ps[0]]
+    _, continuous = decode_of(rows, arrivals)
+    assert (continuous.admitted_ps[1:] < found.admitted_ps[1:]).all()
+
+
+PREFIX = SharedPrefixes(share=1, tokens=300)
+TWO = {"prefill": PrefillInstances(instances=2), "decode": DecodeInstances(instances=2)}
+
+
+def prefixed(rows, **others):
+    return prefill_schedule(InferencePlan(MODEL, PREFIX.given_to(requests(*rows), 1), prefix_caching=True, **others))
+
+
+def test_a_prefix_is_computed_and_sent_once_to_each_instance():
+    """The requests take both instances in turn; the fourth is computed when the second has been, on the same one."""
+    names = {"prefill_assignment": "round-robin", "decode_assignment": "round-robin"}
+    found = prefixed([(0, 400, 1), (0, 500, 1), (MS, 400, 1), (MS, 200, 1)], **TWO, **names)
+    assert found.cached_tokens.tolist() == found.held_tokens.tolist() == [0, 0, 300, 300]
+    assert found.provider.tolist() == [0, 1, 0, 1]
+    times = prefill_times(InferencePlan(MODEL, requests((0, 1, 1))))
+    took_ps = (found.end_ps - found.start_ps).tolist()
+    # A prompt shorter than the prefix has one token more than that.
+    assert took_ps == [
+        times.prefill_ps(400),
+        times.prefill_ps(500),
+        times.prefill_ps(100, 300),
+        times.prefill_ps(1, 300),
+    ]
+    uncached = prefill_schedule(InferencePlan(MODEL, PREFIX.given_to(requests((0, 400, 1), (MS, 400, 1)), 1)))
+    assert not uncached.cached_tokens.any()
+    assert uncached.provider.tolist() == [0, 1]
+
+
+def test_a_prefix_that_has_not_been_computed_is_not_held():
+    """Both prompts are computed at once, on two instances: each sends its whole cache to the one decode instance."""
+    found = prefixed([(0, 400, 1), (0, 400, 1)], prefill=TWO["prefill"])
+    assert found.prefill.tolist() == [0, 1]
+    assert found.held_tokens.tolist() == [0, 0]
+
+
+def test_prefix_aware_assignment_goes_to_the_prefix_unless_that_takes_longer():
+    aware = {"prefill_assignment": "prefix-aware", "decode_assignment": "prefix-aware"}
+    apart = [(0, 400, 1), (MS, 400, 1), (2 * MS, 400, 1)]
+    assert prefixed(apart, **TWO, **aware).prefill.tolist() == [0, 0, 0]
+    # At once, the second would wait for the first's whole prompt and computes the prefix itself.
+    assert prefixed([(0, 400, 1), (0, 400, 1)], **TWO, **aware).prefill.tolist() == [0, 1]
+
+
+def test_tokens_behind_a_prefix_attend_to_it():
+    """Operations of a prompt in two parts are those of the whole."""
+    whole = prefill_layer(MODEL, 0, 400, 1).flops
+    assert prefill_layer(MODEL, 0, 300, 1).flops + prefill_layer(MODEL, 0, 100, 1, cached=300).flops == whole
+
+
+def test_prefixes_are_drawn_from_the_seed():
+    shared = SharedPrefixes(share=0.25, tokens=100, count=3)
+    many = poisson_requests(50, 20_000, TokenCounts(median=50), TokenCounts(median=2), 3)
+    found = shared.given_to(many, 3)
+    has_one = found.prefix >= 0
+    assert has_one.mean() == pytest.approx(0.25, abs=0.02)
+    assert set(found.prefix[has_one]) == {0, 1, 2}
+    assert set(found.prompt_tokens[has_one]) == {101}
+    assert set(found.prompt_tokens[~has_one]) == {50}
 
 
 def test_a_full_batch_makes_requests_queue_in_the_order_of_their_caches():

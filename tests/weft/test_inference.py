@@ -111,6 +111,23 @@ def test_the_page_compares_fabrics_and_ways_of_transfer():
         assert f"| `{transfer}`, {rate.replace('Gb', ' Gb')} | {shown} |" in page
 
 
+def test_a_prefix_is_sent_once():
+    """All prompts are sent from one instance to another, and all of the prefix with the first of them."""
+    tokens = 400
+    requests = APART | {"prefix": {"share": 1, "tokens": tokens}}
+    (plain,), (cached,) = (served(item(requests, prefix_caching=caching)) for caching in (False, True))
+    assert cached.prefill_prefix_hits == cached.decode_prefix_hits == 4
+    assert cached.prefixed_requests == plain.prefixed_requests == 5
+    assert plain.decode_prefix_hits == 0
+    assert plain.sent_bytes - cached.sent_bytes == 4 * tokens * plain.kv_bytes_per_token
+    for name in ("prefill_ps", "transfer_ideal_ps", "first_token_ps"):
+        assert column(cached, name)[0] == column(plain, name)[0]
+        assert all(
+            after < before for after, before in zip(column(cached, name)[1:], column(plain, name)[1:], strict=True)
+        )
+    assert set(column(cached, "transfer_contention_ps")) == {0}
+
+
 def test_a_lone_transfer_takes_its_closed_form():
     """All frames follow each other on the first of two links of 100 Gb/s and 1 µs; the second is behind by the longest.
 

@@ -92,13 +92,16 @@ class Setup:
             writer.writerow(
                 (each.source, each.destination, each.size_bytes, f"{each.start_ps}ps", each.plane, each.queue_pairs)
             )
-        content = text.getvalue()
-        path = self.folder / f"flows-{hashlib.sha256(content.encode()).hexdigest()[:16]}.csv"
+        return {"flow_list": str(self.kept("flows", text.getvalue())), "format": "flow_csv", "data": "lengths"}
+
+    def kept(self, name: str, content: str) -> Path:
+        """Return the path of a CSV file with this content, named by it, in the folder."""
+        path = self.folder / f"{name}-{hashlib.sha256(content.encode()).hexdigest()[:16]}.csv"
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             with written_whole(path) as partial:
                 partial.write_text(content, encoding="utf-8")
-        return {"flow_list": str(path), "format": "flow_csv", "data": "lengths"}
+        return path
 
     def transfer(
         self, source: int, destination: int, size_bytes: int, start_ps: int = 0, queue_pairs: int = 1

@@ -90,14 +90,32 @@ class Subject:
         return tuple(host.nics[0].switch for host in self.fabric.hosts[: self.ranks])
 
     @cached_property
+    def servers(self) -> tuple[tuple[int, ...], ...]:
+        """The ranks of each host, in order. In a rail-optimised fabric each is at another leaf, their numbers apart."""
+        found: dict[int, list[int]] = {}
+        for rank, server in enumerate(self.fabric.host_numbers()[: self.ranks]):
+            found.setdefault(server, []).append(rank)
+        return tuple(tuple(found[server]) for server in sorted(found))
+
+    @cached_property
+    def server_of(self) -> tuple[int, ...]:
+        """The place in `servers` of each rank's host."""
+        places = {rank: place for place, ranks in enumerate(self.servers) for rank in ranks}
+        return tuple(places[rank] for rank in range(self.ranks))
+
+    @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
         """Source and destination of one flow from each rank: to the rank half the fabric away, host by host.
 
         The destination has the same place in its host, so that pairs of a rail keep to it.
         """
-        hosts = self.ranks // self.ranks_per_host
-        step = max(1, hosts // 2) * self.ranks_per_host
-        return tuple((rank, (rank + step) % self.ranks) for rank in range(self.ranks) if step % self.ranks)
+        step = max(1, len(self.servers) // 2)
+        to = {
+            rank: self.servers[(server + step) % len(self.servers)][place]
+            for server, ranks in enumerate(self.servers)
+            for place, rank in enumerate(ranks)
+        }
+        return tuple((rank, to[rank]) for rank in range(self.ranks) if to[rank] != rank)
 
     def remote_pair(self) -> tuple[int, int]:
         """Return the first pair of ranks at different switches, or the first pair if all share one."""
@@ -113,10 +131,8 @@ class Subject:
 
         Only ranks that reach the receiver over the fabric count, and none of its own host.
         """
-        host = receiver // self.ranks_per_host
-        others = [
-            rank for rank in range(self.ranks) if rank // self.ranks_per_host != host and self._reaches(rank, receiver)
-        ]
+        host = self.server_of[receiver]
+        others = [rank for rank in range(self.ranks) if self.server_of[rank] != host and self._reaches(rank, receiver)]
         others.sort(key=lambda rank: self.edges[rank] == self.edges[receiver])
         return others[:count] if len(others) >= count else None
 

@@ -24,6 +24,7 @@ _MOST_POINTS = 500
 _LATENCY_NAMES = {
     "first_token": "time to first token",
     "per_token": "time per output token",
+    "inter_token": "from token to token",
     "end_to_end": "end to end",
     "prompt_done": "prompt computed",
 }
@@ -167,7 +168,7 @@ def _first_token_parts(title: str, records: Table) -> BarFigure:
 
 def _problems(result: InferenceResult) -> Iterator[tuple[str, str]]:
     for key, names, found, optional in (
-        ("latency_ps", LATENCIES, result.latency_ps, {"per_token"}),
+        ("latency_ps", LATENCIES, result.latency_ps, {"per_token", "inter_token"}),
         ("stages_ps", STAGES, result.stages_ps, set()),
     ):
         if not set(names) - optional <= set(found) <= set(names):

@@ -13,16 +13,17 @@ from weft.jobs.inference.decode import DecodeTimes
 from weft.jobs.inference.objectives import Objectives
 from weft.jobs.inference.plan import InferencePlan
 from weft.jobs.inference.prefill import PrefillSchedule
+from weft.jobs.inference.requests import NO_PREFIX
 from weft.jobs.inference.transfer_job import RequestTimes
 from weft.quantities.arrays import Integers
 from weft.quantities.units import PS_PER_S
 from weft.recording import tables
 from weft.recording.tables import integers_of
 from weft.results.kinds import ItemResult
-from weft.results.latencies import Latencies, latencies_of
+from weft.results.latencies import Latencies, latencies_of, weighted_latencies
 from weft.results.request_files import STAGES
 
-LATENCIES = ("first_token", "per_token", "end_to_end", "prompt_done")
+LATENCIES = ("first_token", "per_token", "inter_token", "end_to_end", "prompt_done")
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,8 @@ class InferenceResult(ItemResult):
     """To the last token."""
     latency_ps: dict[str, Latencies]
     """`first_token` and `end_to_end` (since the arrival), `per_token` (from the first token to the last, of requests
-    with several), `prompt_done` (from the arrival until the prompt has been computed)."""
+    with several), `inter_token` (from a token to the next, of all tokens but the first of each request), `prompt_done`
+    (from the arrival until the prompt has been computed)."""
     stages_ps: dict[str, Latencies]
     """Time of each stage of a request."""
     prefill_utilisation: list[float]
@@ -71,6 +73,12 @@ class InferenceResult(ItemResult):
     """Requests that met both objectives; null without them."""
     retransmissions: int
     """Packets sent again by all hosts meanwhile."""
+    prefixed_requests: int = 0
+    """Requests with a shared prefix."""
+    prefill_prefix_hits: int = 0
+    """Requests with a prefix that their prefill instance had computed before; only with prefix caching."""
+    decode_prefix_hits: int = 0
+    """Requests with a prefix that their decode instance had been sent before; only with prefix caching."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
 
     @property
@@ -111,7 +119,7 @@ def inference_result(
         prompt_tokens=int(requests.prompt_tokens.sum()),
         output_tokens=int(requests.output_tokens.sum()),
         kv_bytes_per_token=kv_bytes_per_token(plan.model, plan.kv_element_bytes),
-        sent_bytes=plan.sent_bytes_per_token() * int(requests.prompt_tokens.sum()),
+        sent_bytes=plan.sent_bytes_per_token() * int((requests.prompt_tokens - schedule.held_tokens).sum()),
         time_ps=last_ps,
         latency_ps={
             name: latencies_of(values)
@@ -122,7 +130,8 @@ def inference_result(
                 ("prompt_done", times.prefill_end_ps - requests.arrival_ps),
             )
             if len(values)
-        },
+        }
+        | ({"inter_token": gaps} if (gaps := _gaps(decoded)) else {}),
         stages_ps={stage: latencies_of(integers_of(records, f"{stage}_ps")) for stage in STAGES},
         prefill_utilisation=(prefill_busy_ps / last_ps).tolist(),
         decode_utilisation=(decoded.busy_ps / last_ps).tolist(),
@@ -131,8 +140,17 @@ def inference_result(
         slo_per_token_ps=objectives.per_token if objectives else None,
         within_slo=objectives.met_by(first_ps, per_token_ps) if objectives else None,
         retransmissions=retransmissions,
+        prefixed_requests=0 if requests.prefix is None else int((requests.prefix != NO_PREFIX).sum()),
+        prefill_prefix_hits=int((schedule.cached_tokens > 0).sum()),
+        decode_prefix_hits=int((schedule.held_tokens > 0).sum()),
         records=records,
     )
+
+
+def _gaps(decoded: DecodeTimes) -> Latencies | None:
+    if not decoded.token_gap_count.any():
+        return None
+    return weighted_latencies(decoded.token_gap_ps, decoded.token_gap_count)
 
 
 def _records(

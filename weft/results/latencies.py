@@ -82,6 +82,20 @@ def problems_of_service(latency_ps: Latencies, time_ps: int) -> Iterator[tuple[s
         yield f"latency_ps.{key}", wrong
 
 
+def weighted_latencies(values_ps: NDArray[Any], counts: NDArray[Any]) -> Latencies:
+    """Return the percentiles of latencies in ps of which each occurs `counts` times, at least one of them at all."""
+    order = np.argsort(values_ps, kind="stable")
+    order = order[counts[order] > 0]
+    values, up_to = values_ps[order], np.cumsum(counts[order])
+    ranks = np.ceil(np.array(list(PERCENTILES.values())) / 100 * up_to[-1])
+    return Latencies(
+        least=int(values[0]),
+        mean=round(float(np.average(values, weights=counts[order]))),
+        percentiles=tuple(int(each) for each in values[np.searchsorted(up_to, ranks)]),
+        largest=int(values[-1]),
+    )
+
+
 def latencies_of(values_ps: NDArray[Any]) -> Latencies:
     """Return the percentiles of latencies in ps, of which there is at least one; each is one of the values."""
     found = np.percentile(values_ps, list(PERCENTILES.values()), method="inverted_cdf")

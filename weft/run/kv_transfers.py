@@ -42,31 +42,36 @@ class IdealTransfers:
     def __init__(self, plan: InferencePlan, ran: JobRun, ideal: IdealTimes, scale_up: ScaleUpSpec | None) -> None:
         self._plan, self._ran, self._ideal, self._scale_up = plan, ran, ideal, scale_up
         self._prefill = prefill_times(plan)
-        self._known: dict[tuple[int, int, int], int] = {}
+        self._known: dict[tuple[int, ...], int] = {}
 
     def of(self, schedule: PrefillSchedule) -> Integers:
         """Return for each request the time in ps from the end of its prefill to the arrival of its cache."""
         rows = zip(
             schedule.prefill.tolist(),
             schedule.decode.tolist(),
-            self._plan.requests.prompt_tokens.tolist(),
+            (self._plan.requests.prompt_tokens - schedule.cached_tokens).tolist(),
+            schedule.cached_tokens.tolist(),
+            (self._plan.requests.prompt_tokens - schedule.held_tokens).tolist(),
             strict=True,
         )
         return np.array([self._waiting_ps(*row) for row in rows], np.int64)
 
-    def _waiting_ps(self, prefill: int, decode: int, prompt: int) -> int:
-        key = (prefill, decode, prompt)
+    def _waiting_ps(self, prefill: int, decode: int, computed: int, cached: int, sent: int) -> int:
+        key = (prefill, decode, computed, cached, sent)
         if key not in self._known:
-            end_ps = self._prefill.prefill_ps(prompt)
-            self._known[key] = max(0, self._arrival_ps(prefill, decode, prompt) - end_ps)
+            end_ps = self._prefill.prefill_ps(computed, cached)
+            self._known[key] = max(0, self._arrival_ps(*key) - end_ps)
         return self._known[key]
 
-    def _arrival_ps(self, prefill: int, decode: int, prompt: int) -> int:
-        """Return when the last port has sent or received all of a cache, since the start of its prefill."""
-        layers_ps = self._prefill.layers_ps(prompt)
-        ready_ps = np.cumsum(layers_ps) if self._plan.is_by_layer else [self._prefill.prefill_ps(prompt)]
+    def _arrival_ps(self, prefill: int, decode: int, computed: int, cached: int, sent: int) -> int:
+        """Return when the last port has sent or received all of a cache, since the start of its prefill.
+
+        So many tokens are computed behind so many cached ones, and caches of so many are sent.
+        """
+        layers_ps = self._prefill.layers_ps(computed, cached)
+        ready_ps = np.cumsum(layers_ps) if self._plan.is_by_layer else [self._prefill.prefill_ps(computed, cached)]
         latest_ps = 0
-        for messages, in_turn in self._by_port(prefill, decode, prompt):
+        for messages, in_turn in self._by_port(prefill, decode, sent):
             busy_ps = sum(each.busy_ps for each in messages)
             # If messages take planes in turn, only one in `in_turn` earlier messages uses the same plane.
             behind = np.arange(len(ready_ps))[::-1] // in_turn

@@ -28,13 +28,14 @@ class DecodeFlops(NamedTuple):
     per_context_token: int
 
 
-def prefill_layer(model: Transformer, layer: int, tokens: int, tensor: int) -> Work:
-    """Return the work of a layer for a prompt of `tokens`, on `tensor` ranks.
+def prefill_layer(model: Transformer, layer: int, tokens: int, tensor: int, cached: int = 0) -> Work:
+    """Return the work of a layer for `tokens` of a prompt behind `cached` ones, on `tensor` ranks.
 
     Two operations for each weight and token, and 2·tokens²·heads·head dimension for the causal half of the scores
-    (Narayanan et al. 2021, appendix).
+    (Narayanan et al. 2021, appendix), twice as many for each pair of a token and a cached one.
     """
-    flops = tokens * layer_flops(model, layer, sequence=tokens).total
+    # A token attends to half of the tokens on average, and to all cached ones: the causal half of so long a sequence.
+    flops = tokens * layer_flops(model, layer, sequence=tokens + 2 * cached).total
     return Work(flops, layer_read(model, layer, tokens, tensor))
 
 

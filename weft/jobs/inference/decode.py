@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,8 @@ class DecodeTimes:
         busy_ps: time of all iterations of each instance.
         token_count: tokens that each instance generated.
         iteration_count: iterations of each instance.
+        token_gap_ps: times from one token to the next of a request; each iteration has one for all of its requests.
+        token_gap_count: requests of each of these iterations that had a token before.
     """
 
     admitted_ps: Integers
@@ -34,6 +36,8 @@ class DecodeTimes:
     busy_ps: Integers
     token_count: Integers
     iteration_count: Integers
+    token_gap_ps: Integers
+    token_gap_count: Integers
 
 
 def decode_times(plan: InferencePlan, decode: Integers, delivered_ps: Integers) -> DecodeTimes:
@@ -42,20 +46,23 @@ def decode_times(plan: InferencePlan, decode: Integers, delivered_ps: Integers) 
     Raises PlanError if they take longer than `LONGEST_PS`.
     """
     count, instances = len(plan.requests), plan.decode.instances
-    found = DecodeTimes(*(np.zeros(rows, np.int64) for rows in (count,) * 3 + (instances,) * 3))
+    found = DecodeTimes(*(np.zeros(rows, np.int64) for rows in (count,) * 3 + (instances,) * 3 + (0,) * 2))
     times = InstanceTimes(plan.model, plan.decode, plan.precision, plan.kv_element_bytes)
+    gaps = [(found.token_gap_ps, found.token_gap_count)]
     for instance in range(instances):
         mine = np.flatnonzero(decode == instance)
         in_order = mine[np.argsort(delivered_ps[mine], kind="stable")]
-        _Instance(plan, times, instance, in_order, delivered_ps, found).run()
-    return found
+        gaps += _Instance(plan, times, instance, in_order, delivered_ps, found).run()
+    gap_ps, gap_count = (np.concatenate(columns) for columns in zip(*gaps, strict=True))
+    return replace(found, token_gap_ps=gap_ps, token_gap_count=gap_count)
 
 
 class _Instance:
     """An instance with continuous batching (Yu et al. 2022, "Orca", section 3.1).
 
     Requests join and leave between iterations. They are admitted in the order in which their caches arrived, while the
-    batch has room and the memory can hold the caches of all served requests at their full length.
+    batch has room and the memory can hold the caches of all served requests at their full length. With static batching
+    they join only when all requests of the batch before them are done.
     """
 
     def __init__(
@@ -76,15 +83,18 @@ class _Instance:
         self._left: dict[int, int] = {}
         """Tokens left to generate, by served request."""
         self._context_tokens = 0
+        self._is_static = plan.decode.batching == "static"
+        self._gaps: list[tuple[Integers, Integers]] = []
 
-    def run(self) -> None:
-        """Serve all requests."""
+    def run(self) -> list[tuple[Integers, Integers]]:
+        """Serve all requests; returns the times between tokens, and how many requests had each."""
         now_ps = 0
         while self._coming or self._left:
             if not self._left:
                 now_ps = max(now_ps, int(self._delivered_ps[self._coming[0]]))
             admitted = self._admit(now_ps)
             now_ps = self._iterate(now_ps, admitted)
+        return self._gaps
 
     def _needs_tokens(self, request: int) -> int:
         return int(self._prompts[request] + self._outputs[request])
@@ -98,7 +108,9 @@ class _Instance:
         )
 
     def _admit(self, now_ps: int) -> list[int]:
-        admitted = []
+        admitted: list[int] = []
+        if self._is_static and self._left:
+            return admitted
         while self._has_room() and self._delivered_ps[self._coming[0]] <= now_ps:
             request = self._coming.popleft()
             self._free_tokens -= self._needs_tokens(request)
@@ -116,7 +128,7 @@ class _Instance:
             raise PlanError("decode", f"outputs take longer than {format_time(LONGEST_PS)}", valid="up to that")
         ends = now_ps + np.cumsum(took_ps)
         count = len(ends)
-        if self._has_room():
+        if self._has_room() and not self._is_static:
             next_ps = self._delivered_ps[self._coming[0]]
             count = min(count, int(np.searchsorted(ends, next_ps)) + 1)
         end_ps, found = int(ends[count - 1]), self._found
@@ -124,6 +136,9 @@ class _Instance:
         found.busy_ps[self._instance] += end_ps - now_ps
         found.token_count[self._instance] += batch * count
         found.iteration_count[self._instance] += count
+        had_a_token = np.full(count, batch, np.int64)
+        had_a_token[0] -= len(admitted)
+        self._gaps.append((took_ps[:count].copy(), had_a_token))
         self._context_tokens += batch * count
         for request in list(self._left):
             self._left[request] -= count

@@ -46,15 +46,15 @@ class InstanceTimes:
         self._read = lru_cache(_KEPT)(lambda sequences: decode_read(model, sequences, instances.tensor))
         self.layers_ps = lru_cache(_KEPT)(self._layers_ps)
 
-    def prefill_ps(self, tokens: int) -> int:
-        """Return how long a prompt of `tokens` takes."""
-        return sum(self.layers_ps(tokens)) + self.output_ps
+    def prefill_ps(self, tokens: int, cached: int = 0) -> int:
+        """Return how long `tokens` of a prompt behind `cached` ones take."""
+        return sum(self.layers_ps(tokens, cached)) + self.output_ps
 
-    def _layers_ps(self, tokens: int) -> tuple[int, ...]:
-        """Return how long a prompt of `tokens` takes in each layer."""
+    def _layers_ps(self, tokens: int, cached: int = 0) -> tuple[int, ...]:
+        """Return how long `tokens` of a prompt behind `cached` ones take in each layer."""
         found: list[int] = []
         for layer, count in alike_layers(self._model).items():
-            found += [self._of(prefill_layer(self._model, layer, tokens, self._tensor))] * count
+            found += [self._of(prefill_layer(self._model, layer, tokens, self._tensor, cached))] * count
         return tuple(found)
 
     @cached_property

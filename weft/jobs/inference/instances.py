@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from weft.jobs.accelerators import ACCELERATORS, Accelerator
 from weft.quantities.definitions import number, whole
@@ -41,3 +41,6 @@ class DecodeInstances(PrefillInstances):
 
     batch: Annotated[int, whole(1, 1 << 20)] = 256
     """Most requests that an instance serves at once."""
+    batching: Annotated[Literal["continuous", "static"], Example("static")] = "continuous"
+    """`continuous`: requests join and leave between iterations. `static`: the next ones join when all of a batch are
+    done."""

@@ -38,6 +38,7 @@ class InferencePlan:
         decode_assignment: name of the policy that assigns requests to decode instances.
         kv_transfer: whether a cache is sent whole when its prompt has been computed, or layer by layer as each has
             been computed (Patel et al. 2024, "Splitwise", section 4.2).
+        prefix_caching: whether instances keep shared prefixes, so that they neither compute nor are sent them again.
 
     """
 
@@ -50,6 +51,7 @@ class InferencePlan:
     prefill_assignment: str = "least-loaded"
     decode_assignment: str = "least-loaded"
     kv_transfer: KvTransfer = "after-prefill"
+    prefix_caching: bool = False
 
     def __post_init__(self) -> None:
         """Raise PlanError for degrees that do not divide heads, for too little memory, and for too large a job."""

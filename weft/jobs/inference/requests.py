@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import numpy as np
@@ -13,11 +13,13 @@ from weft.errors import InvalidValueError
 from weft.quantities import portable_math
 from weft.quantities.arrays import Integers
 from weft.quantities.definitions import number, whole
+from weft.quantities.example import Example
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_S
 
 MAX_REQUESTS = 1_000_000
 MAX_TOKENS = 1 << 20
+NO_PREFIX = -1
 LONGEST_PS = 1 << 60
 """Longest time from the start to the last request's end: 13 days."""
 Tokens = Annotated[int, whole(1, MAX_TOKENS)]
@@ -49,6 +51,25 @@ class TokenCounts(Section):
         return np.asarray(drawn, np.int64)
 
 
+class SharedPrefixes(Section):
+    """Prefixes, such as system prompts, with which prompts begin; the seed draws which."""
+
+    share: Annotated[float, number(0, 1, above=True, example="0.5"), Example("0.75")]
+    """Probability that a request's prompt begins with a shared prefix."""
+    tokens: Annotated[Tokens, Example("512")]
+    """Tokens of a prefix. A prompt that begins with one has at least one token more."""
+    count: Annotated[int, whole(1, MAX_REQUESTS), Example("4")] = 1
+    """Different prefixes, chosen evenly."""
+
+    def given_to(self, requests: Requests, seed: int) -> Requests:
+        """Return the requests with prefixes drawn for them."""
+        generator = np.random.default_rng([seed, 3])
+        has_one = generator.random(len(requests)) < self.share
+        prefix = np.where(has_one, generator.integers(0, self.count, len(requests)), NO_PREFIX)
+        prompts = np.where(has_one, np.maximum(requests.prompt_tokens, self.tokens + 1), requests.prompt_tokens)
+        return replace(requests, prompt_tokens=prompts, prefix=prefix, prefix_tokens=self.tokens)
+
+
 @dataclass(frozen=True, eq=False)
 class Requests:
     """Requests in order of arrival; all columns have the same number of rows.
@@ -57,11 +78,15 @@ class Requests:
         arrival_ps: arrival time since the start.
         prompt_tokens: tokens of the prompt.
         output_tokens: tokens to generate.
+        prefix: number of the prefix that the prompt shares with others, NO_PREFIX for none; None: no request has one.
+        prefix_tokens: tokens of each prefix.
     """
 
     arrival_ps: Integers
     prompt_tokens: Integers
     output_tokens: Integers
+    prefix: Integers | None = None
+    prefix_tokens: int = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for columns of unequal lengths, no or too many requests, and values out of range."""

@@ -22,16 +22,21 @@ MAX_MESSAGES = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class RequestTimes:
-    """Times of each request, in order: start and end of its prefill, and when its whole cache had arrived."""
+    """Times of each request, in order: start and end of its prefill, and when all that was sent for it had arrived.
+
+    `provider` is the request with which the prefix that was not sent for it came, or its own number.
+    """
 
     prefill_start_ps: Integers
     prefill_end_ps: Integers
     delivered_ps: Integers
+    provider: Integers
 
     @property
     def handed_over_ps(self) -> Integers:
         """When decoding may begin: the prompt has been computed, and all of its cache has arrived."""
-        return np.maximum(self.prefill_end_ps, self.delivered_ps)
+        arrived_ps = np.maximum(self.delivered_ps, self.delivered_ps[self.provider])
+        return np.maximum(self.prefill_end_ps, arrived_ps)
 
 
 def transfer_job(plan: InferencePlan, schedule: PrefillSchedule, name: str = "inference") -> Job:
@@ -94,7 +99,7 @@ def request_times(plan: InferencePlan, schedule: PrefillSchedule, job: Job, time
             of_rank = _requests_of(job.parts[rank].operations, Kind.RECEIVE, requests)
             rows = job.parts[rank].operations.of_kind(Kind.RECEIVE)
             np.maximum.at(delivered, of_rank, times[rank].finished_ps[rows])
-    return RequestTimes(starts, ends, delivered)
+    return RequestTimes(starts, ends, delivered, schedule.provider)
 
 
 def _prefill_operations(
@@ -110,10 +115,11 @@ def _prefill_operations(
     """
     builder, slots, done = OperationsBuilder(), dict[int, int](), list[int]()
     times, tokens = prefill_times(plan), plan.requests.prompt_tokens
+    sent_tokens = tokens - schedule.held_tokens
     for request in requests:
         arrived = builder.timer(int(plan.requests.arrival_ps[request]), category=PREFILL)
-        prompt, name = int(tokens[request]), f"request {request}"
-        steps = [*times.layers_ps(prompt), times.output_ps]
+        cached, name = int(schedule.cached_tokens[request]), f"request {request}"
+        steps = [*times.layers_ps(int(tokens[request]) - cached, cached), times.output_ps]
         steps = steps if plan.is_by_layer else [sum(steps)]
         for number, duration_ps in enumerate(steps):
             after = [arrived, *done] if number == 0 else done
@@ -122,7 +128,7 @@ def _prefill_operations(
             for target, heads in targets if number < plan.messages_per_share else ():
                 key = int(schedule.decode[request]) * len(targets) + target
                 slot = slots.setdefault(key, len(slots))
-                size_bytes = plan.message_bytes(heads, prompt)
+                size_bytes = plan.message_bytes(heads, int(sent_tokens[request]))
                 builder.send(slot, size_bytes, after=done, category=KV_CACHE, name=name)
     return builder.build(), tuple(slots)
 
@@ -130,13 +136,14 @@ def _prefill_operations(
 def _decode_part(plan: InferencePlan, schedule: PrefillSchedule, requests: Sequence[int], destination: int) -> RankPart:
     builder, slots = OperationsBuilder(), dict[int, int]()
     shares = [share for share in plan.shares if share.destination == destination]
+    sent_tokens = plan.requests.prompt_tokens - schedule.held_tokens
     for request in requests:
-        prompt, name = int(plan.requests.prompt_tokens[request]), f"request {request}"
+        sent, name = int(sent_tokens[request]), f"request {request}"
         for share in shares:
             peer = int(schedule.prefill[request]) * plan.prefill.tensor + share.source
             slot = slots.setdefault(peer, len(slots))
             for _ in range(plan.messages_per_share):
-                size_bytes = plan.message_bytes(share.heads, prompt)
+                size_bytes = plan.message_bytes(share.heads, sent)
                 builder.receive(slot, size_bytes, category=KV_CACHE, name=name)
     return RankPart(builder.build(), tuple(slots))
 

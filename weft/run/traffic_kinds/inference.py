@@ -23,6 +23,7 @@ from weft.jobs.inference.request_files import read_requests
 from weft.jobs.inference.requests import (
     MAX_REQUESTS,
     Requests,
+    SharedPrefixes,
     TokenCounts,
     poisson_requests,
     requests_at,
@@ -69,9 +70,20 @@ class RequestsSection(Section):
     """Tokens of prompts, unless a file has them."""
     output: TokenCounts | None = None
     """Tokens of outputs, unless a file has them."""
+    prefix: SharedPrefixes | None = None
+    """Prefixes that prompts share; by default none."""
 
     def made(self, seed: int) -> Requests:
         """Return the requests. Raises PlanError for an invalid key, BadInputError for an invalid file."""
+        found = self._without_prefixes(seed)
+        if self.prefix is None:
+            return found
+        try:
+            return self.prefix.given_to(found, seed)
+        except ValueError as error:
+            raise PlanError("requests.prefix", error) from None
+
+    def _without_prefixes(self, seed: int) -> Requests:
         ways = [name for name in ("rate", "arrivals", "file") if getattr(self, name) is not None]
         if len(ways) != 1:
             raise PlanError("requests", f"has {' and '.join(ways) or 'none'}", valid="one of rate, arrivals, file")
@@ -116,6 +128,8 @@ class InferenceSection(Section):
     """How requests are assigned to decode instances, decided on arrival."""
     kv_transfer: KvTransfer = "after-prefill"
     """Whether a cache is sent whole when its prompt has been computed, or layer by layer as each has been computed."""
+    prefix_caching: bool = False
+    """Whether instances keep `requests.prefix`, so that it is neither computed nor sent to them a second time."""
     slo: Objectives | None = None
     """Objectives that requests must meet to count as goodput."""
 
@@ -131,6 +145,7 @@ class InferenceSection(Section):
             prefill_assignment=self.prefill_assignment,
             decode_assignment=self.decode_assignment,
             kv_transfer=self.kv_transfer,
+            prefix_caching=self.prefix_caching,
         )
 
 

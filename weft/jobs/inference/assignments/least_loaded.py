@@ -13,6 +13,6 @@ class LeastLoaded(Assignment):
 
     name = "least-loaded"
 
-    def choose(self, request: int, loads: Integers) -> int:
+    def choose(self, request: int, loads: Integers, costs: Integers) -> int:
         """Return the first instance with the least load."""
         return int(np.argmin(loads))

@@ -11,6 +11,6 @@ class RoundRobin(Assignment):
 
     name = "round-robin"
 
-    def choose(self, request: int, loads: Integers) -> int:
+    def choose(self, request: int, loads: Integers, costs: Integers) -> int:
         """Return the next instance."""
         return request % len(loads)
