@@ -61,6 +61,7 @@ LAYERS = [
     "sweeps",
     "report",
     "trials",
+    "papers",
     "live",
     "workbench",
     "calibration",
