@@ -69,6 +69,11 @@ def test_a_reduced_run_judges_shapes_only() -> None:
     assert result_of(STUDY, Scale.REDUCED, Findings({"a": 3.0, "b": 2.0})).verdict is Verdict.NOT_REPRODUCED
 
 
+def test_shapes_alone_are_reproduced_in_shape() -> None:
+    study = replace(STUDY, values=[])
+    assert result_of(study, Scale.FULL, Findings({"a": 4.0, "b": 5.0})).verdict is Verdict.IN_SHAPE
+
+
 def test_without_shapes_a_missed_value_is_not_reproduced() -> None:
     study = replace(STUDY, shapes=[])
     assert result_of(study, Scale.FULL, Findings({"a": 4.0})).verdict is Verdict.REPRODUCED

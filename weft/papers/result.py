@@ -150,13 +150,14 @@ def result_of(study: Study, scale: Scale, findings: Findings) -> PaperResult:
 def verdict_of(claims: Sequence[JudgedClaim]) -> Verdict:
     """Return the verdict that follows from claims.
 
-    Reproduced: all values were judged and hold, and so do all shapes. In shape: the shapes hold, and there are some.
+    Reproduced: there are values, all were judged and hold, and so do all shapes. In shape: the shapes hold, and there
+    are some.
     """
     shapes = [claim for claim in claims if claim.is_shape and claim.holds is not None]
     values = [claim for claim in claims if not claim.is_shape]
     if not all(claim.holds for claim in shapes):
         return Verdict.NOT_REPRODUCED
-    if all(claim.holds for claim in values):
+    if values and all(claim.holds for claim in values):
         return Verdict.REPRODUCED
     return Verdict.IN_SHAPE if shapes else Verdict.NOT_REPRODUCED
 
