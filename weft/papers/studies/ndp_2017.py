@@ -19,8 +19,8 @@ _PERMUTATION = f"figure 14; {_AUTHORS_DATA}, permutation"
 _TRIMMED_OFTEN = (
     "a sender of Ultra Ethernet repeats a trimmed packet without new credit when nothing else of it is under way, "
     "where NDP's waits for a pull; so each of the 46,979 packets is trimmed four times at the receiver's port (185,939 "
-    "times), and trimmed headers take an eighth of its link. Packets also carry 98 bytes of headers with 4,096 of data, "
-    "those of htsim 64 with 9,000."
+    "times), and trimmed headers take an eighth of its link. Packets also carry 98 bytes of headers with 4,096 of "
+    "data, those of htsim 64 with 9,000."
 )
 _BOTH = (Scale.FULL, Scale.REDUCED)
 

@@ -176,8 +176,8 @@ KIND = Study(
     year=2022,
     measured=(
         "In ns-3, 256 servers at 25 Gb/s: queue and throughput of a receiver whose long flow is joined by incasts of "
-        "10 and 255 servers. PowerTCP drains the queue without losing throughput; HPCC loses throughput; TIMELY does not "
-        "control the queue."
+        "10 and 255 servers. PowerTCP drains the queue without losing throughput; HPCC loses throughput; TIMELY does "
+        "not control the queue."
     ),
     run=(
         "256 hosts at 25 Gb/s on eight leaves and two spines of 100 Gb/s; after 1 ms of a long flow, 10 hosts write "
