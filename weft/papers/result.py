@@ -78,8 +78,8 @@ class PaperResult:
         rows: list[list[Cell]] = [
             [
                 claim.title,
-                f"{claim.published:g} {claim.unit}".strip(),
-                _NOT_JUDGED if claim.measured is None else f"{claim.measured:.3g} {claim.unit}".strip(),
+                f"{_number(claim.published)} {claim.unit}".strip(),
+                f"{_number(claim.measured)} {claim.unit}".strip(),
                 _NOT_JUDGED if claim.ratio is None else f"{claim.ratio:.2f}",
                 f"{claim.tolerance:.0%}",
                 claim.outcome,
@@ -119,6 +119,13 @@ class PaperResult:
 
 
 _ADAPTER = TypeAdapter(PaperResult)
+
+
+def _number(value: float | None) -> str:
+    """Return a number with three significant digits, and all before the point."""
+    if value is None:
+        return _NOT_JUDGED
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
 def read_paper(directory: Path) -> PaperResult:

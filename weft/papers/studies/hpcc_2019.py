@@ -213,9 +213,9 @@ KIND = Study(
         "eta = 99 %)."
     ),
     run=(
-        "The same fabric with fabric.p4 in all 56 switches, 10 to 30 ms of flows (theirs: 100), HPCC with eta = 99 % and W_AI = 80 B, "
-        "DCQCN and TIMELY with a window that follows the rate, as in the authors' simulator, and DCTCP from a full "
-        "window."
+        "The same fabric with fabric.p4 in all 56 switches, 10 to 30 ms of flows (theirs: 100 ms), HPCC with eta = 99 "
+        "% and W_AI = 80 B, DCQCN and TIMELY with a window that follows the rate, as in the authors' simulator, and "
+        "DCTCP from a full window."
     ),
     reduced="32 hosts on two pods, 1 ms of flows.",
     procedure=_procedure,

@@ -112,12 +112,12 @@ KIND = Study(
     year=2021,
     measured=(
         "On DGX A100s: interleaving improves a pipeline's throughput by 10 % and more, less as the batch grows "
-        "(section 5.3.2, figure 12); throughput peaks where tensors are shared within a host, by eight (5.4.1, figure 13)."
+        "(section 5.3.2, figure 12); throughput peaks where the eight ranks of a host share tensors (5.4.1, figure 13)."
     ),
     run=(
         "GPT-3 on 96 A100s in twelve stages, interleaved with two parts a stage and not, at batches of 12, 36 and 60; "
-        "and a model of 162B on 64 A100s, batch 32, shared by 2 to 32. Sequences have 32 tokens in place of 2,048, with "
-        "all other work shrunk alike (docs/training-shapes.md)."
+        "and a model of 162B on 64 A100s, batch 32, shared by 2 to 32. Sequences have 32 tokens in place of 2,048, "
+        "with all other work shrunk alike (docs/training-shapes.md)."
     ),
     reduced="8 layers on 32 A100s at batches of 4 to 12; 4 layers on 16 A100s.",
     procedure=_procedure,
