@@ -38,7 +38,8 @@ class Value:
         tolerance: largest difference from `published`, as a share of it, for which it counts as reproduced.
         bound: `near` judges differences both ways; with `least` a larger, with `most` a smaller value is as good.
         explanation: why Weft's value differs; shown only if it does.
-        when: scales at which the value can be judged. A reduced run shows the others without judging them.
+        when: scales at which the value can be judged. A reduced run shows the others without judging them; with none
+            the value is for orientation alone, and the paper at most reproduced in shape.
 
     """
 

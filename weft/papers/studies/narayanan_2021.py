@@ -11,7 +11,7 @@ from weft.results.report_parts import Axis, Curve, CurveFigure
 from weft.trials import Procedure, Trial
 
 _SCALE = 64
-_GPT_162B = Transformer(
+GPT_162B = Transformer(
     layers=32, hidden=20480, heads=128, feed_forward=81920, vocabulary=51200, sequence=2048, family="gpt"
 )
 _SCHEDULES = (("1f1b", 1), ("interleaved", 2))
@@ -44,7 +44,7 @@ def _interleaved_trials(batches: Sequence[int], pipeline: int, layers: int) -> l
 
 
 def _tensor_trials(degrees: Sequence[int], ranks: int, batch: int, layers: int) -> list[Trial]:
-    model = shorter(_GPT_162B.model_copy(update={"layers": layers}), _SCALE)
+    model = shorter(GPT_162B.model_copy(update={"layers": layers}), _SCALE)
     return [
         Trial(
             f"{tensor} ranks share tensors",
