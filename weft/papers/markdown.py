@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from weft.papers.result import PaperResult
 from weft.papers.study import Scale
+from weft.quantities.readable import counted
 from weft.results.report_parts import Cell, ReportTable
 
 
@@ -34,7 +35,7 @@ def verdict_sentence(result: PaperResult) -> str:
     """Return the verdict, and how many claims a reduced run could not judge."""
     if result.scale is Scale.FULL:
         return f"{result.verdict}."
-    left = f"; {result.unjudged} claims need the full size" if result.unjudged else ""
+    left = f"; {counted(result.unjudged, 'claim')} for the full size alone" if result.unjudged else ""
     return f"{result.verdict} at reduced size{left}."
 
 

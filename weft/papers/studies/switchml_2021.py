@@ -87,9 +87,8 @@ KIND = Study(
     ),
     run=(
         "All-reduces of float32 at 100 Gb/s on one switch, by fabric.p4 and by a ring, for 4 to 16 workers and 64 KiB "
-        "to 64 MiB; and of 4 MiB on 8 workers while every link loses packets. Communication alone, so the published "
-        "gain of training is not judged; hosts cost nothing, so a ring fills its link, and a switch gains 2(n - 1)/n at "
-        "most."
+        "to 64 MiB; and of 4 MiB on 8 workers while links lose packets. Communication alone, so the published gain of "
+        "training is not judged; hosts cost nothing, so a ring fills its link: a switch gains 2(n - 1)/n at most."
     ),
     reduced="4 and 8 workers, up to 4 MiB.",
     procedure=_procedure,
