@@ -1,4 +1,4 @@
-"""What ports have sent and queued over time, in runs that observe `queues`."""
+"""Bytes that ports have sent and queued over time, in runs that observe `queues`."""
 
 from __future__ import annotations
 

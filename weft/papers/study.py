@@ -79,7 +79,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a procedure is run with: its scale, and a user's list of flows if the study takes one."""
+    """How a procedure is run: its scale, and a user's list of flows if the study takes one."""
 
     scale: Scale
     flows: Path | None = None
@@ -92,7 +92,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a procedure has measured: values by the keys of claims, and what a page shows.
+    """Results of a procedure: values by the keys of claims, and what a page shows.
 
     `notes` are sentences on the run itself, such as where its flows come from.
     """

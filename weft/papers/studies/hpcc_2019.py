@@ -74,7 +74,7 @@ _PUBLISHED = {
     ("websearch 50%", "≤ 6.7 KB"): (2.0, 7.0, 6.4),
     ("fb_hadoop 30%", "≤ 7 KB"): (2.1, 4.15, 4.3),
 }
-"""Of HPCC, DCQCN+w and TIMELY+w."""
+"""By workload and size: HPCC, DCQCN+w and TIMELY+w."""
 
 
 _SHORT_RUN = (
