@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
@@ -131,8 +131,6 @@ class Study:
     values: Sequence[Value] = ()
     shapes: Sequence[Shape] = ()
     takes_flows: str = ""
-    sources: Sequence[str] = field(default=())
-    """Where published values that the paper prints only as curves come from."""
 
     @property
     def citation(self) -> str:

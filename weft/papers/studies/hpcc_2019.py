@@ -224,5 +224,4 @@ KIND = Study(
     values=list(_values()),
     shapes=[_short_flows_gain(workload, sizes) for workload, sizes in _PUBLISHED if sizes != "30 MB"],
     takes_flows="a list of flows of the authors' traffic_gen.py for WebSearch at 30 %",
-    sources=["https://hpcc-group.github.io/results.html"],
 )
