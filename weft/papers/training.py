@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import numpy as np
 
 from weft.jobs.accelerators import ACCELERATORS
 from weft.jobs.models import Transformer
 from weft.papers.trees import virtual
+from weft.quantities.units import PS_PER_US
+from weft.recording.tables import integers_of, names_of
 from weft.results.training_jobs import TrainingJobResult
-from weft.trials import TrialRun
+from weft.trials import TrialFailedError, TrialRun
 
 RANKS_PER_HOST = 8
 _SPINES = 4
@@ -41,6 +45,8 @@ class Cluster:
 
 DGX_A100 = Cluster("A100", "200Gb/s", "2400Gb/s")
 """Narayanan et al. 2021, section 5: a 200 Gb/s HCA for each accelerator, NVLink of 600 GB/s."""
+H800_HOSTS = Cluster("H800", "400Gb/s", "1280Gb/s")
+"""DeepSeek-V3, section 3.2.2: InfiniBand of 50 GB/s, NVLink of 160 GB/s that are reached."""
 
 
 def shorter(model: Transformer, scale: int) -> Transformer:
@@ -83,8 +89,21 @@ def step_tree(
 
 def step_of(run: TrialRun) -> TrainingJobResult:
     """Return the step that a run has trained; TrialFailedError: there is none."""
-    step: TrainingJobResult = run.results_of("training_jobs")[0]
-    return step
+    for _, found in run.run.traffic:
+        for each in found:
+            if isinstance(each, TrainingJobResult):
+                return each
+    raise TrialFailedError(f"{run.trial.label}: its results have no step of training")
+
+
+def forward_hops_us(step: TrainingJobResult, category: str, hops: int) -> Sequence[float]:
+    """Return the first operations of a category of each rank, in their order: the mean time of each over the ranks."""
+    categories = names_of(step.records, "category").texts()
+    rows = np.flatnonzero(categories == category)
+    start_ps, end_ps, ranks = (integers_of(step.records, name)[rows] for name in ("start_ps", "end_ps", "rank"))
+    times_us = (end_ps - start_ps) / PS_PER_US
+    of_ranks = [times_us[ranks == rank][:hops] for rank in np.unique(ranks)]
+    return [float(each) for each in np.mean(of_ranks, axis=0)]
 
 
 def tflops(step: TrainingJobResult) -> float:
