@@ -10,7 +10,7 @@ import numpy as np
 
 from weft.jobs.accelerators import ACCELERATORS
 from weft.jobs.models import Transformer
-from weft.papers.trees import virtual
+from weft.papers.trees import SPRAYED_SWIFT, virtual
 from weft.quantities.units import PS_PER_US
 from weft.recording.tables import integers_of, names_of
 from weft.results.training_jobs import TrainingJobResult
@@ -70,12 +70,7 @@ def step_tree(
         name,
         mtu=4096,
         fabric=cluster.fabric(ranks, scale),
-        transport={
-            "congestion_control": "swift",
-            "retransmission": "selective-repeat",
-            "path": "spray",
-            "ack_interval": 4,
-        },
+        transport=SPRAYED_SWIFT,
         traffic=[
             {
                 "model": model.model_dump(exclude_none=True),

@@ -7,6 +7,13 @@ from typing import Any
 
 from weft.paths import PACKAGE
 
+SPRAYED_SWIFT: Mapping[str, Any] = {
+    "congestion_control": "swift",
+    "retransmission": "selective-repeat",
+    "path": "spray",
+    "ack_interval": 4,
+}
+
 
 def virtual(name: str, **keys: Any) -> dict[str, Any]:
     """Return a scenario under the virtual clock with seed 1, without INT."""

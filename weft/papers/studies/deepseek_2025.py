@@ -8,7 +8,7 @@ from weft.jobs.models import MODELS, Transformer
 from weft.papers.collectives import times_us
 from weft.papers.study import Findings, Scale, Setting, Shape, Study, Value
 from weft.papers.training import H800_HOSTS, forward_hops_us, step_of, step_tree
-from weft.papers.trees import virtual
+from weft.papers.trees import SPRAYED_SWIFT, virtual
 from weft.results.report_parts import Axis, Curve, CurveFigure
 from weft.topologies.kinds.leaf_spine import leaf_spine
 from weft.trials import Procedure, Trial
@@ -41,12 +41,7 @@ def _tree(setting: Setting, fabric: str) -> dict[str, Any]:
         "deepseek-2025",
         mtu=4096,
         fabric=common | sections[fabric],
-        transport={
-            "congestion_control": "swift",
-            "retransmission": "selective-repeat",
-            "path": "spray",
-            "ack_interval": 4,
-        },
+        transport=SPRAYED_SWIFT,
         traffic=[{"collective": "alltoall", "algorithms": ["hierarchical"], "sizes": list(_SIZES), "data": "lengths"}],
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from weft.papers.collectives import times_us
 from weft.papers.study import Findings, Scale, Setting, Study, Value
-from weft.papers.trees import virtual
+from weft.papers.trees import SPRAYED_SWIFT, virtual
 from weft.results.report_parts import Axis, BarFigure
 from weft.trials import Procedure, Trial
 
@@ -36,12 +36,7 @@ def _tree(setting: Setting, fabric: str, collective: str) -> dict[str, Any]:
         "rail-only-2023",
         mtu=4096,
         fabric=common | sections[fabric],
-        transport={
-            "congestion_control": "swift",
-            "retransmission": "selective-repeat",
-            "path": "spray",
-            "ack_interval": 4,
-        },
+        transport=SPRAYED_SWIFT,
         traffic=[{"collective": collective, "algorithms": algorithms, "sizes": [size], "data": "lengths"}],
     )
 
