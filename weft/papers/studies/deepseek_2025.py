@@ -132,15 +132,6 @@ KIND = Study(
         ),
         Value("switches", "switches of the multi-plane network", 768, "", "table 3", 0.0, when=_BOTH),
         Value("endpoints", "its endpoints", 16_384, "", "table 3", 0.0, when=_BOTH),
-        Value(
-            "multi-plane over multi-rail",
-            "all-to-all: multi-plane over multi-rail, the size that differs most",
-            1.0,
-            "",
-            _PLACE,
-            0.05,
-            when=_BOTH,
-        ),
     ],
     shapes=[
         Shape(
