@@ -86,7 +86,7 @@ KIND = Study(
     venue="arXiv 2407.21625,",
     year=2024,
     measured=(
-        "In htsim and on FPGAs: packets that take again the paths of unmarked ones use a network better than ECMP and "
+        "Packets that take again the paths of unmarked ones use a network better than ECMP and "
         "oblivious spraying, most of all where paths differ, and leave failed paths in less than 100 µs."
     ),
     run=(
