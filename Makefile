@@ -95,6 +95,7 @@ generated: setup-tests stubs
 	$(PYTHON) -m weft.run.lint.page
 	$(PYTHON) benchmarks/performance.py --render
 	$(PYTHON) benchmarks/lab_durations.py --render
+	$(PYTHON) benchmarks/papers_page.py
 
 # The types of the native module, from its bindings.
 stubs:

@@ -17,7 +17,7 @@ are those of the virtual clock, so figures are the same in every run.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -30,6 +30,7 @@ from weft import Fabric
 from weft.controller.features.load_balancing import LoadBalancingMode
 from weft.controller.features.virtual_lanes import lane_classes
 from weft.controller.routing import ROUTING_KINDS
+from weft.papers.dragonfly_messages import PATTERNS, Shape, messages
 from weft.quantities.traffic_classes import DATA_CLASS
 from weft.results.flow_tables import flow_table
 from weft.scenario import CreditsSection, RoutingSection, TransportSection
@@ -37,7 +38,6 @@ from weft.topologies import FabricSpec
 from weft.topologies.kinds.dragonfly import dragonfly
 from weft.traffic.header_sizes import RETH, overhead_bytes
 from weft.traffic.messages import AS_LENGTHS
-from weft.traffic.patterns import Flow
 
 RATE_BPS = 100e9
 DELAY_PS = 200_000
@@ -53,30 +53,16 @@ PATIENCE_S = 1.0
 """Of emulated time."""
 
 
-@dataclass(frozen=True)
-class Shape:
-    """p, a, h and g of the paper."""
-
-    hosts_per_router: int
-    routers: int
-    global_links: int
-    groups: int
-
-    @property
-    def hosts_per_group(self) -> int:
-        """Hosts of a group."""
-        return self.hosts_per_router * self.routers
-
-    def fabric(self) -> FabricSpec:
-        """Describe it."""
-        return dragonfly(
-            groups=self.groups,
-            routers_per_group=self.routers,
-            global_links_per_router=self.global_links,
-            hosts_per_switch=self.hosts_per_router,
-            host_rate_bps=RATE_BPS,
-            delay_ps=DELAY_PS,
-        )
+def fabric_of(shape: Shape) -> FabricSpec:
+    """Describe a dragonfly."""
+    return dragonfly(
+        groups=shape.groups,
+        routers_per_group=shape.routers,
+        global_links_per_router=shape.global_links,
+        hosts_per_switch=shape.hosts_per_router,
+        host_rate_bps=RATE_BPS,
+        delay_ps=DELAY_PS,
+    )
 
 
 SHAPES: Mapping[int, Shape] = {72: Shape(2, 4, 2, 9), 1056: Shape(4, 8, 4, 33)}
@@ -87,22 +73,6 @@ ROUTES: Mapping[str, tuple[str, LoadBalancingMode]] = {
     "Valiant": ("dragonfly_valiant", "flow"),
     "UGAL-L": ("dragonfly_ugal", "flow"),
 }
-Destination = Callable[[Shape, int, np.random.Generator], int]
-
-
-def any_host(shape: Shape, source: int, random: np.random.Generator) -> int:
-    """Every other host is as likely."""
-    other = int(random.integers(shape.hosts_per_group * shape.groups - 1))
-    return other + (other >= source)
-
-
-def of_next_group(shape: Shape, source: int, random: np.random.Generator) -> int:
-    """Every host of the group after the source's is as likely."""
-    after = (source // shape.hosts_per_group + 1) % shape.groups
-    return after * shape.hosts_per_group + int(random.integers(shape.hosts_per_group))
-
-
-PATTERNS: Mapping[str, Destination] = {"uniform": any_host, "adversarial": of_next_group}
 
 
 @dataclass(frozen=True)
@@ -116,26 +86,13 @@ class Point:
     latency_us: float
 
 
-def messages(shape: Shape, pattern: str, load: float, duration_ps: int) -> list[Flow]:
-    """All messages, in order of their starts; the same for all kinds of routes."""
-    random = np.random.default_rng(1)
-    flows = []
-    for source in range(shape.hosts_per_group * shape.groups):
-        start_ps = random.exponential(FRAME_PS / load)
-        while start_ps < duration_ps:
-            destination = PATTERNS[pattern](shape, source, random)
-            flows.append(Flow(source, destination, MTU_BYTES, start_ps=round(start_ps)))
-            start_ps += random.exponential(FRAME_PS / load)
-    return sorted(flows, key=lambda flow: (flow.start_ps, flow.source))
-
-
 def run(shape: Shape, pattern: str, routes: str, load: float, options: argparse.Namespace) -> Point:
     """One load of one pattern, over routes of one kind."""
     kind, balancing = ROUTES[routes]
     duration_ps = options.duration_us * 10**6
-    flows = messages(shape, pattern, load, duration_ps)
+    flows = messages(shape, pattern, MTU_BYTES, FRAME_PS / load, duration_ps)
     threshold = {"ugal_threshold": options.ugal_threshold} if kind == "dragonfly_ugal" else {}
-    fabric_spec = shape.fabric()
+    fabric_spec = fabric_of(shape)
     lanes = lane_classes(DATA_CLASS, ROUTING_KINDS.named(kind).lanes(fabric_spec, 0))
     with Fabric(
         fabric_spec,
@@ -157,12 +114,11 @@ def run(shape: Shape, pattern: str, routes: str, load: float, options: argparse.
     begins_ps = WARM_UP * duration_ps
     ends_ps = table["start_ps"] + table["completion_ps"]
     arrived = np.count_nonzero((ends_ps >= begins_ps) & (ends_ps < duration_ps))
-    hosts = shape.hosts_per_group * shape.groups
     return Point(
         pattern,
         routes,
         load,
-        float(arrived * FRAME_PS / (duration_ps - begins_ps) / hosts),
+        float(arrived * FRAME_PS / (duration_ps - begins_ps) / shape.hosts),
         float(table["completion_ps"][table["start_ps"] >= begins_ps].mean()) / 1e6,
     )
 

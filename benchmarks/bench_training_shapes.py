@@ -40,9 +40,11 @@ from training_panels import (
     sharded_panel,
     tensor_panel,
 )
-from training_steps import DGX_A100, H800_HOSTS, Cluster, Step, run_step, shorter
+from training_steps import DGX_A100, H800_HOSTS, Cluster, Step, run_step
 
 from weft.jobs.models import MODELS, Transformer
+from weft.papers.studies.narayanan_2021 import GPT_162B
+from weft.papers.training import shorter
 from weft.recording.tables import integers_of
 
 SCALE = 64
@@ -50,9 +52,6 @@ REPLICA = Transformer(layers=4, hidden=2048, heads=16, feed_forward=8192, vocabu
 SHARDED = Transformer(layers=24, hidden=1024, heads=16, feed_forward=4096, vocabulary=1024, sequence=512, family="gpt")
 FSDP_HOSTS = Cluster("A100", 250e9, 2.4e12)
 """Zhao et al. 2023, section 5.1: 2 Tb/s of RoCE a host."""
-GPT_162B = Transformer(
-    layers=32, hidden=20480, heads=128, feed_forward=81920, vocabulary=51200, sequence=2048, family="gpt"
-)
 
 
 def data_points(degrees: Sequence[int] = (2, 4, 8, 16), model: Transformer = REPLICA) -> Iterator[DataPoint]:

@@ -9,6 +9,7 @@ from typing import Any
 from weft import Fabric
 from weft.jobs.accelerators import ACCELERATORS
 from weft.jobs.models import Transformer
+from weft.papers.training import tflops
 from weft.results.training_jobs import TrainingJobResult
 from weft.run.traffic_kinds.model import TrainingJobTraffic
 from weft.scenario import TransportSection
@@ -68,19 +69,8 @@ class Step:
 
     @property
     def tflops(self) -> float:
-        """Operations per second of a rank, as Narayanan et al. 2021 count them (equation 3).
-
-        Recomputation is included, and all of attention's scores, while a step computes their causal half alone.
-        """
-        return self.result.plan.all_scores_flops * 4 / 3 / self.result.plan.ranks / self.result.step_ps
-
-
-def shorter(model: Transformer, scale: int) -> Transformer:
-    """Return the model with sequence and vocabulary divided.
-
-    Computation, activations and what they send shrink alike; so does the output. Weights stay as they are.
-    """
-    return model.model_copy(update={"sequence": model.sequence // scale, "vocabulary": model.vocabulary // scale})
+        """See `weft.papers.training.tflops`."""
+        return tflops(self.result)
 
 
 def run_step(cluster: Cluster, model: Transformer, parallel: Mapping[str, Any], scale: int = 1, **item: Any) -> Step:

@@ -62,6 +62,7 @@ LAYERS = [
     "report",
     "trials",
     "bench",
+    "papers",
     "live",
     "workbench",
     "calibration",

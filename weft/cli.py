@@ -46,6 +46,7 @@ SECTIONS = {
         "lint": Entry("weft.commands.lint", "lint", "Find settings of scenarios that cannot work together"),
         "sweep": Entry("weft.commands.sweep", "sweep", "Run a scenario with every combination of values"),
         "bench": Entry("weft.commands.bench", "bench", "Benchmark a fabric as the IETF's drafts define it"),
+        "paper": Entry("weft.commands.paper", "paper", "Repeat what a paper measured, next to its published values"),
         "workbench": Entry("weft.commands.workbench", "workbench", "Write, run and compare scenarios in a browser"),
         "collective": Entry("weft.commands.collective", "collective", "Time a collective over a range of sizes"),
         "lab": Entry("weft.commands.lab", "lab", "Keep a scenario's fabric up for other terminals"),
@@ -98,7 +99,7 @@ Examples:
 
 COMPLETE_VARIABLE = "_WEFT_COMPLETE"
 """Environment variable with which a shell's script asks for completions."""
-_RUNS_ALONE = ("sweep", "lab", "collective", "trace", "exec")
+_RUNS_ALONE = ("sweep", "paper", "lab", "collective", "trace", "exec")
 """Commands that run a fabric in one process."""
 
 

@@ -218,6 +218,8 @@ ELSEWHERE = {
     "weft schema --markdown > docs/scenario.md": (
         "tests/weft/test_scenario_reference.py::test_the_committed_reference_is_current"
     ),
+    "weft paper": "tests/papers/test_studies.py::test_a_reduced_run_keeps_the_shapes",
+    "python benchmarks/papers_page.py": "tests/papers/test_page.py::test_the_committed_page_is_current",
     "weft stf --all p4c/testdata/p4_16_samples": _CONFORMANCE,
     "weft switch -i": f"{_RUNNING_SWITCH}::test_a_launch_line_of_the_tutorials_works",
     "weft switch-cost --lanes 256": (

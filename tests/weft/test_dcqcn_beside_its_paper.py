@@ -9,6 +9,7 @@ import re
 import numpy as np
 import pytest
 
+from weft.papers.studies.dcqcn_2015 import KMAX_BYTES, KMIN_BYTES, incast_tree
 from weft.paths import ROOT
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
@@ -16,34 +17,12 @@ from weft.scenario import parse_scenario
 PAGE = ROOT / "docs" / "dcqcn.md"
 MS = 10**9
 RATE_BPS = 40e9
-KMIN_BYTES, KMAX_BYTES = 5_000, 200_000
 ROWS = [(2, 0.01), (10, 0.01), (20, 0.01), (20, 0.05), (20, 0.1)]
 
 
 def queue_kilobytes(flows: int, pmax: float) -> tuple[float, float]:
     """Return the median and the 90th percentile, from 15 ms to 36 ms after all flows began at line rate."""
-    result = run_scenario(
-        parse_scenario(
-            {
-                "clock": "virtual",
-                "seed": 1,
-                "int": False,
-                "fabric": {
-                    "planes": 1,
-                    "leaves": 1,
-                    "spines": 0,
-                    "hosts_per_leaf": flows + 1,
-                    "host_rate": "40Gb/s",
-                    "delay": "500ns",
-                    "queue_capacity": "4MB",
-                },
-                "ecn": {"kmin": KMIN_BYTES, "kmax": KMAX_BYTES, "pmax": pmax},
-                "transport": {"congestion_control": "dcqcn", "preset": "paper-2015"},
-                "observe": {"queues": ["p0l0:1"], "interval": "10us"},
-                "traffic": [{"incast": "h0", "bytes_per_sender": 180_000_000 // flows, "data": "lengths"}],
-            }
-        )
-    )
+    result = run_scenario(parse_scenario(incast_tree(flows, pmax, 180_000_000 // flows)))
     rows = result.observations.tables["queues"]
     times_ps, depths = np.asarray(rows["time_ps"]), np.asarray(rows["queue_bytes"])
     kept = (np.asarray(rows["priority_class"]) == 3) & (times_ps > 15 * MS) & (times_ps < 36 * MS)

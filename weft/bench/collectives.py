@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from weft.bench.setup import NotApplicableError, Setup
+from weft.bench.subject import Subject
 from weft.quantities.readable import format_size
 from weft.quantities.units import PS_PER_S
 from weft.results.collectives import CollectiveResult
@@ -55,9 +56,8 @@ def counts_of(setup: Setup) -> list[int]:
 def members(setup: Setup, count: int) -> list[int]:
     """Return so many ranks, spread over all switches with hosts: whole hosts, each switch in turn."""
     subject = setup.subject
-    hosts = [range(first, first + subject.ranks_per_host) for first in range(0, subject.ranks, subject.ranks_per_host)]
-    by_edge: dict[str, list[range]] = {}
-    for host in hosts:
+    by_edge: dict[str, list[tuple[int, ...]]] = {}
+    for host in subject.servers:
         by_edge.setdefault(subject.edges[host[0]], []).append(host)
     turns = [
         group[place]
@@ -65,15 +65,27 @@ def members(setup: Setup, count: int) -> list[int]:
         for group in by_edge.values()
         if place < len(group)
     ]
-    chosen = [rank for host in turns for rank in host][:count]
-    return sorted(chosen)
+    hosts, left = [], count
+    for host in turns:
+        if left > 0:
+            hosts.append(host[:left])
+            left -= len(host)
+    # Host by host, so that neighbours in a ring share a host where they can.
+    return [rank for host in sorted(hosts, key=lambda host: subject.server_of[host[0]]) for rank in host]
 
 
-def collective_item(collective: str, size_bytes: int, ranks: Sequence[int], repetitions: int = 1) -> dict[str, Any]:
+def algorithm_of(subject: Subject, collective: str) -> str:
+    """Return the algorithm of a collective on whole hosts: AllReduce over scale-up links first, where there are any."""
+    return "hierarchical" if collective == "allreduce" and subject.ranks_per_host > 1 else ALGORITHMS[collective]
+
+
+def collective_item(
+    subject: Subject, collective: str, size_bytes: int, ranks: Sequence[int], repetitions: int = 1
+) -> dict[str, Any]:
     """Return an item of traffic that runs a collective."""
     return {
         "collective": collective,
-        "algorithms": [ALGORITHMS[collective]],
+        "algorithms": [algorithm_of(subject, collective)],
         "sizes": [f"{size_bytes}B"],
         "ranks": list(ranks),
         "dtype": "bfloat16",
@@ -90,7 +102,7 @@ def collective_trial(
     title = setup.variant.title
     return setup.trial(
         f"{label}{f', {title}' if title else ''}",
-        [collective_item(collective, size_bytes, members(setup, count), repetitions)],
+        [collective_item(setup.subject, collective, size_bytes, members(setup, count), repetitions)],
         segments_for(setup, size_bytes),
         iteration=iteration,
     )

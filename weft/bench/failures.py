@@ -68,7 +68,7 @@ def steady_trial(setup: Setup, size_bytes: int, repetitions: int) -> Trial:
     ranks = members(setup, setup.subject.ranks)
     return setup.trial(
         f"steady state{_of(setup)}",
-        [collective_item("allreduce", size_bytes, ranks, repetitions)],
+        [collective_item(setup.subject, "allreduce", size_bytes, ranks, repetitions)],
         segments_for(setup, size_bytes),
     )
 
@@ -78,7 +78,7 @@ def failing_trial(setup: Setup, size_bytes: int, failure: Failure, at_ps: int) -
     ranks = members(setup, setup.subject.ranks)
     return setup.trial(
         f"{failure.name} fails{_of(setup)}",
-        [collective_item("allreduce", size_bytes, ranks)],
+        [collective_item(setup.subject, "allreduce", size_bytes, ranks)],
         segments_for(setup, size_bytes),
         events=[{**failure.event, "at": f"{at_ps}ps"}],
     )

@@ -40,7 +40,7 @@ def soak_of(setup: Setup) -> Procedure[Soak]:
         raise NotApplicableError(f"the real clock: {error}") from error
     seconds = setup.choose(smoke=10, standard=120, full=24 * 3600)
     ranks = members(setup, setup.subject.ranks)
-    traffic = [{**collective_item(each, SIZE_BYTES, ranks), "dtype": "float32"} for each in COLLECTIVES]
+    traffic = [{**collective_item(setup.subject, each, SIZE_BYTES, ranks), "dtype": "float32"} for each in COLLECTIVES]
     trial = setup.trial(f"soak, {seconds} s of the real clock", traffic, _OF_THE_VIRTUAL_CLOCK)
     tree = {**trial.tree, "clock": "real", "dilation": _DILATION}
     program = ("weft.bench.soaking", str(seconds), str(max(0.5, seconds / _SAMPLES)))

@@ -124,10 +124,11 @@ class Section:
         return f'<section><h2>{escape(title)}</h2>{said}<div class="panels">{places}</div></section>'
 
     @staticmethod
-    def sentences(title: str, lines: Sequence[str]) -> str:
-        """Return a section of a list of sentences; "" without any."""
+    def sentences(title: str, lines: Sequence[str], is_notice: bool = True) -> str:
+        """Return a section of a list of sentences, set off as a notice by default; "" without any."""
         items = "".join(f"<li>{escape(line)}</li>" for line in lines)
-        return f'<section class="notice"><h2>{escape(title)}</h2><ul>{items}</ul></section>' if items else ""
+        kind = "notice" if is_notice else "sentences"
+        return f'<section class="{kind}"><h2>{escape(title)}</h2><ul>{items}</ul></section>' if items else ""
 
     @staticmethod
     def part(name: str, part: ReportPart) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from weft.bench.collectives import require_two_hosts, segments_for
+from weft.bench.collectives import algorithm_of, require_two_hosts, segments_for
 from weft.bench.figures import curve
 from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
@@ -30,8 +30,8 @@ class Iteration:
     size_bytes: int
     count: int
 
-    def item(self) -> dict[str, Any]:
-        """Return the item of traffic; it takes all ranks of the fabric."""
+    def item(self, algorithm: str) -> dict[str, Any]:
+        """Return the item of traffic, with an algorithm of its AllReduce; it takes all ranks of the fabric."""
         half = self.computation_ps // 2
         return {
             "training_step": "data-parallel",
@@ -43,7 +43,7 @@ class Iteration:
                 }
             ],
             "bucket": f"{self.size_bytes}B",
-            "algorithms": ["ring"],
+            "algorithms": [algorithm],
             "dtype": "bfloat16",
             "data": "lengths",
         }
@@ -72,7 +72,7 @@ class SyntheticJct(BenchTest):
         points = [Iteration(each * PS_PER_MS, size, count) for size in sizes for each in computations]
 
         def trial(point: Iteration, number: int, computation_ps: int) -> Trial:
-            item = Iteration(computation_ps, point.size_bytes, count).item()
+            item = Iteration(computation_ps, point.size_bytes, count).item(algorithm_of(setup.subject, "allreduce"))
             return setup.trial(
                 f"C {format_time(computation_ps)}, S {format_size(point.size_bytes)}, iteration {number + 1}",
                 [item],

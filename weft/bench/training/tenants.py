@@ -42,7 +42,7 @@ class MultiTenant(BenchTest):
         )
 
         def trial(kind: str, overlap: float, jobs: tuple[list[int], ...], what: str) -> Trial:
-            items = [collective_item(kind, size, ranks) for ranks in jobs]
+            items = [collective_item(setup.subject, kind, size, ranks) for ranks in jobs]
             traffic = items if len(items) == 1 else [{"together": items}]
             return setup.trial(f"{kind}, overlap {overlap:.0%}, {what}", traffic, segments_for(setup, size))
 
@@ -104,17 +104,17 @@ def placed(setup: Setup, overlap: float) -> tuple[float, list[int], list[int]] |
     """
     subject = setup.subject
     # Hosts at the same switches: of a rail-optimised fabric, at one for each rank.
-    by_switches: dict[tuple[str, ...], list[int]] = {}
-    for first in range(0, subject.ranks, subject.ranks_per_host):
-        at = tuple(dict.fromkeys(subject.edges[first : first + subject.ranks_per_host]))
-        by_switches.setdefault(at, []).append(first)
+    by_switches: dict[tuple[str, ...], list[tuple[int, ...]]] = {}
+    for host in subject.servers:
+        at = tuple(dict.fromkeys(subject.edges[rank] for rank in host))
+        by_switches.setdefault(at, []).append(host)
     groups = {at: hosts for at, hosts in by_switches.items() if len(hosts) >= 2}
     switches, total = list(groups.values()), len(groups)
     shared = round(overlap * total)
     own = (total - shared) // 2
     if shared + own == 0 or sum(len(at) for at in list(groups)[: shared + own]) < 2:
         return None
-    jobs: tuple[list[int], list[int]] = ([], [])
+    jobs: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] = ([], [])
     for hosts in switches[:shared]:
         half = len(hosts) // 2
         jobs[0].extend(hosts[:half])
@@ -122,7 +122,5 @@ def placed(setup: Setup, overlap: float) -> tuple[float, list[int], list[int]] |
     for number, job in enumerate(jobs):
         for hosts in switches[shared + number * own : shared + (number + 1) * own]:
             job.extend(hosts[: len(hosts) // 2])
-    ranks = tuple(
-        sorted(rank for first in job for rank in range(first, first + subject.ranks_per_host)) for job in jobs
-    )
+    ranks = tuple(sorted(rank for host in job for rank in host) for job in jobs)
     return shared / (shared + 2 * own), ranks[0], ranks[1]
