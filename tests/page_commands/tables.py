@@ -40,6 +40,10 @@ SMALL = {
     "weft sweep examples/load_balancing.yaml": Small(
         "--set 'traffic[0].permutation=20KB'", {"examples/load_balancing.yaml": "two_modes.yaml"}
     ),
+    "weft bench training examples/bench/two-tier.yaml": Small("--test 8.3"),
+    "weft bench training examples/bench/two-tier.yaml --test 8.3 --test 11": Small(
+        instead={"--test 8.3 --test 11": "--test 8.3 --test 11.1"}
+    ),
     "weft run labs/24-telemetry/scenario.yaml --metrics": Small(_SHORT, {"--metrics": "--metrics 0"}),
     # Ports that another program of the machine may have.
     "weft lab SCENARIO --web": Small(instead={"--web": "--web 0"}),
@@ -102,6 +106,9 @@ BLOCKS = {
         _OWN_NETWORK,
     ),
     "weft controller link drain p0l0-p0s1": Block(before="weft controller plane drain 1"),
+    "weft compare runs/bench-training-two-tier": Block(
+        before="for each in two-tier ultra-ethernet; do weft bench training examples/bench/$each.yaml --test 8.3; done"
+    ),
     "weft cost --table": Block({"SCENARIO": "labs/11-fabrics/rails.yaml"}),
     "weft sweep examples/timely.yaml": Block({"DIR": "sweep"}),
     "weft sweep SCENARIO.yaml": Block({"SCENARIO.yaml": "scenario.yaml"}, "weft init"),

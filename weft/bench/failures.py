@@ -24,7 +24,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Impact:
-    """What a failure did to a collective.
+    """Effects of a failure on a collective.
 
     Attributes:
         loss_ps: from the failure to the last packet with data that was lost; 0 if none was.

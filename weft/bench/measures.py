@@ -69,7 +69,7 @@ def uplink_loads(run: TrialRun, subject: Subject) -> list[list[float]]:
 def balance(run: TrialRun, subject: Subject) -> tuple[float, float]:
     """Return MMR and JFI of the links that lead up from switches with hosts.
 
-    The drafts' parallel links are those of a group that has sent something; MMR is the largest, JFI the smallest of all
+    A group counts if it has sent something. MMR is the largest, JFI the smallest of all
     groups. Both count bytes, not flows: flows of equal size give the same.
     """
     groups = [loads for loads in uplink_loads(run, subject) if len(loads) > 1 and any(loads)]

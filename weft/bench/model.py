@@ -1,4 +1,4 @@
-"""What a benchmark has found: the report as data, which JSON, Markdown and the page are made from."""
+"""The report of a benchmark as data, from which JSON, Markdown and the page are made."""
 
 from __future__ import annotations
 

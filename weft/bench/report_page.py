@@ -57,7 +57,7 @@ def _test(number: int, test: TestReport) -> Iterator[str]:
     if test.status is not Status.MEASURED:
         yield Section.sentences(parts.named(test), [f"{test.status}: {test.reason}"])
         return
-    yield Section.sentences(parts.named(test), [f"{test.trials} trials", *measured.scaled])
+    yield _heading(parts.named(test), [f"{test.trials} trials", *measured.scaled])
     for table in measured.tables:
         yield _table(table)
     for key, figure in _figures_of(number, test):
@@ -74,6 +74,11 @@ def _figures_of(number: int, test: TestReport) -> Iterator[tuple[str, CurveFigur
     for place, figure in enumerate(found):
         if not figure.is_empty:
             yield f"test-{number}-{place}", figure
+
+
+def _heading(title: str, lines: list[str]) -> str:
+    items = "".join(f"<li>{escape(line)}</li>" for line in lines)
+    return f'<section class="test"><h2>{escape(title)}</h2><ul class="note">{items}</ul></section>'
 
 
 def _table(table: ReportTable) -> str:

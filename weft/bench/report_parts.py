@@ -26,7 +26,10 @@ def shown_kpi(value: KpiValue) -> str:
 
 
 def kpi_table(report: BenchReport) -> ReportTable:
-    """Return the draft's Appendix A, filled: a row for each value, or with why there is none."""
+    """Return the draft's Appendix A, filled: a row for each value, or with why there is none.
+
+    KPIs of tests that were not chosen are left out.
+    """
     rows: list[list[Cell]] = []
     for kpi in SUITES[report.suite].kpis:
         tests = [test for test in report.tests if test.section in kpi.sections]
@@ -35,11 +38,11 @@ def kpi_table(report: BenchReport) -> ReportTable:
             rows += [
                 [kpi.name, test.section, shown_kpi(value), kpi.unit, _condition(test, value)] for test, value in found
             ]
-        else:
-            rows.append([kpi.name, ", ".join(kpi.sections), "none", kpi.unit, _why_none(kpi, tests)])
-    return ReportTable(
-        "KPIs (Appendix A: KPI-to-Test Mapping Summary)", ["KPI", "test", "value", "unit", "condition"], rows
-    )
+        elif tests:
+            sections = ", ".join(dict.fromkeys(test.section for test in tests))
+            rows.append([kpi.name, sections, "none", kpi.unit, _why_none(kpi, tests)])
+    columns = ["KPI", "test", "value", "unit", "condition"]
+    return ReportTable("KPIs (Appendix A: KPI-to-Test Mapping Summary)", columns, rows)
 
 
 def _condition(test: TestReport, value: KpiValue) -> str:
@@ -47,8 +50,6 @@ def _condition(test: TestReport, value: KpiValue) -> str:
 
 
 def _why_none(kpi: Kpi, tests: Sequence[TestReport]) -> str:
-    if not tests:
-        return "the test was not chosen"
     reasons = list(dict.fromkeys(f"{test.status}: {_first_line(test.reason)}" for test in tests if test.reason))
     return "; ".join(reasons) or f"no value under these conditions ({kpi.method})"
 

@@ -45,8 +45,8 @@ class _Watched:
 
     def procedure(self) -> Procedure[Measured]:
         """Return the test's procedure; what it yields and gets is noted on the way."""
-        inner = self.test.run(self.setup)
         try:
+            inner = self.test.run(self.setup)
             trials = next(inner)
             while True:
                 try:

@@ -1,4 +1,4 @@
-"""What tests make their trials of: a fabric, a profile, and a folder for lists of flows."""
+"""A fabric, a profile and a folder for lists of flows: tests make their trials with them."""
 
 from __future__ import annotations
 

@@ -7,17 +7,20 @@ from collections.abc import Sequence
 from weft.bench.collectives import collective_item, members, require_two_hosts
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.soaking import Soak, read_soak
+from weft.bench.variants import Changes
 from weft.clocks.environment import require_mininet
 from weft.errors import EnvironmentLacksError
 from weft.trials import Procedure, Trial, TrialFailedError
 
 COLLECTIVES = ("allreduce", "alltoall")
-"""What runs in turn."""
+"""Collectives that run in turn."""
 SIZE_BYTES = 64 * 2**10
 _MOST_NODES = 96
 """Switches and hosts of a lab that a machine of two cores brings up within a minute."""
 _DILATION = 1000
 _SAMPLES = 60
+_OF_THE_VIRTUAL_CLOCK: Changes = {"control": None, "fidelity": None, "switching": None}
+"""Sections that the real clock refuses: it has the machine's own times."""
 
 
 def soak_of(setup: Setup) -> Procedure[Soak]:
@@ -29,7 +32,7 @@ def soak_of(setup: Setup) -> Procedure[Soak]:
     nodes = len(setup.subject.fabric.hosts) + len(setup.subject.fabric.switches)
     if nodes > _MOST_NODES:
         raise NotApplicableError(
-            f"a lab of the real clock with {nodes} switches and hosts (valid: up to {_MOST_NODES})"
+            f"a lab of the real clock with {nodes} switches and hosts", valid=f"up to {_MOST_NODES}"
         )
     try:
         require_mininet()
@@ -38,7 +41,7 @@ def soak_of(setup: Setup) -> Procedure[Soak]:
     seconds = setup.choose(smoke=10, standard=120, full=24 * 3600)
     ranks = members(setup, setup.subject.ranks)
     traffic = [{**collective_item(each, SIZE_BYTES, ranks), "dtype": "float32"} for each in COLLECTIVES]
-    trial = setup.trial(f"soak, {seconds} s of the real clock", traffic, {"workers": None})
+    trial = setup.trial(f"soak, {seconds} s of the real clock", traffic, _OF_THE_VIRTUAL_CLOCK)
     tree = {**trial.tree, "clock": "real", "dilation": _DILATION}
     program = ("weft.bench.soaking", str(seconds), str(max(0.5, seconds / _SAMPLES)))
     runs = yield [Trial(trial.label, tree, program)]

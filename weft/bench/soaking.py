@@ -33,7 +33,7 @@ _RUN_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class ProcessSample:
-    """What a process of the lab held at a time of the run; `processor_s` since it began."""
+    """Memory and files of a process of the lab at a time of the run; `processor_s` since it began."""
 
     time_s: float
     pid: int

@@ -94,7 +94,7 @@ def throughputs(
     Args:
         setup: the fabric.
         streams: searched together, each for itself.
-        trial_ps: time of a trial, for large messages; `MOST_FLOWS` shortens that of small ones.
+        trial_ps: time of a trial, for large messages; `MOST_FLOWS` makes it shorter for small ones.
         resolution: of the load.
         label: begins the names of trials.
         iteration: searches with another number have another seed.

@@ -127,7 +127,7 @@ class Subject:
         return self.pairs[0]
 
     def senders_to(self, receiver: int, count: int) -> list[int] | None:
-        """Return so many ranks to send to one, ones at other switches first; None if there are not enough.
+        """Return so many ranks to send to one, ranks at other switches first; None if there are not enough.
 
         Only ranks that reach the receiver over the fabric count, and none of its own host.
         """

@@ -125,7 +125,6 @@ LOAD_BALANCING = {
     )
 }
 _MRC_HAS_NO_PATH = "transport.path"
-_SINGLE_EV: Changes = {"transport.ev_count": 1, "transport.ev_backups": 0}
 
 
 @dataclass(frozen=True)
@@ -180,18 +179,19 @@ def with_variant(subject: Subject, variant: Variant) -> Subject:
     changes: dict[str, Any] = {} if transport.is_of(subject) else dict(transport.changes)
     protocol = transport.protocol or subject.spec.options.transport.protocol
     service = transport.service or subject.spec.options.transport.service
-    changes.update(_balancing(LOAD_BALANCING[variant.load_balancing], protocol, service))
+    changes.update(_balancing(LOAD_BALANCING[variant.load_balancing], protocol, service, subject.nics))
     tree = changed(subject.tree, changes)
     return replace(subject_of(tree, f"{subject.name} with {variant.title}"), name=subject.name)
 
 
-def _balancing(balancing: LoadBalancing, protocol: str, service: str) -> Changes:
+def _balancing(balancing: LoadBalancing, protocol: str, service: str, nics: int) -> Changes:
     if protocol == "rc" or (protocol == "uet" and service == "rod"):
         own = ("transport.retransmission",) if protocol == "uet" else ()
         return {key: value for key, value in balancing.ordered.items() if key not in own}
     if protocol == "mrc" and _MRC_HAS_NO_PATH in balancing.multipath:
         others = {key: value for key, value in balancing.multipath.items() if key != _MRC_HAS_NO_PATH}
-        return {**others, **_SINGLE_EV}
+        # One entropy value for each NIC: one path in each plane.
+        return {**others, "transport.ev_count": nics, "transport.ev_backups": 0}
     return balancing.multipath
 
 

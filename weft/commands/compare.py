@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from weft.results.report_parts import Cell, ReportTable
 
 _MOST_ROWS = 30
+_MOST_LETTERS = 60
+"""Letters of a cell of reports' parameters."""
+_NAMES = ("parameter", "result", "figure", "port", "rank", "run", "KPI", "test", "unit", "condition")
+"""Columns that are aligned left."""
 _PORTS = 5
 """Ports with their loads, at most, without --all: those with large differences say more than a long list."""
 _MOST_COLUMNS = 6
@@ -46,12 +50,17 @@ def compare(
 ) -> None:
     """Compare runs by the results that they have left in their directories; a sweep's stands for all its points.
 
-    Shows which parameters differ, the results that differ with their ratios to the first run, a ranking, and the ports
-    with the largest differences in load. Results with the same labels (collective, algorithm, size, …) are compared;
-    the rest are paired in their order.
+    Directories of `weft bench` are compared by their KPIs. Of runs it shows which parameters differ, the results that
+    differ with their ratios to the first run, a ranking, and the ports with the largest differences in load. Results
+    with the same labels (collective, algorithm, size, …) are compared; the rest are paired in their order.
     """
     from rich.markup import escape
 
+    from weft.bench.model import is_bench
+
+    if any(map(is_bench, directories)):
+        _compare_reports(directories, output, csv_file, markdown_file)
+        return
     from weft.report.compared_runs import read_runs
     from weft.report.comparison import comparison
     from weft.system.consoles import make_console
@@ -78,6 +87,32 @@ def compare(
                 click.echo(f"wrote {write(compared, file, whole)}")
 
 
+def _compare_reports(
+    directories: Sequence[Path], output: Path | None, csv_file: Path | None, markdown_file: Path | None
+) -> None:
+    from weft.bench.comparing import read_reports
+    from weft.report.html import write_page
+    from weft.report.markdown import write_markdown_tables
+    from weft.report.table_files import write_csv_tables
+    from weft.system.consoles import make_console
+
+    compared = read_reports(directories)
+    console, tables = make_console(), compared.tables()
+    for table in tables:
+        rows = [[_shortened(cell) for cell in row] for row in table.rows]
+        _print(console, replace(table, rows=rows), len(directories))
+    if output is not None:
+        click.echo(f"wrote {write_page(compared.page(), output)}")
+    if csv_file is not None:
+        click.echo(f"wrote {write_csv_tables(tables, csv_file)}")
+    if markdown_file is not None:
+        click.echo(f"wrote {write_markdown_tables(compared.names, tables, markdown_file)}")
+
+
+def _shortened(cell: Cell) -> Cell:
+    return f"{cell[: _MOST_LETTERS - 1]}…" if isinstance(cell, str) and len(cell) > _MOST_LETTERS else cell
+
+
 def _print(console: Console, table: ReportTable, runs: int) -> None:
     """Print a table; one with many runs in several, the first run in each."""
     from rich.markup import escape
@@ -94,7 +129,7 @@ def _print(console: Console, table: ReportTable, runs: int) -> None:
     for part in _parts(table.columns, shown, runs):
         columns, *rows = part
         texts = [[str(cell) for cell in row] for row in rows]
-        names = [each for each in map(str, columns) if each in ("parameter", "result", "figure", "port", "rank", "run")]
+        names = [each for each in map(str, columns) if each in _NAMES]
         print_figures(console, title, [str(each) for each in columns], texts, names)
         title = ""
 

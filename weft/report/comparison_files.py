@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weft.report.comparison import Comparison, Figure
-from weft.report.markdown import escaped, markdown_table
+from weft.report.markdown import write_markdown_tables
 from weft.sweeps.axes import plain_text
 from weft.system.writing import written_whole
 
@@ -41,14 +41,7 @@ def write_csv(compared: Comparison, target: Path, whole: bool = False) -> Path:
 
 def write_markdown(compared: Comparison, target: Path, whole: bool = False) -> Path:
     """Write the tables that the terminal shows, whole or not at all."""
-    parts = [f"# {' and '.join(map(escaped, compared.names))}"]
-    for table in compared.tables(whole).values():
-        parts.append(f"## {escaped(table.title)}")
-        if table.note:
-            parts.append(f"{escaped(table.note[0].upper() + table.note[1:])}.")
-        if table.rows:
-            parts.append(markdown_table(table))
-    return _write("\n\n".join(parts) + "\n", target)
+    return write_markdown_tables(compared.names, compared.tables(whole).values(), target)
 
 
 def _write(text: str, target: Path) -> Path:

@@ -50,8 +50,9 @@ class Datagrams:
 @dataclass(frozen=True)
 class HostTotals:
     """Sums over all hosts: packets sent again, congestion notifications, what switches have aggregated for them,
-    packets that arrived behind a gap, packets of results with a sum that has left its type's range, messages that receivers had to clear and what of them
-    waited, and how long (docs/spec/endpoint-protocol.md); and packets of data, which are datagrams of service UUD.
+    packets that arrived behind a gap, packets of results with a sum that has left its type's range, messages that
+    receivers had to clear and what of them waited, and how long (docs/spec/endpoint-protocol.md); and packets of data,
+    which are datagrams of service UUD.
     """
 
     retransmissions: int

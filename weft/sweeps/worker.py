@@ -27,8 +27,8 @@ _stopped: set[str] = set()
 def run_point(sweep: str, directory: str, arguments: Sequence[str] = (), program: Sequence[str] = ()) -> Outcome:
     """Run a scenario in a process of its own; its output and results go to a directory.
 
-    The scenario is the one in the directory, or that of the `arguments` of `weft run`. A `program` is a module that runs
-    in place of `weft run`, and its arguments after the directory.
+    The scenario is the one in the directory, or that of the `arguments` of `weft run`. A `program` is a module that
+    runs in place of `weft run`, and its arguments after the directory.
     """
     module, *further = program or (_WEFT_RUN, *arguments)
     folder = Path(directory)

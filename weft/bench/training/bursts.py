@@ -40,8 +40,8 @@ class BurstAbsorption(BenchTest):
         ratios = setup.choose(smoke=possible[:2], standard=possible, full=possible)
         if not ratios:
             raise NotApplicableError(f"an incast of 2:1 takes 3 endpoints; the fabric has {setup.subject.ranks}")
-        resolution = setup.choose(smoke=2.0, standard=1.1, full=1.02)
-        iterations = setup.choose(smoke=1, standard=3, full=50)
+        resolution = setup.choose(smoke=2.0, standard=1.2, full=1.02)
+        iterations = setup.choose(smoke=1, standard=2, full=50)
         most_bytes = int(_MOST_BUFFERS * memory_bytes(setup))
         keys = list(product(sizes, ratios))
         ranges = {key: (float(key[0]), float(max(2 * key[0], most_bytes // key[1]))) for key in keys}

@@ -27,7 +27,7 @@ _NO_WATCHDOG = "no watchdog"
 
 @dataclass(frozen=True)
 class _Times:
-    """Of a trial with a storm: the traffic's duration, the storm's beginning and end, the watchdog's times."""
+    """Times of a trial with a storm: the traffic's duration, the storm's beginning and end, the watchdog's times."""
 
     traffic_ps: int
     begin_ps: int
@@ -121,7 +121,7 @@ def _times(setup: Setup) -> _Times:
 
 
 def _cyclic(setup: Setup, duration_ps: int) -> list[Flow]:
-    """Return transfers from the ranks of each switch to those of the next two, which need every port both ways."""
+    """Return transfers from the ranks of each switch to ranks of the next two, which need every port both ways."""
     subject = setup.subject
     switches = list(dict.fromkeys(subject.edges))
     ranks = {switch: [rank for rank in range(subject.ranks) if subject.edges[rank] == switch] for switch in switches}

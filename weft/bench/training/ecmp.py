@@ -9,7 +9,7 @@ from weft.bench.figures import curve
 from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
-from weft.bench.setup import NotApplicableError, Setup
+from weft.bench.setup import Setup
 from weft.bench.spreading import HEADINGS, Spread, mean_of, require_paths, spread_of, transfers
 from weft.bench.variants import Variant, changed
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
@@ -33,8 +33,6 @@ class EcmpEntropy(BenchTest):
         """See BenchTest."""
         require_paths(setup)
         ecmp = setup.under(Variant(setup.variant.transport, "ecmp"))
-        if ecmp.subject.spec.options.transport.protocol == "mrc":
-            raise NotApplicableError("MRC spreads the packets of a queue pair over its EVs; 8.3 measures it")
         counts = setup.choose(smoke=(1, 8), standard=QUEUE_PAIRS, full=QUEUE_PAIRS)
         iterations = setup.choose(smoke=1, standard=5, full=20)
         hashes = setup.choose(smoke=dict(list(HASHES.items())[:1]), standard=HASHES, full=HASHES)

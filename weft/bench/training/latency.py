@@ -15,7 +15,7 @@ from weft.bench.streams import Stream, throughputs
 from weft.bench.training.throughput import KIB, MIB, directions_of
 from weft.quantities.readable import format_size
 from weft.quantities.units import PS_PER_US
-from weft.results.report_parts import Axis, BarFigure, Cell, CurveFigure, ReportTable
+from weft.results.report_parts import Axis, Cell, Curve, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial
 
 _SPACING_PS = 200 * PS_PER_US
@@ -34,7 +34,7 @@ class LatencyCharacterization(BenchTest):
     def run(self, setup: Setup) -> Procedure[Measured]:
         """See BenchTest."""
         sizes = setup.choose(
-            smoke=(4 * KIB,), standard=(64, 4 * KIB, 64 * KIB, MIB), full=(64, 256, KIB, 4 * KIB, 64 * KIB, MIB)
+            smoke=(4 * KIB,), standard=(4 * KIB, 64 * KIB, MIB), full=(64, 256, KIB, 4 * KIB, 64 * KIB, MIB)
         )
         iterations = setup.choose(smoke=1, standard=3, full=20)
         trial_ps = setup.choose(smoke=50, standard=200, full=2000) * PS_PER_US
@@ -79,8 +79,7 @@ class LatencyCharacterization(BenchTest):
         tails = [float(np.percentile(round_trips_ps(run), 99)) / PS_PER_US for run in by_condition[primary]]
         return Measured(
             tables=[_table(latencies), _factors(latencies, sizes)],
-            curves=[_distribution(latencies, size) for size in sizes],
-            bars=[_histogram(latencies, sizes[-1])],
+            curves=[*(_distribution(latencies, size) for size in sizes), _histogram(latencies, sizes[-1])],
             kpis=[
                 KpiValue("Latency (P99)", each.percentile_us(99), f"{format_size(size)}, {condition}, {way}")
                 for (size, condition, way), each in latencies.items()
@@ -135,7 +134,7 @@ def _distribution(latencies: Latencies, size: int) -> CurveFigure:
     )
 
 
-def _histogram(latencies: Latencies, size: int) -> BarFigure:
+def _histogram(latencies: Latencies, size: int) -> CurveFigure:
     conditions = {
         condition: each
         for (of_size, condition, way), each in latencies.items()
@@ -143,12 +142,17 @@ def _histogram(latencies: Latencies, size: int) -> BarFigure:
     }
     longest = max(float(each.times_ps[-1]) for each in conditions.values()) / PS_PER_US
     edges = np.linspace(0.0, longest * 1.0001, _BINS + 1)
-    return BarFigure(
+    bins = [f"{begin:.1f} to {end:.1f}" for begin, end in pairwise(edges)]
+    return CurveFigure(
         f"Round trips of {format_size(size)} messages: histogram",
+        Axis("latency (us)", "us", "category"),
         Axis("messages (%)", "%"),
-        [f"{begin:.1f} to {end:.1f} us" for begin, end in pairwise(edges)],
-        {
-            condition: (100 * np.histogram(each.times_ps / PS_PER_US, edges)[0] / len(each.times_ps)).tolist()
+        [
+            Curve(
+                condition,
+                bins,
+                (100 * np.histogram(each.times_ps / PS_PER_US, edges)[0] / len(each.times_ps)).tolist(),
+            )
             for condition, each in conditions.items()
-        },
+        ],
     )

@@ -64,7 +64,9 @@ class FabricScale(BenchTest):
                 )
             ],
             kpis=[
-                KpiValue("Scale Limit", float(counts[-1]), f"JCT ratio {ratios[-1]:.3f}; all that the fabric has", "≥")
+                KpiValue(
+                    "Scale Limit", float(counts[-1]), f"AllReduce of {format_size(size)}; all that the fabric has", "≥"
+                )
             ],
             repeatability=[
                 repeatability(f"JCT, {counts[-1]} accelerators", "ms", [time / PS_PER_MS for time in last.times_ps])

@@ -31,8 +31,8 @@ class MultiTenant(BenchTest):
         for overlap in OVERLAPS:
             if (found := placed(setup, overlap)) is not None:
                 placements.setdefault(found[0], (found[1], found[2]))
-        if len(placements) < 2:
-            raise NotApplicableError("two jobs on several switches each take 4 switches with 2 hosts at least")
+        if not placements:
+            raise NotApplicableError("two jobs that each cross switches take 2 switches with 2 hosts each at least")
         size = setup.choose(smoke=MIB, standard=32 * MIB, full=1024 * MIB)
         collective = setup.choose(
             smoke=("alltoall",), standard=("alltoall", "allreduce"), full=("alltoall", "allreduce")
@@ -103,14 +103,16 @@ def placed(setup: Setup, overlap: float) -> tuple[float, list[int], list[int]] |
     Each job takes half of the hosts of a switch that both use, and the same number of hosts at each of its own.
     """
     subject = setup.subject
-    by_edge: dict[str, list[int]] = {}
+    # Hosts at the same switches: of a rail-optimised fabric, at one for each rank.
+    by_switches: dict[tuple[str, ...], list[int]] = {}
     for first in range(0, subject.ranks, subject.ranks_per_host):
-        by_edge.setdefault(subject.edges[first], []).append(first)
-    switches = [hosts for hosts in by_edge.values() if len(hosts) >= 2]
-    total = len(switches)
+        at = tuple(dict.fromkeys(subject.edges[first : first + subject.ranks_per_host]))
+        by_switches.setdefault(at, []).append(first)
+    groups = {at: hosts for at, hosts in by_switches.items() if len(hosts) >= 2}
+    switches, total = list(groups.values()), len(groups)
     shared = round(overlap * total)
     own = (total - shared) // 2
-    if shared + own < 2 or shared + 2 * own < 2:
+    if shared + own == 0 or sum(len(at) for at in list(groups)[: shared + own]) < 2:
         return None
     jobs: tuple[list[int], list[int]] = ([], [])
     for hosts in switches[:shared]:

@@ -30,13 +30,13 @@ class BaselineThroughput(BenchTest):
 
     def run(self, setup: Setup) -> Procedure[Measured]:
         """See BenchTest."""
-        sizes = setup.choose(smoke=(64 * KIB, MIB), standard=SIZES, full=SIZES)
-        counts = setup.choose(smoke=(1,), standard=QUEUE_PAIRS, full=QUEUE_PAIRS)
+        sizes = setup.choose(smoke=(64 * KIB, MIB), standard=(KIB, 64 * KIB, MIB), full=SIZES)
+        counts = setup.choose(smoke=(1,), standard=(1, 4, 16), full=QUEUE_PAIRS)
         trial_ps = setup.choose(smoke=50, standard=200, full=2000) * PS_PER_US
-        resolution = setup.choose(smoke=0.05, standard=0.02, full=0.005)
-        directions = {
-            name: pairs for name, pairs in directions_of(setup).items() if name == "unidirectional" or len(sizes) > 2
-        }
+        resolution = setup.choose(smoke=0.05, standard=0.03, full=0.005)
+        both = directions_of(setup)
+        names = setup.choose(smoke=("unidirectional",), standard=tuple(both), full=tuple(both))
+        directions = {name: both[name] for name in names}
         streams = {
             (name, size, count): Stream(pairs, size, count)
             for (name, pairs), size, count in product(directions.items(), sizes, counts)
@@ -45,7 +45,7 @@ class BaselineThroughput(BenchTest):
         by_key = dict(zip(streams, found, strict=True))
         best_key = max(by_key, key=lambda key: by_key[key].goodput_bps)
         best = by_key[best_key]
-        iterations = setup.choose(smoke=2, standard=5, full=20)
+        iterations = setup.choose(smoke=2, standard=4, full=20)
         repeated = []
         for number in range(1, iterations):
             repeated += yield from throughputs(setup, [best.stream], trial_ps, resolution, iteration=number)

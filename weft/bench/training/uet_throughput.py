@@ -47,9 +47,9 @@ class UetThroughput(BenchTest):
         sizes = setup.choose(smoke=(MIB,), standard=(MIB, 4 * MIB), full=(MIB, 4 * MIB))
         counts = setup.choose(smoke=(1,), standard=(1, 4), full=(1, 4, 16, 32))
         directions = directions_of(setup)
-        chosen = setup.choose(smoke=("unidirectional",), standard=tuple(directions), full=tuple(directions))
+        chosen = setup.choose(smoke=("unidirectional",), standard=("bidirectional",), full=tuple(directions))
         trial_ps = setup.choose(smoke=50, standard=200, full=2000) * PS_PER_US
-        resolution = setup.choose(smoke=0.1, standard=0.02, full=0.005)
+        resolution = setup.choose(smoke=0.1, standard=0.05, full=0.005)
         keys = list(product(chosen, sizes, counts))
         streams = [Stream(directions[name], size, count) for name, size, count in keys]
         found: dict[str, dict[Key, Throughput]] = {}

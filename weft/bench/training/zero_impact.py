@@ -69,11 +69,7 @@ class ZeroImpact(BenchTest):
                     "yes" if is_zero else "no",
                 ]
             )
-            kpis.append(
-                KpiValue(
-                    "Failover Time", impact.loss_ps / PS_PER_US, f"{title}, zero-impact: {'yes' if is_zero else 'no'}"
-                )
-            )
+            kpis.append(KpiValue("Failover Time", impact.loss_ps / PS_PER_US, f"{failure.name}, {title}"))
         if not rows:
             raise NotApplicableError("; ".join(refused))
         columns = ["load balancing", "steady JCT, mean (us)", "steady JCT, P99 (us)", "JCT with the failure (us)"]
