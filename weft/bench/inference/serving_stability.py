@@ -22,7 +22,7 @@ from weft.trials import Procedure
 
 
 class ServingStability(BenchTest):
-    """A long stream of requests in whose middle a link flaps."""
+    """A long stream of requests, and a link that flaps in the middle."""
 
     section = "13.3"
     name = "serving-stability"
