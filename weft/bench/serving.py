@@ -263,7 +263,7 @@ def demand_of(setup: Setup, rate_per_s: float = 1.0, count: int | None = None) -
 
 @dataclass(frozen=True)
 class Served:
-    """What users got in a run. `item` is the place of its inference among the run's."""
+    """Requests that were served in a run. `item` is the place of its inference among the run's."""
 
     run: TrialRun
     item: int = 0

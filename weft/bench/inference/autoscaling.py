@@ -128,7 +128,7 @@ def _plan(setup: Setup) -> _Plan:
 
 
 def _block(setup: Setup) -> int:
-    """Return the size of a block: small, so that rates in short times are those of many."""
+    """Return the size of a block: small, so that many end in a short time."""
     return setup.choose(smoke=16 * KIB, standard=16 * KIB, full=256 * KIB)
 
 

@@ -112,7 +112,7 @@ def _row(serving: Serving, rate: float, served: Served) -> list[Cell]:
         "" if spread is None else round(spread, 4),
         round(served.first_token_percentile_ms(), 4),
         round(served.inter_token_ms(), 4),
-        0,
+        "not modelled",
         round(served.output_tokens_per_s, 1),
         round(served.goodput_per_s, 3),
     ]

@@ -100,6 +100,6 @@ def _row(overload: float, served: Served, bound: Served) -> list[Cell]:
         round(served.output_tokens_per_s, 1),
         round(1000 * served.goodput_per_s / served.output_tokens_per_s, 3),
         round(vain_bytes / (result.time_ps / 1e12) / 1e9, 4),
-        0,
-        0,
+        "not modelled",
+        "not modelled",
     ]

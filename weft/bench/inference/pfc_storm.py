@@ -27,7 +27,7 @@ _BROKEN = 0
 
 @dataclass(frozen=True)
 class _Times:
-    """Of the traffic: its duration, the storm's beginning and end, and the watchdog's times."""
+    """Times of a trial: how long traffic runs, when the storm begins and ends, and the times of the watchdog."""
 
     traffic_ps: int
     begin_ps: int

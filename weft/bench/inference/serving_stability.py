@@ -22,7 +22,7 @@ from weft.trials import Procedure
 
 
 class ServingStability(BenchTest):
-    """A long stream of requests in whose middle a link flaps."""
+    """A long stream of requests, and a link that flaps in the middle."""
 
     section = "13.3"
     name = "serving-stability"
@@ -74,7 +74,7 @@ class ServingStability(BenchTest):
                             round(down_ps / PS_PER_US, 1),
                             *events_row(run),
                             len(flaps),
-                            0,
+                            "none, or the run had failed",
                             round(congestion.buffer_percent(run, setup.subject), 3),
                             *congestion.congestion_row(run, setup.subject, served.result.sent_bytes),
                         ]
