@@ -1,0 +1,45 @@
+"""Runs one command from a small process, and writes what it spent as JSON; commands.py calls it as a script.
+
+The kernel counts the memory of the process that starts a command towards the command's peak (getrusage(2)), so that a
+benchmark which holds a large fabric must not start it itself.
+
+    launcher.py REPORT LIMIT_S COMMAND…    standard output and error are the command's
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+
+KIB = 1024
+
+
+def main() -> None:
+    """Run the command; the report has its exit code, or that it was stopped, its processor time and peak memory."""
+    report, limit_s, *command = sys.argv[1:]
+    late = threading.Event()
+    pid = os.posix_spawnp(command[0], command, os.environ, setpgroup=0)
+
+    def stop() -> None:
+        late.set()
+        os.killpg(pid, signal.SIGKILL)
+
+    timer = threading.Timer(float(limit_s), stop)
+    timer.start()
+    _, status, usage = os.wait4(pid, 0)
+    timer.cancel()
+    found = {
+        "exit_code": os.waitstatus_to_exitcode(status),
+        "late": late.is_set(),
+        "processor_s": usage.ru_utime + usage.ru_stime,
+        "peak_bytes": usage.ru_maxrss * KIB,
+    }
+    with open(report, "w", encoding="ascii") as file:
+        json.dump(found, file)
+
+
+if __name__ == "__main__":
+    main()
