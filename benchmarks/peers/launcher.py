@@ -13,24 +13,39 @@ import os
 import signal
 import sys
 import threading
+import time
+from contextlib import suppress
 
 KIB = 1024
+LOOK_S = 0.2
 
 
 def main() -> None:
-    """Run the command; the report has its exit code, or that it was stopped, its processor time and peak memory."""
+    """Run the command; the report has its exit code, or that it was stopped, its processor time and peak memory.
+
+    The command is stopped when its time is over, or when nobody waits for it any more.
+    """
     report, limit_s, *command = sys.argv[1:]
-    late = threading.Event()
+    parent, ends_s = os.getppid(), time.monotonic() + float(limit_s)
+    ended, late = threading.Event(), threading.Event()
     pid = os.posix_spawnp(command[0], command, os.environ, setpgroup=0)
 
-    def stop() -> None:
-        late.set()
-        os.killpg(pid, signal.SIGKILL)
+    def watch() -> None:
+        while not ended.wait(LOOK_S):
+            if time.monotonic() > ends_s:
+                late.set()
+            if late.is_set() or os.getppid() != parent:
+                os.killpg(pid, signal.SIGKILL)
+                return
 
-    timer = threading.Timer(float(limit_s), stop)
-    timer.start()
-    _, status, usage = os.wait4(pid, 0)
-    timer.cancel()
+    threading.Thread(target=watch, daemon=True).start()
+    try:
+        _, status, usage = os.wait4(pid, 0)
+    except BaseException:
+        with suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+        raise
+    ended.set()
     found = {
         "exit_code": os.waitstatus_to_exitcode(status),
         "late": late.is_set(),

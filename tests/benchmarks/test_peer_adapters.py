@@ -9,6 +9,9 @@ NetworkParser.cpp and Workload.cc of ASTRA-sim.
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +22,7 @@ import pytest
 import yaml
 from peers import PEERS, UnfitWorkError, Work, agreement, measured, slowdowns
 from peers.adapters import astra_sim, htsim_uec, ns3_hpcc
+from peers.commands import LAUNCHER
 
 from weft.errors import BadInputError
 from weft.jobs.traces import read_trace
@@ -145,7 +149,8 @@ REFUSED_BY_NS3 = {
     "part of a MiB": changed(HPCC, "buffer", capacity="33MB"),
     "delayed acknowledgements": changed(HPCC, "transport", ack_interval=4),
     "swift": changed(HPCC, "transport", congestion_control="swift"),
-    "dcqcn that counts bytes": changed(HPCC, "transport", preset="paper-2015"),
+    "dcqcn that counts bytes": changed(HPCC, "transport", preset="paper-2015", cnp_interval="0"),
+    "CNPs at intervals": changed(HPCC, "transport", preset="connectx"),
     "timers of part of a microsecond": changed(HPCC, "transport", parameters={"alpha_timer": "1500ns"}),
     "marks of part of a kB": {**HPCC, "ecn": {"kmin": "400B", "kmax": "800KB", "pmax": 0.2}},
     "two planes": changed(HPCC, "fabric", planes=2),
@@ -289,3 +294,14 @@ def test_agreement_of_flows() -> None:
     same = agreement(ideal, ideal, ideal)
     assert (same.pearson, same.spearman) == (pytest.approx(1), pytest.approx(1))
     assert np.isnan(same.pearson_of_slowdowns)
+
+
+def test_nothing_goes_on_when_nobody_waits(tmp_path: Path) -> None:
+    for name in ("alive", "ready", "never"):
+        os.mkfifo(tmp_path / name)
+    command = ["sh", "-c", "exec 3> alive; echo > ready; read word < never"]
+    words = [sys.executable, LAUNCHER, tmp_path / "spent.json", "3600", *command]
+    starts = ["sh", "-c", '"$@" & read word < ready', "sh", *words]
+    with subprocess.Popen(starts, cwd=tmp_path) as shell, (tmp_path / "alive").open("rb") as alive:
+        assert shell.wait() == 0
+        assert alive.read() == b"", "the end of the command, which holds it open"
