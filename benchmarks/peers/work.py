@@ -18,6 +18,7 @@ from weft.scenario import parse_scenario
 from weft.topologies import FabricSpec
 from weft.topologies.round_trips import loaded_round_trip_ps
 from weft.traffic.patterns import Flow
+from weft.traffic.transports.kind import FrameShape
 
 _COLUMNS = ("source", "destination", "plane", "size_bytes", "start_ps")
 
@@ -69,28 +70,20 @@ class Work:
         return times.of(*(self.columns[name] for name in ("source", "destination", "plane", "size_bytes")))
 
     @property
-    def frame_bytes(self) -> int:
-        """A full packet of Weft's on a link."""
-        options = self.spec.options
-        return write_frame_bytes(options, int_md_bytes(self.fabric, options))
-
-    @property
-    def round_trip_ps(self) -> int:
-        """Round trip of the farthest pair of hosts, by which Weft sizes windows."""
-        return loaded_round_trip_ps(self.fabric, self.frame_bytes, self.spec.options.switching.latency)
-
-    @property
     def control_parameters(self) -> Mapping[str, float]:
         """All parameters of the hosts' congestion control, by their names in the engine, as the hosts use them."""
-        transport = self.spec.options.transport.settings()
+        options = self.spec.options
+        transport = options.transport.settings()
+        largest_bytes = write_frame_bytes(options, int_md_bytes(self.fabric, options))
+        shape = FrameShape(options.ip_version == 6, options.int_telemetry, transport.retransmission)
         return congestion_parameters_in_force(
             transport.congestion_control,
             preset=transport.preset or "",
             parameters=dict(transport.parameters),
             ack_interval_packets=transport.ack_interval_in_force,
             line_rate_bps=self.fabric.hosts[0].nics[0].link.rate_bps,
-            base_round_trip_ps=self.round_trip_ps,
-            frame_bytes=self.frame_bytes,
+            base_round_trip_ps=loaded_round_trip_ps(self.fabric, largest_bytes, options.switching.latency),
+            frame_bytes=options.transport.kind.full_frame_bytes(options.mtu_bytes, shape),
         )
 
     def flow_csv(self) -> str:

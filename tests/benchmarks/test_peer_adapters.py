@@ -24,6 +24,7 @@ from peers import PEERS, UnfitWorkError, Work, agreement, measured, slowdowns
 from peers.adapters import astra_sim, htsim_uec, ns3_hpcc
 from peers.commands import LAUNCHER
 
+from weft import Fabric
 from weft.errors import BadInputError
 from weft.jobs.traces import read_trace
 from weft.run.spec import run_spec
@@ -115,6 +116,17 @@ def test_ns3_has_the_windows_of_hpcc() -> None:
     assert [config[key] for key in shown] == ["3", "0.95", "0", "4", "1", "1", "1"]
     # A hundredth of the head room of 5 % of 100 Gb/s.
     assert config["RATE_AI"] == "50000000b/s"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("control", ["dcqcn", "hpcc"])
+def test_peers_get_the_parameters_that_hosts_use(control: str) -> None:
+    work = Work("x", {**changed(HPCC, "transport", congestion_control=control), "int": control == "hpcc"}, FLOWS)
+    options = work.spec.options
+    given = {"int_telemetry": options.int_telemetry, "transport": options.transport}
+    with Fabric(work.fabric, clock="virtual", buffer=options.buffer, pfc=options.pfc, **given) as fabric:
+        (plane,) = fabric.hosts.transport_in_force(options.int_telemetry).settings["planes"]
+    assert dict(work.control_parameters) == plane["parameters"]
 
 
 def test_ends_of_ns3_are_read_by_hosts_and_ports(tmp_path: Path) -> None:
