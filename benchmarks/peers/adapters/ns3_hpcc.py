@@ -232,6 +232,8 @@ def _dcqcn(work: Work, parameters: Mapping[str, float]) -> dict[str, object]:
     """DCQCN as adapters have it: cuts by a clock, stages by a timer alone, no window."""
     by_clock = parameters["decrease_interval_ps"] > 0 and parameters["byte_counter_bytes"] == 0
     _require(by_clock, work, "DCQCN that cuts at every CNP or counts bytes", "a preset as hpcc-comparison")
+    apart_ps = work.spec.options.transport.settings().cnp_interval_in_force
+    _require(apart_ps == 0, work, f"CNPs {apart_ps} ps apart", "cnp_interval: 0, one for each mark")
     times_ps = {
         name: round(parameters[f"{name}_ps"]) for name in ("alpha_timer", "decrease_interval", "increase_timer")
     }
