@@ -17,11 +17,14 @@ from __future__ import annotations
 import re
 import sys
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
-import bench_peers as peers
-from bench_peers import Case
+from bench_peers import QUICK_BYTES, QUICK_PORTS, SIMULATOR, Case
 from figures import Figure, argument_parser, report
+from peers import MissingPeerError, Peer, run_weft
+
+from weft.quantities.units import PS_PER_US
 
 MOST = 1.05
 CASES = {
@@ -31,6 +34,7 @@ CASES = {
     "all-to-all": Case("all-to-all", 8, 65_536, MOST),
     "large permutation": Case("permutation", 32, 1_000_000, MOST),
 }
+_UET: Mapping[str, object] = {"transport": {"protocol": "uet"}, "trimming": {"classes": [3]}}
 _QUEUE = re.compile(r"^Tier 0 QueueSize Down (\d+) bytes", re.MULTILINE)
 _MARKS = re.compile(r"^Setting ECN to parameters low (\d+) high (\d+)", re.MULTILINE)
 
@@ -40,24 +44,22 @@ def hosts(printed: str) -> tuple[dict[str, object], str]:
     queue, marks = _QUEUE.search(printed), _MARKS.search(printed)
     if queue is None or marks is None:
         raise RuntimeError(f"the simulator has not printed its queues and marks:\n{printed[:2000]}")
-    sections: dict[str, object] = {
-        "transport": {"protocol": "uet"},
-        "trimming": {"classes": [3]},
-        "ecn": {"kmin": f"{marks[1]}B", "kmax": f"{marks[2]}B", "pmax": 1},
-    }
-    return sections, f"{queue[1]}B"
+    ecn = {"kmin": f"{marks[1]}B", "kmax": f"{marks[2]}B", "pmax": 1}
+    return {**_UET, "ecn": ecn}, f"{queue[1]}B"
 
 
-def compare(executable: Path, case: Case, folder: Path) -> list[Figure]:
+def compare(simulator: Peer, case: Case, folder: Path) -> list[Figure]:
     """Return when the last flow ended in each."""
-    theirs, printed = peers.run_simulator(executable, case, folder)
-    ours = peers.run_weft(case, folder, *hosts(printed))
-    ends_us = sorted((ours.emulated_us, theirs.emulated_us))
+    theirs = simulator.run(case.work(_UET), folder)
+    ours = run_weft(case.work(*hosts(theirs.printed)), folder)
+    ours_us, theirs_us = (each.end_ps / PS_PER_US for each in (ours, theirs))
+    ours_s, theirs_s = (each.spent.processor_s for each in (ours, theirs))
+    apart = max(ours_us, theirs_us) / min(ours_us, theirs_us)
     return [
-        Figure(case.title, ours.emulated_us, "us", "simulator", ends_us[1] / ends_us[0], MOST, at_most=True),
-        Figure("  the simulator", theirs.emulated_us, "us"),
-        Figure("  processor time", ours.processor_s, "s", "simulator", ours.processor_s / theirs.processor_s, 1, True),
-        Figure("  processor time of the simulator", theirs.processor_s, "s"),
+        Figure(case.title, ours_us, "us", "simulator", apart, MOST, at_most=True),
+        Figure("  the simulator", theirs_us, "us"),
+        Figure("  processor time", ours_s, "s", "simulator", ours_s / theirs_s, 1, True),
+        Figure("  processor time of the simulator", theirs_s, "s"),
     ]
 
 
@@ -68,17 +70,17 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="fewer hosts and 20 kB a flow, runs of seconds")
     options = parser.parse_args()
     try:
-        executable = peers.simulator()
-    except peers.NoSimulatorError as error:
+        SIMULATOR.program()
+    except MissingPeerError as error:
         print(f"bench_uet: {error}", file=sys.stderr)
         return 3
     figures: list[Figure] = []
     with tempfile.TemporaryDirectory() as name:
         for case in (CASES[each] for each in options.cases):
             if options.quick:
-                ports = max(peers.QUICK_PORTS, case.ports // 4)
-                case = Case(case.pattern, ports, peers.QUICK_BYTES, case.goal, senders=case.senders)
-            figures += compare(executable, case, Path(name))
+                ports = max(QUICK_PORTS, case.ports // 4)
+                case = Case(case.pattern, ports, QUICK_BYTES, case.goal, senders=case.senders)
+            figures += compare(SIMULATOR, case, Path(name))
     report("Ultra Ethernet in Weft and in htsim_uec", figures, as_json=options.json)
     return 0
 

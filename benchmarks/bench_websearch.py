@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from figures import Figure, argument_parser, report
@@ -22,27 +22,31 @@ from scheduling import pin_this_process
 
 from weft import Fabric
 from weft.engine import congestion_control_kind, congestion_control_names
-from weft.scenario import TransportSection
-from weft.topologies import FabricSpec, fat_tree
+from weft.scenario import TransportSection, parse_scenario
+from weft.scenario.topology import build_topology
+from weft.topologies import FabricSpec
 
 GOALS_S = {"fixed-window": 40.0, "hpcc": 15.0}
 """By congestion control, of 5 ms."""
 LOAD = 0.3
+HPCC_FABRIC: Mapping[str, object] = {
+    "kind": "fat_tree",
+    "planes": 1,
+    "pods": 5,
+    "leaves": 4,
+    "spines": 4,
+    "cores_per_spine": 4,
+    "hosts_per_leaf": 16,
+    "host_rate": "100Gb/s",
+    "fabric_rate": "400Gb/s",
+    "delay": "1us",
+}
+"""Section `fabric` of a scenario: the 320 hosts of the paper."""
 
 
 def hpcc_fabric() -> FabricSpec:
-    """The 320 hosts of the paper."""
-    return fat_tree(
-        pods=5,
-        leaves_per_pod=4,
-        spines_per_pod=4,
-        cores_per_spine=4,
-        hosts_per_leaf=16,
-        host_rate_bps=100e9,
-        fabric_rate_bps=400e9,
-        delay_ps=1_000_000,
-        queue_capacity_bytes=32 * 2**20,
-    )
+    """The 320 hosts of the paper, with 32 MiB at each port."""
+    return build_topology(parse_scenario({"fabric": {**HPCC_FABRIC, "queue_capacity": "32MiB"}}).fabric)
 
 
 def transmitted(switches: dict[str, Any], hosts: list[dict[str, Any]]) -> Iterator[int]:

@@ -31,9 +31,10 @@ from importlib import metadata
 from pathlib import Path
 
 import gate_table
-from bench_peers import NoSimulatorError, simulator
 from bench_turns import NoCheckoutError, require_checkout
 from figures import Figure, figures_by_full_name, quantity
+from peers import MissingPeerError
+from peers.adapters.htsim_uec import KIND as HTSIM
 
 from weft.engine import _core
 from weft.hints import DISTRIBUTION
@@ -63,8 +64,8 @@ def _other_checkout() -> str:
 
 def _simulator() -> str:
     try:
-        simulator()
-    except NoSimulatorError as error:
+        HTSIM.program()
+    except MissingPeerError as error:
         raise LookupError(str(error)) from error
     return ""
 

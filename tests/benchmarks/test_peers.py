@@ -1,6 +1,6 @@
-"""bench_peers.py: both programs get the same flows, and a run of the simulator with missing flows is an error.
+"""bench_peers.py and bench_uet.py: both programs get the same flows; missing flows and programs are errors.
 
-A stand-in takes the place of the simulator, which is not part of Weft; it prints an end for each flow of its matrix.
+A stand-in takes the place of the simulator, which is not part of Weft (peer_programs.py).
 """
 
 from __future__ import annotations
@@ -14,36 +14,20 @@ from pathlib import Path
 import bench_peers as bench
 import bench_uet
 import pytest
+from peers.adapters.htsim_uec import KIND as HTSIM
+from peers.adapters.htsim_uec import connection_matrix
 
+from tests.benchmarks.peer_programs import stand_in
 from weft.paths import ROOT
-
-STAND_IN = """#!{python}
-import sys
-options = dict(zip(sys.argv[1::2], sys.argv[2::2]))
-rows = open(options["-tm"]).read().splitlines()
-print("Tier 0 QueueSize Down 178880 bytes")
-print("Setting ECN to parameters low 37440 high 145600 enable on tor downlink 1")
-flows = [row.split()[0] for row in rows if "->" in row][{leaves_out}:]
-assert open(options["-topo"]).read().startswith(rows[0])
-for number, flow in enumerate(flows):
-    print(f"Flow {{flow}} flowId {{number}} uecSrc 0 finished at {{10.5 + number}} total messages 1")
-"""
-
-
-def stand_in(folder: Path, leaves_out: int = 0) -> Path:
-    file = folder / "htsim_uec"
-    file.write_text(STAND_IN.format(python=sys.executable, leaves_out=leaves_out))
-    file.chmod(0o755)
-    return file
 
 
 def run(
     executable: Path | None, *arguments: str, path: str = os.environ["PATH"], script: str = "bench_peers.py"
 ) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PATH": path}
-    environment.pop(bench.VARIABLE, None)
+    environment.pop(HTSIM.variable, None)
     if executable is not None:
-        environment[bench.VARIABLE] = str(executable)
+        environment[HTSIM.variable] = str(executable)
     return subprocess.run(
         [sys.executable, ROOT / "benchmarks" / script, "--quick", *arguments],
         env=environment,
@@ -55,9 +39,10 @@ def run(
 @pytest.mark.parametrize("case", bench.CASES.values(), ids=list(bench.CASES))
 def test_both_get_the_same_flows(case: bench.Case) -> None:
     pairs = case.pairs()
-    listed = [tuple(map(int, row.split(","))) for row in bench.flow_csv(case).splitlines()[1:]]
+    work = case.work()
+    listed = [tuple(map(int, row.split(",")[:3])) for row in work.flow_csv().splitlines()[1:]]
     assert listed == [(*pair, case.size_bytes) for pair in pairs]
-    nodes, connections, *rows = bench.connection_matrix(case).splitlines()
+    nodes, connections, *rows = connection_matrix(work).splitlines()
     assert (nodes, connections) == (f"Nodes {case.hosts}", f"Connections {len(pairs)}")
     assert [tuple(map(int, row.split()[0].split("->"))) for row in rows] == list(pairs)
     assert all(source != destination for source, destination in pairs)
@@ -79,18 +64,19 @@ def test_both_run_and_are_compared(tmp_path: Path) -> None:
     assert [figure["name"].split(",")[0] for figure in figures[::4]] == ["incast", "all-to-all"]
     ours, theirs, _, emulated = figures[:4]
     assert theirs["ratio"] == pytest.approx(theirs["value"] / ours["value"])
-    assert emulated["value"] == 10.5 + 14, "the end of the last of 15 flows"
+    assert emulated["value"] == 10 + 20_000 * 8 / 1e5, "a flow of the stand-in"
 
 
-def test_a_flow_that_does_not_end_is_an_error(tmp_path: Path) -> None:
-    case = bench.Case("incast", 4, 1000, 2)
+def test_a_flow_that_does_not_end_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HTSIM.variable, str(stand_in(tmp_path, leaves_out=1)))
     with pytest.raises(RuntimeError, match="14 of 15 flows of the simulator ended"):
-        bench.run_simulator(stand_in(tmp_path, leaves_out=1), case, tmp_path)
+        HTSIM.run(bench.Case("incast", 4, 1000, 2).work(), tmp_path)
 
 
-def test_a_simulator_that_fails_is_an_error(tmp_path: Path) -> None:
+def test_a_simulator_that_fails_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HTSIM.variable, "/bin/false")
     with pytest.raises(RuntimeError, match="exit code 1"):
-        bench.run_simulator(Path("/bin/false"), bench.Case("incast", 4, 1000, 2), tmp_path)
+        HTSIM.run(bench.Case("incast", 4, 1000, 2).work(), tmp_path)
 
 
 def test_without_the_simulator_it_says_how_to_get_it(tmp_path: Path) -> None:
@@ -109,8 +95,8 @@ def test_uet_runs_with_the_queues_and_marks_of_the_simulator(tmp_path: Path) -> 
     figures = json.loads(done.stdout)["figures"]
     assert [figure["name"].split(",")[0] for figure in figures[::4]] == ["single flow", "incast"]
     ours, theirs, *_ = figures
-    assert theirs["value"] == 10.5
-    assert ours["ratio"] == pytest.approx(max(ours["value"] / 10.5, 10.5 / ours["value"]))
+    assert theirs["value"] == 10 + 20_000 * 8 / 1e5
+    assert ours["ratio"] == pytest.approx(max(ours["value"] / theirs["value"], theirs["value"] / ours["value"]))
 
 
 def test_uet_needs_what_the_simulator_says_of_its_queues() -> None:

@@ -9,14 +9,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-import bench_peers
 import bench_turns
 import gate_table
 import performance as page
 import pytest
 from figures import Figure, figures_by_full_name, quantity
+from peers.adapters.htsim_uec import KIND as HTSIM
 
-from tests.benchmarks.test_peers import stand_in
+from tests.benchmarks.peer_programs import stand_in
 from weft.paths import ROOT
 
 TEMPLATE = page.TEMPLATE.read_text(encoding="utf-8")
@@ -69,7 +69,7 @@ def test_each_benchmark_prints_what_the_page_shows(name: str, tmp_path: Path, mo
     if name == NETWORK and os.geteuid() != 0:
         pytest.skip("needs root for network namespaces")
     monkeypatch.setenv(page.OTHER_VARIABLE, str(ROOT))
-    monkeypatch.setenv(bench_peers.VARIABLE, str(stand_in(tmp_path)))
+    monkeypatch.setenv(HTSIM.variable, str(stand_in(tmp_path)))
     declared = page.DECLARED[name]
     found = page.run_one(declared, quick=True)
     assert found.missing == ""
@@ -105,7 +105,7 @@ def test_patterns_choose_figures_by_full_name() -> None:
 
 def test_what_the_machine_lacks_is_said_on_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv(page.OTHER_VARIABLE, raising=False)
-    monkeypatch.setenv(bench_peers.VARIABLE, str(tmp_path / "none"))
+    monkeypatch.setenv(HTSIM.variable, str(tmp_path / "none"))
     run = page.Run({}, {name: page.run_one(page.DECLARED[name], quick=True) for name in ("turns", "peers")})
     text = page.render(run, "{{table: turns}}\n{{table: peers}}\n{{table: hosts}}", TABLE)
     assert "Not measured in this run: no other checkout is named (`--other` or WEFT_OTHER)." in text

@@ -41,6 +41,7 @@ SMALL = {
 """Arguments with which a run takes seconds."""
 ELSEWHERE = {
     "bench_gate.py": "test_gate.py",
+    "bench_same_flows.py": "test_same_flows.py",
     "bench_uet.py": "test_peers.py",
     "bench_training_shapes.py": "test_training_shapes.py",
     **{declared.file: "test_performance.py" for declared in performance.DECLARED.values()},

@@ -1,0 +1,1 @@
+"""One module for each simulator, with its adapter as `KIND`."""
