@@ -27,6 +27,8 @@ FAILING = {
         ("lab lab:01-allreduce --clock virtual", 4),
         ("exec h0 true", 4),
         ("clean --force --cache", 2),
+        ("paper", 2),
+        ("paper no-such-paper --out papers", 3),
         ("bench training", 2),
         ("bench training bad.yaml", 3),
         ("doctor surplus", 2),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,7 @@ import click
 from weft.cli import EXISTING_FILE
 
 if TYPE_CHECKING:
-    from weft.errors import WeftError
     from weft.papers import PaperResult
-    from weft.trials import TrialRun
 
 
 def _complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -54,6 +51,7 @@ def paper(
 
     Runs that have finished in --out before are not repeated, so that an interrupted paper goes on where it was.
     """
+    from weft.commands.trial_progress import trial_progress
     from weft.papers import STUDIES, Scale, Verdict, run_paper
 
     if as_list:
@@ -62,7 +60,8 @@ def paper(
         return 0
     if name is None or out is None:
         raise click.UsageError("name a paper and --out DIR, or give --list")
-    result = run_paper(STUDIES.named(name), out, Scale(scale), workers, flows, _Progress())
+    with trial_progress("paper") as progress:
+        result = run_paper(STUDIES.named(name), out, Scale(scale), workers, flows, progress)
     if as_json:
         print((out / "paper.json").read_text(encoding="utf-8"), end="")
     else:
@@ -84,26 +83,3 @@ def _print(result: PaperResult, out: Path) -> None:
     for line in (*result.explanations, *result.notes):
         click.echo(f"· {line}")
     click.echo(f"\nVerdict: {verdict_sentence(result)} Page: {out / 'paper.html'}")
-
-
-class _Progress:
-    """A line on standard error for each run."""
-
-    def __init__(self) -> None:
-        self._left = 0
-
-    def begin(self, procedures: Sequence[str]) -> None:
-        """See TrialProgress."""
-
-    def planned(self, procedure: str, trials: int, left: int) -> None:
-        """See TrialProgress."""
-        self._left = left
-        click.echo(f"· {procedure}: {trials} runs, {left} left", err=True)
-
-    def ended(self, procedure: str, run: TrialRun) -> None:
-        """See TrialProgress."""
-        self._left -= 1
-        click.echo(f"· {run.trial.label}: {run.error or 'done'}, {self._left} left", err=True)
-
-    def done(self, procedure: str, error: WeftError | None) -> None:
-        """See TrialProgress."""

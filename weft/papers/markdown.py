@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from weft.papers.result import PaperResult
 from weft.papers.study import Scale
 from weft.quantities.readable import counted
-from weft.results.report_parts import Cell, ReportTable
+from weft.report.markdown import markdown_table
+from weft.results.report_parts import ReportTable
 
 
 def markdown_of(result: PaperResult) -> str:
@@ -43,16 +44,9 @@ def table_lines(table: ReportTable) -> Iterable[str]:
     """Return a table's lines and an empty one; nothing for a table without rows."""
     if table.is_empty:
         return
-    yield _row(table.columns)
-    yield _row(["---"] * len(table.columns))
-    yield from map(_row, table.rows)
-    yield ""
+    yield from (markdown_table(table), "")
     if table.note:
         yield from (table.note, "")
-
-
-def _row(cells: Sequence[Cell]) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _items(sentences: Sequence[str]) -> Iterable[str]:
