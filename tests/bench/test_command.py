@@ -27,6 +27,11 @@ def test_a_report_is_written_and_two_are_compared(tmp_path: Path) -> None:
     assert "Spray Efficacy" in first.stdout
     assert "1 measured" in first.stdout
     assert {"bench.json", "bench.md", "bench.html", "points"} <= {path.name for path in (tmp_path / "first").iterdir()}
+    page = tmp_path / "first" / "bench.html"
+    made = page.read_bytes()
+    page.unlink()
+    assert weft("report", "first", folder=tmp_path).returncode == 0
+    assert page.read_bytes() == made
     options = ["--test", "8.3", "--set", "fabric.spines=5", "--out", "second", "--json"]
     second = weft("bench", "training", fabric, *options, folder=tmp_path)
     assert json.loads(second.stdout)["topology"]["Links between switches"] == "10"

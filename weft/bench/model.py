@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import TypeAdapter
 
@@ -180,8 +179,3 @@ def read_report(directory: Path) -> BenchReport:
 def is_bench(directory: Path) -> bool:
     """Return whether a directory is one of `weft bench`."""
     return (directory / REPORT_FILE).exists()
-
-
-def report_schema() -> Mapping[str, Any]:
-    """Return the JSON Schema of bench.json."""
-    return _ADAPTER.json_schema()
