@@ -154,6 +154,7 @@ def _trimming(setup: Setup) -> Procedure[Measured]:
     times = [int(run.flows["completion_ps"].max()) for run in runs]
     columns = ["congested queue", "trimmed", "dropped", "sent again", "all done after (us)", "goodput (% of line rate)"]
     trimmed_bytes = sum(each.trimmed_bytes for each in runs[0].results.trimming)
+    delivered_bytes = int(runs[0].flows["size_bytes"].sum())
     return Measured(
         tables=[
             ReportTable(
@@ -171,8 +172,8 @@ def _trimming(setup: Setup) -> Procedure[Measured]:
         kpis=[
             KpiValue(
                 "Packet Trimming Savings",
-                100 * trimmed_bytes / (2 * size),
-                "payload cut off before the congested link, of all payload",
+                100 * trimmed_bytes / (trimmed_bytes + delivered_bytes),
+                "bytes cut off before the congested link, of all that came to it",
             )
         ],
         scaled=[

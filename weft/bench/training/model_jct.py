@@ -94,7 +94,7 @@ class ModelJct(BenchTest):
                     },
                 )
             ],
-            kpis=[KpiValue("MLPerf JCT", found[0].tokens_per_s, f"{name}, tokens/s") for name, found in steps.items()],
+            kpis=[KpiValue("MLPerf JCT", found[0].tokens_per_s, name) for name, found in steps.items()],
             repeatability=[repeatability(f"JCT ratio, {name}", "ratio", each) for name, each in ratios.items()],
             scaled=[
                 "steps of models with the shapes of MLPerf's workloads, not submissions: nothing is trained",
