@@ -73,11 +73,11 @@ class DecodeFairness(BenchTest):
             scaled=[
                 systems[largest].described(demands[largest]),
                 f"requests at {_LOAD:.0%} of the prefill capacity, to the decode worker with the fewest prompt tokens",
-            ],
-            anomalies=[
-                f"N_D = {count} takes more decode workers than the fabric has room for ({most})"
-                for count in WORKERS
-                if count > most
+                *(
+                    f"N_D = {count} takes more decode workers than the fabric has room for ({most})"
+                    for count in WORKERS
+                    if count > most
+                ),
             ],
         )
 

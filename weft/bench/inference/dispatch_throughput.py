@@ -145,8 +145,8 @@ class DispatchThroughput(BenchTest):
                 f"{counted(len(found[largest].latency_ps), 'dispatch', 'dispatches')} of a configuration, in place of "
                 "20 trials; a rank has one flow to each other rank, and flows within a host are left out",
                 f"rows used: {', '.join(dict.fromkeys(key.model.title for key in keys))}",
+                *(f"EP={ranks} takes more ranks than the fabric has" for ranks in GROUPS if ranks > groups[-1]),
             ],
-            anomalies=[f"EP={ranks} takes more ranks than the fabric has" for ranks in GROUPS if ranks > groups[-1]],
         )
 
 

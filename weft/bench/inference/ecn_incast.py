@@ -107,13 +107,13 @@ class EcnIncast(BenchTest):
                 "P_max 1",
                 f"the whole fabric is under test in place of a leaf; {counted(len(again) + 1, 'iteration')} of the "
                 "last configuration",
-            ],
-            anomalies=[
                 *(
                     f"{count}:1 takes more senders than the fabric has ({senders[-1]})"
                     for count in SENDERS
                     if count > senders[-1]
                 ),
+            ],
+            anomalies=[
                 *(
                     f"{count}:1, threshold {format_size(threshold)}: marks although no queue reached the threshold"
                     for (threshold, count), run in runs.items()

@@ -118,8 +118,8 @@ class WideExpertParallelism(BenchTest):
                 FORMULA_NOTE,
                 f"hosts have {counted(subject.ranks_per_host, 'rank')}; the intra-node part is computed from the rate "
                 "and the latency of scale-up links, not emulated",
+                *(f"EP={each} takes more ranks than the fabric has" for each in GROUPS if each > subject.ranks),
             ],
-            anomalies=[f"EP={each} takes more ranks than the fabric has" for each in GROUPS if each > subject.ranks],
         )
 
 

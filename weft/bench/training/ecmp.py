@@ -12,6 +12,7 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.bench.spreading import HEADINGS, Spread, mean_of, require_paths, spread_of, transfers
 from weft.bench.variants import Variant, changed
+from weft.quantities.readable import counted
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial
 
@@ -38,7 +39,7 @@ class EcmpEntropy(BenchTest):
         hashes = setup.choose(smoke=dict(list(HASHES.items())[:1]), standard=HASHES, full=HASHES)
         keys = list(product(hashes, counts))
         runs = yield [
-            with_hash(hashes[name], transfers(ecmp, f"{name}, {count} queue pairs", count, number))
+            with_hash(hashes[name], transfers(ecmp, f"{name}, {counted(count, 'queue pair')}", count, number))
             for name, count in keys
             for number in range(iterations)
         ]
@@ -68,11 +69,17 @@ class EcmpEntropy(BenchTest):
                 for measure, value in _MEASURES.items()
             ],
             kpis=[
-                KpiValue("ECMP Imbalance", _mean([each.mmr for each in by_key[key]]), f"{key[1]} queue pairs, {key[0]}")
+                KpiValue(
+                    "ECMP Imbalance",
+                    _mean([each.mmr for each in by_key[key]]),
+                    f"{counted(key[1], 'queue pair')}, {key[0]}",
+                )
                 for key in keys
             ],
             repeatability=[
-                repeatability(f"MMR, {first[1]} queue pairs, {first[0]}", "ratio", [each.mmr for each in by_key[first]])
+                repeatability(
+                    f"MMR, {counted(first[1], 'queue pair')}, {first[0]}", "ratio", [each.mmr for each in by_key[first]]
+                )
             ],
             scaled=[
                 f"the fabric's own {len(ecmp.subject.uplinks)} leaf switches in place of 8 to 64",

@@ -8,6 +8,7 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.bench.spreading import HEADINGS, mean_of, require_paths, spread_of, transfers
 from weft.bench.variants import Variant
+from weft.quantities.readable import counted
 from weft.results.report_parts import ReportTable
 from weft.trials import Procedure
 
@@ -28,7 +29,7 @@ class PacketSpraying(BenchTest):
         counts = setup.choose(smoke=(1,), standard=(1, 4), full=(1, 4, 16))
         iterations = setup.choose(smoke=1, standard=5, full=20)
         runs = yield [
-            transfers(spray, f"spraying, {count} queue pairs", count, number)
+            transfers(spray, f"spraying, {counted(count, 'queue pair')}", count, number)
             for count in counts
             for number in range(iterations)
         ]

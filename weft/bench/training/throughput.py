@@ -10,7 +10,7 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.streams import Stream, Throughput, throughputs
-from weft.quantities.readable import format_size, format_time
+from weft.quantities.readable import counted, format_size, format_time
 from weft.quantities.units import PS_PER_US
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
 from weft.trials import Procedure
@@ -50,7 +50,7 @@ class BaselineThroughput(BenchTest):
         for number in range(1, iterations):
             repeated += yield from throughputs(setup, [best.stream], trial_ps, resolution, iteration=number)
         goodputs = [best.goodput_bps, *(each.goodput_bps for each in repeated)]
-        condition = f"{format_size(best_key[1])} messages, {best_key[2]} queue pairs a pair, {best_key[0]}"
+        condition = f"{format_size(best_key[1])} messages, {counted(best_key[2], 'queue pair')} a pair, {best_key[0]}"
         return Measured(
             tables=[_table(setup, name, by_key, sizes, counts) for name in directions],
             curves=[_curves(name, by_key, sizes, counts) for name in directions],
@@ -111,7 +111,7 @@ def _curves(name: str, found: dict[Key, Throughput], sizes: tuple[int, ...], cou
         Axis("message (B)", "B", "log"),
         Axis("throughput (Tbps)", "Tbps"),
         [
-            curve(f"{count} queue pairs", sizes, [found[name, size, count].goodput_bps / 1e12 for size in sizes])
+            curve(counted(count, "queue pair"), sizes, [found[name, size, count].goodput_bps / 1e12 for size in sizes])
             for count in counts
         ],
     )

@@ -12,7 +12,7 @@ from weft.bench.setup import Setup
 from weft.bench.streams import Stream, Throughput, throughputs
 from weft.bench.training.throughput import MIB, directions_of
 from weft.bench.variants import Variant
-from weft.quantities.readable import format_size, format_time
+from weft.quantities.readable import counted, format_size, format_time
 from weft.quantities.units import PS_PER_US
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.trials import InvalidTrialError, Procedure
@@ -94,7 +94,7 @@ class UetThroughput(BenchTest):
                 KpiValue(
                     "UET Throughput (RUD)",
                     rud[best].goodput_bps / 1e9,
-                    f"{format_size(best[1])} messages, {best[2]} queue pairs, {best[0]}, all pairs together",
+                    f"{format_size(best[1])} messages, {counted(best[2], 'queue pair')}, {best[0]}, all pairs together",
                 )
             ]
             if best is not None
