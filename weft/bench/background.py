@@ -7,12 +7,12 @@ from collections.abc import Collection
 from typing import Any
 
 from weft.bench.setup import Setup
+from weft.bench.streams import MOST_FLOWS
 from weft.quantities.units import PS_PER_S
 from weft.traffic.header_sizes import overhead_bytes
 from weft.traffic.patterns import Flow
 
 MESSAGE_BYTES = 1 << 18
-_MOST_FLOWS = 60_000
 
 
 def payload_share(setup: Setup) -> float:
@@ -38,7 +38,7 @@ def background(
     if not load:
         return []
     interval_ps = message_bytes * 8 * PS_PER_S / (setup.subject.rank_rate_bps * load * payload_share(setup))
-    count = min(max(1, math.ceil(until_ps / interval_ps)), _MOST_FLOWS // (len(pairs) * setup.subject.nics))
+    count = min(max(1, math.ceil(until_ps / interval_ps)), MOST_FLOWS // (len(pairs) * setup.subject.nics))
     # Pairs begin one behind the other, or all their messages would meet at the same moments.
     return [
         flow

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from weft.bench.collectives import collective_item, members, segments_for
+from weft.bench.link_failures import failures, lost_packets
 from weft.bench.setup import Setup
 from weft.bench.subject import Subject
 from weft.quantities.units import PS_PER_US
-from weft.results.link_events import LinkEventResult
 from weft.trials import Trial, TrialRun
 
 
@@ -96,18 +96,15 @@ def middle_ps(steady: TrialRun) -> int:
 
 def impact_of(run: TrialRun) -> Impact:
     """Return what the failure in a trial did."""
-    events: Sequence[LinkEventResult] = [each for each in run.results.link_events if each.state == "down"]
+    events = failures(run)
     begins = [each.happened_ps for each in events if each.happened_ps is not None]
     begin = min(begins, default=0)
     losses = [each.last_data_loss_ps for each in events if each.last_data_loss_ps is not None]
     written = [each.reprogrammed_ps for each in events if each.reprogrammed_ps is not None]
     recovered = [each.last_recovery_ps for each in events if each.last_recovery_ps is not None]
-    lost = sum(
-        part.packets for each in events for part in (each.in_flight, each.queued, each.refused) if part is not None
-    )
     return Impact(
         max(losses, default=begin) - begin,
-        lost,
+        lost_packets(events),
         max(written) - begin if written else None,
         max(recovered) - begin if recovered else None,
         run.results_of("collectives")[0].time_ps,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from weft.bench.measures import port_bytes
+from weft.bench.measures import peers_of, port_bytes
 from weft.bench.setup import Setup
 from weft.quantities.readable import format_time
 from weft.quantities.units import PS_PER_MS
@@ -51,11 +51,10 @@ def is_idle(run: TrialRun, link: str) -> bool:
 def events_row(run: TrialRun) -> list[Cell]:
     """Return figures of a run's failures in the order of `HEADINGS`."""
     failed = failures(run)
-    lost = sum(_lost(event) for event in failed)
     return [
         _longest_ms([event.recovery_ps for event in failed]),
         disruption_ms(run),
-        lost,
+        lost_packets(failed),
         recovery_ms(run),
     ]
 
@@ -87,8 +86,11 @@ def recovery_ms(run: TrialRun) -> float:
     )
 
 
-def _lost(event: LinkEventResult) -> int:
-    return sum(each.packets for each in (event.in_flight, event.queued, event.refused) if each is not None)
+def lost_packets(events: Sequence[LinkEventResult]) -> int:
+    """Return the packets lost on links, in their queues and at ports that were down."""
+    return sum(
+        part.packets for each in events for part in (each.in_flight, each.queued, each.refused) if part is not None
+    )
 
 
 def _longest_ms(times_ps: Sequence[int | None]) -> float:
@@ -100,9 +102,3 @@ def ports_up_from(setup: Setup, ranks: Sequence[int]) -> list[str]:
     fabric = setup.subject.fabric
     switches = {nic.switch for rank in ranks for nic in fabric.hosts[rank].nics}
     return [port for group in setup.subject.uplinks if group.switch in switches for port in group.ports]
-
-
-def peers_of(run: TrialRun) -> Mapping[str, str]:
-    """Return the port at the other end of each."""
-    table = run.run
-    return dict(zip(table.texts("ports", "port").tolist(), table.texts("ports", "peer").tolist(), strict=True))

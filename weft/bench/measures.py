@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
+from weft.bench.congestion import pauses, trimmed
 from weft.bench.model import Health, Repeatability
 from weft.bench.subject import Subject
 from weft.quantities.units import PS_PER_S, PS_PER_US
-from weft.report.run_directory import RunDirectory
 from weft.trials import TrialRun
 
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
@@ -60,6 +60,12 @@ def port_bytes(run: TrialRun) -> dict[str, int]:
     return dict(zip(names.tolist(), sent.tolist(), strict=True))
 
 
+def peers_of(run: TrialRun) -> Mapping[str, str]:
+    """Return the port at the other end of each."""
+    table = run.run
+    return dict(zip(table.texts("ports", "port").tolist(), table.texts("ports", "peer").tolist(), strict=True))
+
+
 def uplink_loads(run: TrialRun, subject: Subject) -> list[list[float]]:
     """Return the bytes that each parallel link has carried, by group (`Subject.uplinks`)."""
     sent = port_bytes(run)
@@ -69,8 +75,8 @@ def uplink_loads(run: TrialRun, subject: Subject) -> list[list[float]]:
 def balance(run: TrialRun, subject: Subject) -> tuple[float, float]:
     """Return MMR and JFI of the links that lead up from switches with hosts.
 
-    A group counts if it has sent something. MMR is the largest, JFI the smallest of all
-    groups. Both count bytes, not flows: flows of equal size give the same.
+    A group counts if it has sent something. MMR is the largest, JFI the smallest of all groups. Both
+    count bytes, not flows: flows of equal size give the same.
     """
     groups = [loads for loads in uplink_loads(run, subject) if len(loads) > 1 and any(loads)]
     if not groups:
@@ -81,17 +87,13 @@ def balance(run: TrialRun, subject: Subject) -> tuple[float, float]:
 def busiest_uplink_share(run: TrialRun, subject: Subject) -> float:
     """Return the largest share of its capacity that a link between switches has used while traffic ran."""
     switches = {switch.name for switch in subject.fabric.switches}
+    peers = peers_of(run)
     between = [
         share
         for port, share in run.run.utilisation.items()
-        if port.split(":")[0] in switches and _leads_to(run.run, port) in switches
+        if port.split(":")[0] in switches and peers[port].split(":")[0] in switches
     ]
     return max(between, default=0.0)
-
-
-def _leads_to(run: RunDirectory, port: str) -> str:
-    peers = dict(zip(run.texts("ports", "port").tolist(), run.texts("ports", "peer").tolist(), strict=True))
-    return str(peers[port]).split(":")[0]
 
 
 def health_of(runs: Iterable[TrialRun]) -> Health:
@@ -110,10 +112,10 @@ def _health(run: TrialRun) -> Health:
         packets=0 if conserved is None else sum(each.packets for each in conserved.entered.values()),
         dropped_packets=sum(results.drops.values()),
         ecn_marked_packets=sum(each.ecn_marked_packets for each in results.planes),
-        pfc_pauses=sum(each.pauses_sent for each in results.memory),
+        pfc_pauses=pauses(run),
         paused_ps=sum(each.paused_ps for each in results.memory),
         retransmitted_packets=results.retransmissions,
         out_of_sequence_packets=results.out_of_sequence_packets,
-        trimmed_packets=sum(each.trimmed_packets for each in results.trimming),
+        trimmed_packets=trimmed(run),
         largest_queue_bytes=max((each.largest_queue_bytes or 0 for each in results.planes), default=0),
     )

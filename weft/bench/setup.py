@@ -118,3 +118,8 @@ class Setup:
         """Raise NotApplicableError if the fabric has fewer endpoints."""
         if self.subject.ranks < ranks:
             raise NotApplicableError(f"{what} takes {ranks} endpoints; the fabric has {self.subject.ranks}")
+
+    def require_pfc(self) -> None:
+        """Raise NotApplicableError if no class of the fabric has PFC."""
+        if not self.subject.spec.options.pfc.classes:
+            raise NotApplicableError("the fabric has no PFC (pfc.classes)")

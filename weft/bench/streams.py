@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from weft.bench.congestion import trimmed
 from weft.bench.measures import goodput_bps
 from weft.bench.searches import Searched, largest_that_holds
 from weft.bench.setup import Setup
@@ -55,8 +56,7 @@ def is_clean(run: TrialRun) -> bool:
     if run.error:
         return False
     results = run.results
-    trimmed = sum(each.trimmed_packets for each in results.trimming)
-    return not (sum(results.drops.values()) or results.retransmissions or trimmed)
+    return not (sum(results.drops.values()) or results.retransmissions or trimmed(run))
 
 
 def is_sustained(run: TrialRun) -> bool:

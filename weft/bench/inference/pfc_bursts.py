@@ -55,8 +55,7 @@ class PfcBursts(BenchTest):
     def run(self, setup: Setup) -> Procedure[Measured]:
         """See BenchTest."""
         subject = setup.subject
-        if not subject.spec.options.pfc.classes:
-            raise NotApplicableError("the fabric has no PFC (pfc.classes)")
+        setup.require_pfc()
         bursts = setup.choose(smoke=(4, 32), standard=BURSTS, full=BURSTS)
         arrivals = setup.choose(smoke=ARRIVALS_PS[:1], standard=ARRIVALS_PS[:2], full=ARRIVALS_PS)
         thresholds = setup.choose(smoke=XOFF[1:2], standard=XOFF, full=XOFF)

@@ -46,8 +46,7 @@ class InferencePfcStorm(BenchTest):
     def run(self, setup: Setup) -> Procedure[Measured]:
         """See BenchTest."""
         subject = setup.subject
-        if not subject.spec.options.pfc.classes:
-            raise NotApplicableError("the fabric has no PFC (pfc.classes)")
+        setup.require_pfc()
         victims = [pair for pair in subject.pairs if _BROKEN not in pair]
         if not victims:
             raise NotApplicableError(f"a storm and caches past it take 4 endpoints; the fabric has {subject.ranks}")

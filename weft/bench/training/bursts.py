@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import product
 
+from weft.bench.congestion import pauses
 from weft.bench.figures import curve
 from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
@@ -17,7 +18,7 @@ from weft.bench.unpaced import UNPACED
 from weft.quantities.readable import format_size
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.traffic.patterns import Flow
-from weft.trials import Procedure, Trial, TrialRun
+from weft.trials import Procedure, Trial
 
 RATIOS = (2, 4, 8, 16, 32)
 _MOST_BUFFERS = 2.0
@@ -64,7 +65,7 @@ class BurstAbsorption(BenchTest):
         unpaused = {}
         if setup.subject.spec.options.pfc.classes:
             unpaused = yield from largest_that_holds(
-                ranges, trial_of(0), lambda _, __, run: is_clean(run) and not _pauses(run), resolution, geometric=True
+                ranges, trial_of(0), lambda _, __, run: is_clean(run) and not pauses(run), resolution, geometric=True
             )
         first = keys[-1]
         found = [lossless[first].value or 0.0]
@@ -109,10 +110,6 @@ def _burst(setup: Setup, ratio: int, size: int, burst_bytes: float) -> list[Flow
     senders = setup.subject.senders_to(0, ratio) or []
     messages = max(1, round(burst_bytes / size))
     return [flow for sender in senders for _ in range(messages) for flow in setup.transfer(sender, 0, size)]
-
-
-def _pauses(run: TrialRun) -> int:
-    return sum(each.pauses_sent for each in run.results.memory)
 
 
 def _table(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from weft.bench.congestion import pauses
 from weft.bench.figures import curve
 from weft.bench.measures import goodput_bps
 from weft.bench.model import KpiValue, Measured
@@ -46,8 +47,7 @@ class StormAndDeadlock(BenchTest):
     def run(self, setup: Setup) -> Procedure[Measured]:
         """See BenchTest."""
         subject = setup.subject
-        if not subject.spec.options.pfc.classes:
-            raise NotApplicableError("the fabric has no PFC (pfc.classes)")
+        setup.require_pfc()
         times = _times(setup)
         victims = [pair for pair in subject.pairs if 0 not in pair]
         if not victims:
@@ -184,7 +184,7 @@ def _row(name: str, run: TrialRun, silence_ps: int | None) -> list[Cell]:
         name,
         "no",
         len([each for each in results.pfc_watchdog if each.storms_detected]),
-        sum(each.pauses_sent for each in results.memory),
+        pauses(run),
         "" if silence_ps is None else round(silence_ps / PS_PER_US, 1),
         round(goodput_bps(run) / 1e9, 1),
         sum(results.drops.values()),

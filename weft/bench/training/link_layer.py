@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from weft.bench.configurations import under_each
+from weft.bench.congestion import pauses
 from weft.bench.incasts import incast, possible_ratios
 from weft.bench.measures import goodput_bps, health_of
 from weft.bench.model import KpiValue, Measured
@@ -224,7 +225,7 @@ def _credits(setup: Setup) -> Procedure[Measured]:
                 name,
                 round(delays[name], 2),
                 round(float(during.max()) / before, 2),
-                sum(each.pauses_sent for each in loud.results.memory) or stalls,
+                pauses(loud) or stalls,
                 len(ports),
                 round(100 * goodput_bps(loud) / setup.subject.rank_rate_bps, 1),
             ]

@@ -6,12 +6,13 @@ from itertools import product
 
 import numpy as np
 
+from weft.bench.congestion import paused_us, pauses
 from weft.bench.figures import curve
 from weft.bench.incasts import RATIOS, incast, left_out, possible_ratios
 from weft.bench.measures import goodput_bps, repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
-from weft.bench.setup import NotApplicableError, Setup
+from weft.bench.setup import Setup
 from weft.bench.unpaced import UNPACED
 from weft.quantities.readable import format_size
 from weft.quantities.units import PS_PER_S, PS_PER_US
@@ -32,8 +33,7 @@ class PfcUnderIncast(BenchTest):
 
     def run(self, setup: Setup) -> Procedure[Measured]:
         """See BenchTest."""
-        if not setup.subject.spec.options.pfc.classes:
-            raise NotApplicableError("the fabric has no PFC (pfc.classes)")
+        setup.require_pfc()
         possible = possible_ratios(setup)
         ratios = setup.choose(smoke=possible[-1:], standard=possible, full=possible)
         size = setup.choose(smoke=2 * MIB, standard=8 * MIB, full=64 * MIB)
@@ -49,7 +49,7 @@ class PfcUnderIncast(BenchTest):
 
         runs = dict(zip(keys, (yield [trial(*key) for key in keys]), strict=True))
         seconds = {key: _time_ps(run) / PS_PER_S for key, run in runs.items()}
-        rates = {key: _pauses(run) / seconds[key] for key, run in runs.items()}
+        rates = {key: pauses(run) / seconds[key] for key, run in runs.items()}
         most = keys[len(ratios) - 1]
         return Measured(
             tables=[
@@ -96,18 +96,14 @@ def _time_ps(run: TrialRun) -> int:
     return int((flows["start_ps"] + flows["completion_ps"]).max() - flows["start_ps"].min())
 
 
-def _pauses(run: TrialRun) -> int:
-    return sum(each.pauses_sent for each in run.results.memory)
-
-
 def _row(setup: Setup, key: tuple[str, int], run: TrialRun, seconds: float) -> list[Cell]:
     memory = run.results.memory
     return [
         key[0],
         f"{key[1]}:1",
-        _pauses(run),
-        round(_pauses(run) / seconds),
-        round(sum(each.paused_ps for each in memory) / PS_PER_US, 1),
+        pauses(run),
+        round(pauses(run) / seconds),
+        round(paused_us(run), 1),
         round(max((each.longest_pause_ps for each in memory), default=0) / PS_PER_US, 1),
         _tiers(setup, run),
         round(100 * goodput_bps(run) / setup.subject.rank_rate_bps, 1),
