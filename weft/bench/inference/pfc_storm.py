@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,7 +10,7 @@ from weft.bench.figures import curve
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
-from weft.bench.variants import Changes
+from weft.bench.storms import WITHOUT_WATCHDOG, StormTimes
 from weft.quantities.arrays import Integers
 from weft.quantities.readable import format_time
 from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
@@ -23,16 +21,6 @@ from weft.trials import Procedure, TrialRun
 _WINDOWS = 60
 _BROKEN = 0
 """The rank with a NIC that pauses without end."""
-
-
-@dataclass(frozen=True)
-class _Times:
-    """Times of a trial: how long traffic runs, when the storm begins and ends, and the times of the watchdog."""
-
-    traffic_ps: int
-    begin_ps: int
-    end_ps: int
-    watchdog_ps: int
 
 
 class InferencePfcStorm(BenchTest):
@@ -51,29 +39,22 @@ class InferencePfcStorm(BenchTest):
         if not victims:
             raise NotApplicableError(f"a storm and caches past it take 4 endpoints; the fabric has {subject.ranks}")
         unit_ps = setup.choose(smoke=50, standard=500, full=20_000) * PS_PER_US
-        times = _Times(12 * unit_ps, 3 * unit_ps, 6 * unit_ps, unit_ps)
+        times = StormTimes(12 * unit_ps, 3 * unit_ps, 6 * unit_ps, unit_ps)
         caches = _caches(setup, times, victims)
         to_broken = subject.senders_to(_BROKEN, 4) or subject.senders_to(_BROKEN, 1) or []
         stormed = [*caches, *(flow for sender in to_broken for flow in _stream(setup, times, sender, _BROKEN))]
-        event = {
-            "host": subject.fabric.hosts[_BROKEN].name,
-            "state": "storming",
-            "at": f"{times.begin_ps}ps",
-            "until": f"{times.end_ps}ps",
-        }
-        watched = f"{times.watchdog_ps}ps"
-        watchdog: Changes = {"pfc.watchdog": {"detection_time": watched, "restoration_time": watched}}
+        event = times.event(setup, _BROKEN)
         observe = {"pauses": True}
         names = ("cyclic traffic", "NIC storm", "NIC storm, PFC watchdog")
         runs = yield [
             setup.trial(
                 names[0],
                 [{"together": [setup.flows(caches), setup.flows(_cyclic(setup, times))]}],
-                {"pfc.watchdog": None},
+                WITHOUT_WATCHDOG,
                 observe=observe,
             ),
-            setup.trial(names[1], [setup.flows(stormed)], {"pfc.watchdog": None}, observe=observe, events=[event]),
-            setup.trial(names[2], [setup.flows(stormed)], watchdog, observe=observe, events=[event]),
+            setup.trial(names[1], [setup.flows(stormed)], WITHOUT_WATCHDOG, observe=observe, events=[event]),
+            setup.trial(names[2], [setup.flows(stormed)], times.watchdog, observe=observe, events=[event]),
         ]
         found = dict(zip(names, runs, strict=True))
         working = {name: run for name, run in found.items() if not run.error}
@@ -115,7 +96,7 @@ class InferencePfcStorm(BenchTest):
         )
 
 
-def _stream(setup: Setup, times: _Times, source: int, destination: int) -> list[Flow]:
+def _stream(setup: Setup, times: StormTimes, source: int, destination: int) -> list[Flow]:
     """Return a message of a quarter of the line rate in each window."""
     window_ps = times.traffic_ps // _WINDOWS
     size = max(4096, setup.subject.rank_rate_bps * window_ps // (8 * PS_PER_S) // 4)
@@ -124,11 +105,11 @@ def _stream(setup: Setup, times: _Times, source: int, destination: int) -> list[
     ]
 
 
-def _caches(setup: Setup, times: _Times, victims: list[tuple[int, int]]) -> list[Flow]:
+def _caches(setup: Setup, times: StormTimes, victims: list[tuple[int, int]]) -> list[Flow]:
     return [flow for pair in victims for flow in _stream(setup, times, *pair)]
 
 
-def _cyclic(setup: Setup, times: _Times) -> list[Flow]:
+def _cyclic(setup: Setup, times: StormTimes) -> list[Flow]:
     """Return messages from all ranks of each switch to the first rank of the next one, at the receiver's line rate."""
     subject = setup.subject
     switches = list(dict.fromkeys(subject.edges))
@@ -156,7 +137,7 @@ def _ends(run: TrialRun, victims: list[tuple[int, int]], before_ps: int | None =
 
 
 def _rates(
-    run: TrialRun, victims: list[tuple[int, int]], times: _Times
+    run: TrialRun, victims: list[tuple[int, int]], times: StormTimes
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     ends = _ends(run, victims)
     size = int(np.median(run.flows["size_bytes"]))
@@ -165,7 +146,7 @@ def _rates(
     return (edges[:-1] + edges[1:]) / 2 / PS_PER_US, np.histogram(ends, edges)[0] * size / width_s / 1e9
 
 
-def _row(setup: Setup, name: str, run: TrialRun, times: _Times, victims: list[tuple[int, int]]) -> list[Cell]:
+def _row(setup: Setup, name: str, run: TrialRun, times: StormTimes, victims: list[tuple[int, int]]) -> list[Cell]:
     if run.error:
         return [name, "", "yes", "", "", "", *("" for _ in congestion.HEADINGS)]
     ends = np.sort(_ends(run, victims))

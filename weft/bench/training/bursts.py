@@ -7,11 +7,12 @@ from itertools import product
 
 from weft.bench.congestion import pauses
 from weft.bench.figures import curve
+from weft.bench.incasts import left_out, possible_ratios
 from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.searches import Searched, largest_that_holds
-from weft.bench.setup import NotApplicableError, Setup
+from weft.bench.setup import Setup
 from weft.bench.streams import is_clean
 from weft.bench.training.throughput import KIB
 from weft.bench.unpaced import UNPACED
@@ -37,10 +38,8 @@ class BurstAbsorption(BenchTest):
     def run(self, setup: Setup) -> Procedure[Measured]:
         """See BenchTest."""
         sizes = setup.choose(smoke=(64 * KIB,), standard=(4 * KIB, 64 * KIB), full=(KIB, 4 * KIB, 64 * KIB, 256 * KIB))
-        possible = [ratio for ratio in RATIOS if setup.subject.senders_to(0, ratio) is not None]
+        possible = possible_ratios(setup, RATIOS)
         ratios = setup.choose(smoke=possible[:2], standard=possible, full=possible)
-        if not ratios:
-            raise NotApplicableError(f"an incast of 2:1 takes 3 endpoints; the fabric has {setup.subject.ranks}")
         resolution = setup.choose(smoke=2.0, standard=1.2, full=1.02)
         iterations = setup.choose(smoke=1, standard=2, full=50)
         most_bytes = int(_MOST_BUFFERS * memory_bytes(setup))
@@ -87,11 +86,7 @@ class BurstAbsorption(BenchTest):
                 f"{iterations} repetitions in place of 50; the search ends at a ratio of {resolution:g}; bursts beyond "
                 f"{format_size(most_bytes)} of all senders together are not tried",
                 "senders start together and send at line rate: no congestion control holds them back",
-                *(
-                    f"{ratio}:1 takes more endpoints at other switches than the fabric has"
-                    for ratio in RATIOS
-                    if ratio not in possible
-                ),
+                *left_out(setup, RATIOS, possible),
             ],
         )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from weft.bench.congestion import pauses
@@ -12,8 +10,8 @@ from weft.bench.measures import goodput_bps
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
+from weft.bench.storms import WITHOUT_WATCHDOG, StormTimes
 from weft.bench.unpaced import UNPACED
-from weft.bench.variants import Changes
 from weft.quantities.arrays import Integers
 from weft.quantities.readable import format_time
 from weft.quantities.units import PS_PER_S, PS_PER_US
@@ -24,16 +22,6 @@ from weft.trials import Procedure, TrialRun
 _WINDOWS = 50
 _WATCHDOG = "PFC watchdog"
 _NO_WATCHDOG = "no watchdog"
-
-
-@dataclass(frozen=True)
-class _Times:
-    """Times of a trial with a storm: the traffic's duration, the storm's beginning and end, the watchdog's times."""
-
-    traffic_ps: int
-    begin_ps: int
-    end_ps: int
-    watchdog_ps: int
 
 
 class StormAndDeadlock(BenchTest):
@@ -52,24 +40,12 @@ class StormAndDeadlock(BenchTest):
         victims = [pair for pair in subject.pairs if 0 not in pair]
         if not victims:
             raise NotApplicableError(f"a storm and flows past it take 4 endpoints; the fabric has {subject.ranks}")
-        storm = [
-            {
-                "host": subject.fabric.hosts[0].name,
-                "state": "storming",
-                "at": f"{times.begin_ps}ps",
-                "until": f"{times.end_ps}ps",
-            }
-        ]
         flows = _storm_flows(setup, times, victims)
-        watched = f"{times.watchdog_ps}ps"
-        watchdogs: dict[str, Changes] = {
-            _NO_WATCHDOG: {"pfc.watchdog": None},
-            _WATCHDOG: {"pfc.watchdog": {"detection_time": watched, "restoration_time": watched}},
-        }
+        watchdogs = {_NO_WATCHDOG: WITHOUT_WATCHDOG, _WATCHDOG: times.watchdog}
         runs = yield [
             setup.trial("cyclic traffic", [setup.flows(_cyclic(setup, times.traffic_ps))], UNPACED),
             *(
-                setup.trial(f"a NIC storms, {name}", [setup.flows(flows)], changes, events=storm)
+                setup.trial(f"a NIC storms, {name}", [setup.flows(flows)], changes, events=[times.event(setup, 0)])
                 for name, changes in watchdogs.items()
             ),
         ]
@@ -115,9 +91,9 @@ class StormAndDeadlock(BenchTest):
         )
 
 
-def _times(setup: Setup) -> _Times:
+def _times(setup: Setup) -> StormTimes:
     unit_ps = setup.choose(smoke=100, standard=1000, full=20_000) * PS_PER_US
-    return _Times(10 * unit_ps, 2 * unit_ps, 6 * unit_ps, unit_ps // 2)
+    return StormTimes(10 * unit_ps, 2 * unit_ps, 6 * unit_ps, unit_ps // 2)
 
 
 def _cyclic(setup: Setup, duration_ps: int) -> list[Flow]:
@@ -142,7 +118,7 @@ def _cyclic(setup: Setup, duration_ps: int) -> list[Flow]:
     return flows
 
 
-def _storm_flows(setup: Setup, times: _Times, victims: list[tuple[int, int]]) -> list[Flow]:
+def _storm_flows(setup: Setup, times: StormTimes, victims: list[tuple[int, int]]) -> list[Flow]:
     """Return messages at half the line rate between other hosts, and to the host whose NIC storms."""
     subject = setup.subject
     window_ps = times.traffic_ps // _WINDOWS
@@ -162,13 +138,13 @@ def _ends(run: TrialRun, victims: list[tuple[int, int]]) -> tuple[Integers, Inte
     return (flows["start_ps"] + flows["completion_ps"])[chosen], flows["size_bytes"][chosen]
 
 
-def _longest_silence_ps(run: TrialRun, victims: list[tuple[int, int]], times: _Times) -> int:
+def _longest_silence_ps(run: TrialRun, victims: list[tuple[int, int]], times: StormTimes) -> int:
     """Return the longest time in which no message of a victim ended."""
     ends = np.sort(_ends(run, victims)[0])
     return int(np.diff(ends[ends <= 2 * times.traffic_ps], prepend=0).max(initial=0))
 
 
-def _rates(run: TrialRun, victims: list[tuple[int, int]], times: _Times) -> tuple[list[float], list[float]]:
+def _rates(run: TrialRun, victims: list[tuple[int, int]], times: StormTimes) -> tuple[list[float], list[float]]:
     ends, sizes = _ends(run, victims)
     edges = np.linspace(0, 1.5 * times.traffic_ps, _WINDOWS + 1)
     sent = np.histogram(ends, edges, weights=sizes)[0]
