@@ -11,26 +11,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weft.bench.latencies import HEADINGS, latency_of
-from weft.bench.measures import coefficient_of_variation, jain, max_mean_ratio
+from weft.bench.measures import coefficient_of_variation, max_mean_ratio
 from weft.bench.model import Health
 from weft.bench.soaking import ProcessSample
 from weft.bench.training.convergence import convergence_of
 from weft.bench.training.ecn import PMAX, Point, expected_share, threshold_of
 from weft.bench.training.leaks import slope_bytes_per_hour
 from weft.bench.training.synthetic_jct import Iteration
+from weft.quantities.fairness import jain_index
 
 LOADS = st.lists(st.floats(0.0, 1e12), min_size=1, max_size=16)
 
 
 @given(LOADS)
 def test_jain_and_max_mean_ratio_are_within_their_bounds(loads: list[float]) -> None:
-    assert 1 / len(loads) * 0.999 <= jain(loads) <= 1.001
+    assert 1 / len(loads) * 0.999 <= jain_index(loads) <= 1.001
     assert 0.999 <= max_mean_ratio(loads) <= len(loads) * 1.001
 
 
 def test_jain_and_max_mean_ratio_of_known_loads() -> None:
-    assert jain([1.0, 1.0, 1.0, 1.0]) == 1.0
-    assert jain([1.0, 0.0, 0.0, 0.0]) == 0.25
+    assert jain_index([1.0, 1.0, 1.0, 1.0]) == 1.0
+    assert jain_index([1.0, 0.0, 0.0, 0.0]) == 0.25
     assert max_mean_ratio([3.0, 1.0]) == 1.5
 
 

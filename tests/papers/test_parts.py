@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from weft import PathProperties
-from weft.papers.flow_times import jain_index
 from weft.papers.listed_flows import ListedFlows
 from weft.papers.ports import PortSeries
 from weft.papers.rate_window import RateWindow
+from weft.quantities.fairness import jain_index
 from weft.topologies import leaf_spine
 
 PATH = PathProperties(line_rate_bps=100_000_000_000, base_round_trip_ps=12_000_000, frame_bytes=1100)

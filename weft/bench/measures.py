@@ -11,17 +11,12 @@ import numpy.typing as npt
 from weft.bench.congestion import pauses, trimmed
 from weft.bench.model import Health, Repeatability
 from weft.bench.subject import Subject
+from weft.quantities.fairness import jain_index
 from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.trials import TrialRun
 
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 """Percentiles that the drafts ask of latencies, in %."""
-
-
-def jain(values: Sequence[float]) -> float:
-    """Return Jain's fairness index, 1/n to 1; 1 where nothing was sent (Jain, Chiu and Hawe 1984)."""
-    squares = math.fsum(value * value for value in values)
-    return math.fsum(values) ** 2 / (len(values) * squares) if squares else 1.0
 
 
 def max_mean_ratio(values: Sequence[float]) -> float:
@@ -81,7 +76,7 @@ def balance(run: TrialRun, subject: Subject) -> tuple[float, float]:
     groups = [loads for loads in uplink_loads(run, subject) if len(loads) > 1 and any(loads)]
     if not groups:
         return 1.0, 1.0
-    return max(map(max_mean_ratio, groups)), min(map(jain, groups))
+    return max(map(max_mean_ratio, groups)), min(map(jain_index, groups))
 
 
 def busiest_uplink_share(run: TrialRun, subject: Subject) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,9 +51,3 @@ class FlowTimes:
     def goodputs_bps(self) -> Numbers:
         """Return each flow's bits over its completion time."""
         return np.asarray(self.size_bytes * 8e12 / self.completion_ps, dtype=np.float64)
-
-
-def jain_index(shares: Sequence[float] | Numbers) -> float:
-    """Return Jain's fairness index, 1 for equal shares."""
-    found = np.asarray(shares, dtype=np.float64)
-    return float(found.sum() ** 2 / (len(found) * (found**2).sum()))

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from weft.bench import congestion
 from weft.bench.background import background, payload_share
 from weft.bench.figures import curve
-from weft.bench.measures import jain
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
+from weft.quantities.fairness import jain_index
 from weft.quantities.readable import format_size, format_time
 from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
@@ -170,6 +170,6 @@ def _row(setup: Setup, order: tuple[str, str], rates: _Rates, run: TrialRun, ons
         "not within the trial" if converged_us is None else round(converged_us * PS_PER_US / PS_PER_MS, 4),
         round(rates.steady(_KV), 2),
         round(rates.steady(_EP), 2),
-        round(jain(shares), 4),
+        round(jain_index(shares), 4),
         *congestion.congestion_row(run, setup.subject),
     ]

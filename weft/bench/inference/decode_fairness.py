@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from weft.bench.measures import jain
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.serving import Served, Serving, demand_of, serving_of
 from weft.bench.setup import NotApplicableError, Setup
+from weft.quantities.fairness import jain_index
 from weft.quantities.readable import counted
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.trials import Procedure, Trial
@@ -67,7 +67,9 @@ class DecodeFairness(BenchTest):
                 )
             ],
             kpis=[
-                KpiValue("JFI (Decode Worker)", jain(each[_KV]), f"KV cache bytes, {counted(count, 'decode worker')}")
+                KpiValue(
+                    "JFI (Decode Worker)", jain_index(each[_KV]), f"KV cache bytes, {counted(count, 'decode worker')}"
+                )
                 for count, each in found.items()
             ],
             scaled=[
@@ -109,5 +111,8 @@ def _per_worker(serving: Serving, served: Served) -> dict[str, list[float]]:
 def _row(count: int, metrics: dict[str, list[float]]) -> list[Cell]:
     cells: list[Cell] = [count]
     for values in metrics.values():
-        cells += [round(jain(values), 4), round(max(values) / min(values), 3) if min(values) else "a worker has none"]
+        cells += [
+            round(jain_index(values), 4),
+            round(max(values) / min(values), 3) if min(values) else "a worker has none",
+        ]
     return cells

@@ -9,11 +9,12 @@ import numpy as np
 
 from weft.bench.figures import curve
 from weft.bench.flow_groups import FlowGroups
-from weft.bench.measures import busiest_uplink_share, jain, repeatability
+from weft.bench.measures import busiest_uplink_share, repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.arrays import Integers
+from weft.quantities.fairness import jain_index
 from weft.quantities.readable import counted, format_size
 from weft.quantities.units import PS_PER_US
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
@@ -144,4 +145,6 @@ def _found(setup: Setup, groups: FlowGroups, blocks: int, run: TrialRun) -> _Sca
     ends = np.sort((times.start_ps + times.latency_ps).reshape(-1, blocks), axis=1)
     own = np.diff(ends, axis=1, prepend=times.start_ps.reshape(-1, blocks)[:, :1])
     rates = times.size_bytes.reshape(-1, blocks).sum(axis=1) / ends[:, -1]
-    return _Scaling(times.bytes_per_s, own.ravel(), jain(rates.tolist()), busiest_uplink_share(run, setup.subject))
+    return _Scaling(
+        times.bytes_per_s, own.ravel(), jain_index(rates.tolist()), busiest_uplink_share(run, setup.subject)
+    )

@@ -6,11 +6,12 @@ from typing import Any
 
 from weft.bench.background import background
 from weft.bench.expert_dispatch import CANONICAL, Dispatches, even_sizes, expert_ranks, spaced
-from weft.bench.measures import jain, repeatability
+from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.variants import LOAD_BALANCING, OWN, Variant
+from weft.quantities.fairness import jain_index
 from weft.quantities.readable import counted, format_size
 from weft.quantities.units import PS_PER_US
 from weft.report.run_directory import RunDirectory
@@ -51,7 +52,7 @@ class InferenceLoadBalancing(BenchTest):
         if not runs:
             raise NotApplicableError("; ".join(refused))
         shares = {key: _uplinks(setup, run.run) for key, run in runs.items()}
-        indices = {key: min(jain(group) for group in each) for key, each in shares.items()}
+        indices = {key: min(jain_index(group) for group in each) for key, each in shares.items()}
         busiest = {key: 100 * max(map(max, each)) for key, each in shares.items()}
         last = next(reversed(runs))
         return Measured(
@@ -153,7 +154,7 @@ def _row(setup: Setup, name: str, groups: list[list[float]], run: TrialRun) -> l
     worst = max(groups, key=lambda group: max(group) * len(group) / (sum(group) or 1))
     return [
         LOAD_BALANCING[name].title,
-        round(min(map(jain, groups)), 4),
+        round(min(map(jain_index, groups)), 4),
         round(100 * max(map(max, groups)), 2),
         round(100 * min(map(min, groups)), 2),
         round(max(worst) * len(worst) / (sum(worst) or 1), 3),

@@ -19,11 +19,12 @@ from weft.bench.expert_dispatch import (
     spaced,
 )
 from weft.bench.inference.dispatch_throughput import group_sizes
-from weft.bench.measures import jain, max_mean_ratio, repeatability
+from weft.bench.measures import max_mean_ratio, repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.arrays import Integers
+from weft.quantities.fairness import jain_index
 from weft.quantities.readable import counted, format_size
 from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
@@ -116,6 +117,6 @@ def _row(setup: Setup, dispatches: Dispatches, latency_ps: Integers, run: TrialR
         round(float(crossing.sum()) * PS_PER_S / median_ps / 1e9, 2),
         format_size(int(crossing.sum())),
         round(max_mean_ratio(received), 3),
-        round(jain(received), 4),
+        round(jain_index(received), 4),
         *congestion.congestion_row(run, setup.subject),
     ]

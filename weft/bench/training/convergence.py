@@ -9,12 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from weft.bench.figures import curve
-from weft.bench.measures import jain, repeatability
+from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.variants import Changes
 from weft.engine import congestion_control_kind
+from weft.quantities.fairness import jain_index
 from weft.quantities.readable import format_time
 from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, Curve, CurveFigure, ReportTable
@@ -182,7 +183,7 @@ def convergence_of(run: TrialRun, count: int, duration_ps: int) -> Convergence:
     middles = (edges[:-1] - duration_ps + window_ps / 2) / PS_PER_US
     return Convergence(
         time_ps,
-        jain(quarter.tolist()),
+        jain_index(quarter.tolist()),
         [
             curve(f"flow {number}{'' if number < count else ' (joined)'}", middles, relative[number])
             for number in sorted({*range(min(_SHOWN // 2, count)), *range(count, min(count + _SHOWN // 2, 2 * count))})

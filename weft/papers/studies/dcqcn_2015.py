@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from weft.papers.flow_times import jain_index
 from weft.papers.ports import Ports
 from weft.papers.study import Findings, Setting, Shape, Study, Value
 from weft.papers.trees import listed_flows, star, virtual
+from weft.quantities.fairness import jain_index
 from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure
 from weft.trials import Procedure, Trial, TrialRun
 

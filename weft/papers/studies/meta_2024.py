@@ -7,6 +7,7 @@ from typing import Any
 from weft.papers.flow_times import FlowTimes
 from weft.papers.study import Findings, Scale, Setting, Shape, Study, Value
 from weft.papers.trees import virtual
+from weft.quantities.units import PS_PER_US
 from weft.results.report_parts import Axis, BarFigure
 from weft.trials import Procedure, Trial
 
@@ -49,7 +50,7 @@ def _procedure(setting: Setting) -> Procedure[Findings]:
     last_us: dict[tuple[str, int], list[float]] = {case: [] for case in cases}
     for (case, _), run in zip(keyed, runs, strict=True):
         flows = FlowTimes.of_run(run)
-        last_us[case].append(float((flows.start_ps + flows.completion_ps).max()) / 1e6)
+        last_us[case].append(float((flows.start_ps + flows.completion_ps).max()) / PS_PER_US)
     mean_us = {case: sum(times) / len(times) for case, times in last_us.items()}
     measured = {f"{balancing}, {count}": mean_us[balancing, count] for balancing, count in cases}
     measured["speed-up"] = mean_us[_ECMP, 1] / min(mean_us[_E_ECMP, count] for count in _QUEUE_PAIRS)
