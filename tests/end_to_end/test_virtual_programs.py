@@ -241,6 +241,8 @@ def test_commands_that_wait_for_ever_are_said(fabric: Fabric) -> None:
 
 def test_a_run_that_is_killed_leaves_nothing_that_is_not_cleaned(tmp_path: Path) -> None:
     need("ib_write_bw")
+    tmp_path /= "longer-than-the-name-of-a-socket-may-be-" * 3
+    tmp_path.mkdir()
     scenario = tmp_path / "run.yaml"
     scenario.write_text(
         "{name: killed, clock: virtual, fabric: {planes: 1, leaves: 1, spines: 1},"

@@ -89,6 +89,8 @@ class Lab:
 
 @contextmanager
 def two_hosts(folder: Path, *options: str) -> Iterator[Lab]:
+    folder /= "longer-than-the-name-of-a-socket-may-be-" * 3
+    folder.mkdir()
     process = subprocess.Popen(
         [sys.executable, str(HERE / "two_hosts.py"), str(folder), *options],
         stdin=subprocess.PIPE,
@@ -214,7 +216,7 @@ def test_librdmacm_s_programs_connect(
     assert {host: (each["channels"], each["ids"]) for host, each in left.items()} == {"a": (0, 0), "b": (0, 0)}
     if name == "udaddy":
         return
-    a, b = queue_pairs(tmp_path / "a.log"), queue_pairs(tmp_path / "b.log")
+    a, b = queue_pairs(lab.folder / "a.log"), queue_pairs(lab.folder / "b.log")
     for own, peer in ((a, b), (b, a)):
         ready = [each for each in own if each["state"] == "2"]
         assert {each["dest"] for each in ready} == {each["qp"] for each in peer}

@@ -19,6 +19,7 @@ from pathlib import Path
 from random import Random
 
 from tests.verbs.cm_ends import cm_hosts, other
+from weft.traffic.verbs.socket import listening
 
 FASTER = 200
 DELAY_S = 0.0005
@@ -36,9 +37,7 @@ class TwoHosts:
         self._ends = False
         self.hosts = cm_hosts()
         for name in self.hosts:
-            listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-            listener.bind(str(folder / f"{name}.sock"))
-            listener.listen(16)
+            listener = listening(folder / f"{name}.sock")
             self._selector.register(listener, selectors.EVENT_READ, ("accept", name, listener))
         self._selector.register(sys.stdin.fileno(), selectors.EVENT_READ, ("end", "", None))
 

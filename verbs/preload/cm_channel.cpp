@@ -21,17 +21,18 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/uio.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 
 #include "common/next_function.hpp"
+#include "common/unix_socket.hpp"
 #include "verbs/cm/protocol.hpp"
 
 namespace {
 
 using namespace weft::cm;
+using weft::verbs::connect_to;
 using weft::verbs::Next;
 
 constexpr char kDevice[] = "/dev/infiniband/rdma_cm";
@@ -138,10 +139,6 @@ bool greet(int descriptor, uint64_t& name) {
 
 int open_channel(int flags) {
   const char* const path = getenv("WEFT_VERBS_SOCKET");
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (strlen(path) >= sizeof address.sun_path) return fail(ENAMETOOLONG);
-  strcpy(address.sun_path, path);
   struct stat device;
   const bool has_device = stat(kDevice, &device) == 0 && S_ISCHR(device.st_mode);
   device_number.store(has_device ? device.st_rdev : makedev(10, 0), std::memory_order_relaxed);
@@ -152,8 +149,7 @@ int open_channel(int flags) {
   int error = 0;
   if (descriptor >= kMostDescriptors) {
     error = EMFILE;
-  } else if (connect(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
-             !greet(descriptor, name)) {
+  } else if (connect_to(descriptor, path) != 0 || !greet(descriptor, name)) {
     error = ENODEV;
   } else if ((flags & O_NONBLOCK) != 0 && next_fcntl.get()(descriptor, F_SETFL, O_NONBLOCK) != 0) {
     error = errno;

@@ -1,26 +1,22 @@
 #include "connection.hpp"
 
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
+
+#include "common/unix_socket.hpp"
 
 namespace weft::verbs {
 
 int Connection::open() {
   const char* path = std::getenv(kSocketVariable);
   if (path == nullptr) return ENODEV;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (std::strlen(path) >= sizeof address.sun_path) return ENAMETOOLONG;
-  std::strcpy(address.sun_path, path);
   socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (socket_ < 0) return errno;
-  if (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0) return 0;
-  const int error = errno;
-  close();
+  const int error = connect_to(socket_, path);
+  if (error != 0) close();
   return error;
 }
 

@@ -11,8 +11,9 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
+
+#include "common/unix_socket.hpp"
 
 #define WEFT_OF_THREAD static thread_local __attribute__((tls_model("initial-exec")))
 
@@ -130,17 +131,15 @@ void* map(int descriptor, size_t bytes, int protection) {
 void join_run() {
   const char* path = getenv(kTimeSocketVariable);
   if (path == nullptr || *path == 0) return;
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  if (strlen(path) >= sizeof address.sun_path) give_up("the path of its socket is too long");
-  strcpy(address.sun_path, path);
   const TimeHello hello{kTimeMagic, sizeof(ClockPage), sizeof(ProcessPage)};
   int descriptors[kTimeDescriptors];
   // Above the numbers that scripts use.
   const int low = static_cast<int>(syscall(SYS_socket, AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   run.socket = fcntl(low, F_DUPFD_CLOEXEC, 200);
   close(low);
-  if (syscall(SYS_connect, run.socket, &address, sizeof address) != 0) give_up("its run has ended");
+  const int error = connect_to(run.socket, path);
+  if (error == ENAMETOOLONG) give_up("the name of its socket is too long");
+  if (error != 0) give_up("its run has ended");
   if (send(run.socket, &hello, sizeof hello, MSG_NOSIGNAL) != sizeof hello ||
       receive_descriptors(run.socket, descriptors) != 0)
     give_up("its library and its run are of different builds");
