@@ -9,6 +9,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "congestion/rate_window.hpp"
 #include "congestion/registry.hpp"
 #include "time/time.hpp"
 
@@ -41,8 +42,8 @@ constexpr CongestionParameter kParameters[] = {
      "DCQCN, SIGCOMM 2015, figure 7"},
     {"additive_increase_bps", kOfPreset, 1, kMaxParameterBps, "R_AI", "DCQCN, SIGCOMM 2015, figure 7"},
     {"hyper_increase_bps", kOfPreset, 1, kMaxParameterBps, "R_HAI", "DCQCN, SIGCOMM 2015, figure 7"},
-    {"window_bytes", "none", 1, kMaxParameterBytes, "frame bytes that may be unacknowledged",
-     "Weft; DCQCN has no window of its own"},
+    kRateWindowBytes,
+    kWindowFollowsRate,
 };
 
 struct DcqcnParameters {
@@ -59,11 +60,11 @@ struct DcqcnParameters {
   // before the rate has recovered by a stage leaves the target.
   bool clamp_target_rate = true;
   TimePs increase_timer_ps = 55 * kPsPerUs;
-  uint64_t byte_counter_bytes = 10'000'000;       // B; 0: stages are counted by the timer alone
-  uint32_t fast_recovery_stages = 5;              // F
-  uint64_t additive_increase_bps = 0;             // R_AI
-  uint64_t hyper_increase_bps = 0;                // R_HAI
-  uint64_t window_bytes = kUnlimitedWindowBytes;  // DCQCN has none of its own
+  uint64_t byte_counter_bytes = 10'000'000;  // B; 0: stages are counted by the timer alone
+  uint32_t fast_recovery_stages = 5;         // F
+  uint64_t additive_increase_bps = 0;        // R_AI
+  uint64_t hyper_increase_bps = 0;           // R_HAI
+  RateWindow window;                         // DCQCN has none of its own
 
   // Those of the preset, for the port's rate, and what was given beside it. Throws std::invalid_argument for
   // a value out of range or an unknown preset.
@@ -146,7 +147,9 @@ class Dcqcn final : public CongestionControl {
   explicit Dcqcn(const DcqcnParameters& parameters);
 
   std::string_view name() const override;
-  uint64_t window_bytes() const override { return parameters_.window_bytes; }
+  uint64_t window_bytes() const override {
+    return parameters_.window.bytes(current_rate_bps_, parameters_.line_rate_bps);
+  }
   uint64_t pacing_rate_bps() const override { return static_cast<uint64_t>(current_rate_bps_); }
 
   void on_packet_sent(TimePs now, uint64_t frame_bytes, bool retransmission) override;
@@ -197,7 +200,7 @@ DcqcnParameters DcqcnParameters::read(const PathProperties& path, ParameterReade
   reader.read("fast_recovery_stages", parameters.fast_recovery_stages);
   reader.read("additive_increase_bps", parameters.additive_increase_bps);
   reader.read("hyper_increase_bps", parameters.hyper_increase_bps);
-  reader.read("window_bytes", parameters.window_bytes);
+  parameters.window = RateWindow::read(path, reader);
   return parameters;
 }
 

@@ -1,16 +1,12 @@
 // A fixed window, normally one bandwidth-delay product; reacts to nothing.
-#include <algorithm>
 #include <cstdint>
 #include <stdexcept>
 
-#include "congestion/bandwidth_delay_product.hpp"
 #include "congestion/registry.hpp"
+#include "congestion/window_defaults.hpp"
 
 namespace weft {
 namespace {
-
-// Below this a window could not keep a link busy while acknowledgements are on their way.
-constexpr uint64_t kMinWindowFrames = 8;
 
 constexpr CongestionParameter kParameters[] = {
     {"window_bytes",
@@ -28,10 +24,7 @@ struct FixedWindowParameters {
 
   static FixedWindowParameters read(const PathProperties& path, ParameterReader& reader) {
     FixedWindowParameters parameters;
-    parameters.window_bytes =
-        std::max(bandwidth_delay_product_bytes(path.line_rate_bps, path.base_round_trip_ps),
-                 kMinWindowFrames * path.frame_bytes) +
-        (path.ack_interval_packets - 1) * static_cast<uint64_t>(path.frame_bytes);
+    parameters.window_bytes = path_filling_window_bytes(path);
     reader.read("window_bytes", parameters.window_bytes);
     reader.read("pacing_rate_bps", parameters.pacing_rate_bps);
     return parameters;

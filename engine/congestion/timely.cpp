@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "congestion/rate_window.hpp"
 #include "congestion/registry.hpp"
 
 namespace weft {
@@ -27,6 +28,8 @@ constexpr CongestionParameter kParameters[] = {
      "TIMELY, SIGCOMM 2015, algorithm 1 (N)"},
     {"min_rate_bps", "a thousandth of the port's rate", 1, kMaxParameterBps, "the rate is never below",
      "Weft"},
+    kRateWindowBytes,
+    kWindowFollowsRate,
 };
 
 struct TimelyParameters {
@@ -40,6 +43,7 @@ struct TimelyParameters {
   uint32_t hyperactive_updates = 0;
   double hyperactive_factor = 0;
   double min_rate_bps = 0;
+  RateWindow window;  // the paper bounds nothing but the rate
 
   // Throws std::invalid_argument for a value out of range.
   static TimelyParameters read(const PathProperties& path, ParameterReader& reader);
@@ -51,8 +55,9 @@ class Timely final : public CongestionControl {
       : parameters_(parameters), rate_bps_(static_cast<double>(parameters.line_rate_bps)) {}
 
   std::string_view name() const override;
-  // The paper bounds nothing but the rate.
-  uint64_t window_bytes() const override { return kUnlimitedWindowBytes; }
+  uint64_t window_bytes() const override {
+    return parameters_.window.bytes(rate_bps_, parameters_.line_rate_bps);
+  }
   uint64_t pacing_rate_bps() const override { return static_cast<uint64_t>(rate_bps_); }
 
   void on_acknowledgement(const AcknowledgementEvent& event) override;
@@ -93,6 +98,7 @@ TimelyParameters TimelyParameters::read(const PathProperties& path, ParameterRea
   reader.read("hyperactive_updates", parameters.hyperactive_updates);
   reader.read("hyperactive_factor", parameters.hyperactive_factor);
   reader.read("min_rate_bps", parameters.min_rate_bps);
+  parameters.window = RateWindow::read(path, reader);
   return parameters;
 }
 

@@ -1,32 +1,14 @@
-"""Parts of studies: windows that follow rates, series of ports, shares."""
+"""Parts of studies: series of ports, shares."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from weft import PathProperties
 from weft.papers.listed_flows import ListedFlows
 from weft.papers.ports import PortSeries
-from weft.papers.rate_window import RateWindow
 from weft.quantities.fairness import jain_index
 from weft.topologies import leaf_spine
-
-PATH = PathProperties(line_rate_bps=100_000_000_000, base_round_trip_ps=12_000_000, frame_bytes=1100)
-
-
-def test_a_window_follows_the_rate_of_its_control() -> None:
-    control = RateWindow(PATH, "dcqcn", preset="paper-2015")
-    assert control.window_bytes() == PATH.bandwidth_delay_product_bytes
-    control.on_congestion_notification(100_000_000)
-    rate_bps = control.pacing_rate_bps()
-    assert 0 < rate_bps < PATH.line_rate_bps
-    share = control.window_bytes() / PATH.bandwidth_delay_product_bytes
-    assert share == pytest.approx(rate_bps / PATH.line_rate_bps, rel=1e-3)
-    deadline_ps = control.next_deadline_ps()
-    assert deadline_ps is not None
-    control.on_deadline(deadline_ps)
-    assert control.pacing_rate_bps() > rate_bps
 
 
 def test_a_port_s_rate_is_what_it_sent_between_two_times() -> None:

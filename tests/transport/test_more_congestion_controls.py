@@ -347,3 +347,31 @@ def test_defaults_fill_an_idle_path_at_any_rate(name: str, rate_gbps: int) -> No
     assert each.window_bytes >= min(product_bytes, 10 * 4200) - 4200
     assert each.window_bytes >= 0.95 * product_bytes
     assert each.pacing_rate_bps == 0 or each.pacing_rate_bps >= 0.95 * rate_bps
+
+
+# --- a window beside a rate
+
+
+@pytest.mark.parametrize("name", ["dcqcn", "timely"])
+def test_a_window_may_follow_the_rate(name: str) -> None:
+    follows = control(name, window_follows_rate=1)
+    assert follows.window_bytes == PRODUCT_BYTES
+    rates = {follows.pacing_rate_bps}
+    for late_ps in range(0, 40 * ROUND_TRIP_PS, ROUND_TRIP_PS):
+        follows.on_congestion_notification(late_ps)
+        follows.on_loss(late_ps, timeout=False)
+        rates.add(follows.pacing_rate_bps)
+        share = follows.pacing_rate_bps / RATE_BPS
+        assert follows.window_bytes == pytest.approx(max(1, PRODUCT_BYTES * share), abs=1)
+    assert len(rates) > 5
+    half = control(name, window_follows_rate=1, window_bytes=PRODUCT_BYTES // 2)
+    assert half.window_bytes == PRODUCT_BYTES // 2
+
+
+@pytest.mark.parametrize("name", ["dcqcn", "timely"])
+def test_a_window_is_none_or_fixed_by_default(name: str) -> None:
+    assert control(name).window_bytes == 2**64 - 1
+    fixed = control(name, window_bytes=20_000)
+    fixed.on_congestion_notification(US)
+    fixed.on_loss(US, timeout=False)
+    assert fixed.window_bytes == 20_000

@@ -11,27 +11,26 @@ import numpy as np
 
 from weft.papers.flow_times import FlowTimes, Numbers
 from weft.papers.study import Findings, Scale, Setting, Shape, Study, Value
-from weft.paths import PACKAGE
 from weft.results.report_parts import Axis, Curve, CurveFigure
 from weft.trials import Procedure, Trial, TrialRun
 
 _RESULTS = "authors' results, hpcc-group.github.io, 99th percentile"
-_RATE_WINDOW = f"{PACKAGE / 'papers' / 'rate_window.py'}:RateWindow"
 _SCHEMES: Mapping[str, Mapping[str, Any]] = {
     "HPCC": {"congestion_control": "hpcc", "parameters": {"target_utilisation": 0.99, "additive_increase": 80}},
     "DCQCN+w": {
-        "congestion_control": _RATE_WINDOW,
-        "parameters": {"control": "dcqcn", "preset": "hpcc-comparison"},
+        "congestion_control": "dcqcn",
+        "preset": "hpcc-comparison",
+        "parameters": {"window_follows_rate": 1},
         "cnp_interval": 0,
     },
     "TIMELY+w": {
-        "congestion_control": _RATE_WINDOW,
+        "congestion_control": "timely",
         "parameters": {
-            "control": "timely",
-            "low_threshold_ps": 50_000_000,
-            "high_threshold_ps": 500_000_000,
-            "additive_increase_bps": 100_000_000,
-            "min_rate_bps": 1_000_000_000,
+            "low_threshold": "50us",
+            "high_threshold": "500us",
+            "additive_increase": "100Mb/s",
+            "min_rate": "1Gb/s",
+            "window_follows_rate": 1,
         },
     },
     "DCTCP": {
