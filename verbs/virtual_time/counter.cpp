@@ -25,6 +25,7 @@ constexpr uintptr_t kVdsoBytes = 1 << 14;
 // Instructions of a loop, at most, and those before it that a thread may be stopped in.
 constexpr uint32_t kMostSteps = 1024;
 constexpr uint32_t kMostChanges = 16;
+constexpr uint32_t kMostPushed = 64;
 constexpr size_t kRegisters = 18;  // the general ones, the instruction's address and the flags
 
 // What a program has asked for, of the signals that are this library's.
@@ -36,9 +37,15 @@ constinit Next<int(int, const sigset_t*, sigset_t*)> next_sigmask{"pthread_sigma
 bool traps_counter = false;
 uintptr_t vdso = 0;
 
+struct Pushed {
+  const uint64_t* place;
+  uint64_t before;  // when the registers were seen
+};
+
 // A thread that is followed instruction by instruction, to see whether it only looks at memory: it does, if
-// all registers are again what they have been, and no instruction since has changed memory. Only another's
-// write can end such a loop.
+// all registers are again what they have been, no instruction since has changed memory, and what calls and
+// pushes have written over is there again: a function that saves a register may be all that knows how often a
+// loop has gone round. Only another's write can end a loop whose state comes back.
 struct Steps {
   bool is_on;
   uint32_t done;
@@ -46,6 +53,8 @@ struct Steps {
   uint32_t has_changed;  // how many instructions have changed memory
   bool is_same;          // whether none has since the registers were `seen`
   greg_t seen[kRegisters];
+  uint32_t pushed_places;
+  Pushed pushed[kMostPushed];
 };
 static thread_local __attribute__((tls_model("initial-exec"))) Steps steps;
 
@@ -61,6 +70,24 @@ uint64_t hash_of(const greg_t* registers) {
   uint64_t hash = 0xcbf29ce484222325;  // FNV-1a, a register at a time
   for (size_t i = 0; i < kRegisters; ++i) hash = (hash ^ static_cast<uint64_t>(registers[i])) * 0x100000001b3;
   return hash;
+}
+
+// Before an instruction writes on the stack.
+void note_push(const greg_t* registers) {
+  const auto* place = reinterpret_cast<const uint64_t*>(registers[REG_RSP]) - 1;
+  for (uint32_t i = 0; i < steps.pushed_places; ++i)
+    if (steps.pushed[i].place == place) return;
+  if (steps.pushed_places == kMostPushed) {
+    steps.is_same = false;
+    return;
+  }
+  steps.pushed[steps.pushed_places++] = {place, *place};
+}
+
+bool is_stack_as_seen() {
+  for (uint32_t i = 0; i < steps.pushed_places; ++i)
+    if (*steps.pushed[i].place != steps.pushed[i].before) return false;
+  return true;
 }
 
 void call_programs(const struct sigaction& action, int signal, siginfo_t* facts, void* context) {
@@ -125,7 +152,7 @@ void on_trap(int signal, siginfo_t* facts, void* context) {
   if (is_waiting()) {  // it has answered by itself
     steps.is_on = false;
   } else if (steps.done > 0 && steps.is_same && !has_acted_since() &&
-             memcmp(now, steps.seen, sizeof now) == 0) {
+             memcmp(now, steps.seen, sizeof now) == 0 && is_stack_as_seen()) {
     steps.is_on = false;
     wait(Wait::kMemory, kForEver, hash_of(now));
   } else if (has_acted_since() || ++steps.done > kMostSteps || steps.has_changed > kMostChanges ||
@@ -136,8 +163,11 @@ void on_trap(int signal, siginfo_t* facts, void* context) {
     // At 1, 2, 4 …, so that instructions before the loop are left behind (Brent 1980).
     memcpy(steps.seen, now, sizeof now);
     steps.is_same = true;
+    steps.pushed_places = 0;
   }
-  if (steps.is_on && !keeps_memory(next, now)) {
+  const ToMemory does = steps.is_on ? to_memory(next, now) : ToMemory::kKeeps;
+  if (does == ToMemory::kPushes) note_push(now);
+  if (does == ToMemory::kChanges) {
     steps.is_same = false;
     ++steps.has_changed;
   }

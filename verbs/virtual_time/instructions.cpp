@@ -129,6 +129,12 @@ bool keeps_memory_of_two(const Decoded& of) {
   }
 }
 
+bool pushes(const Decoded& of) {
+  const unsigned opcode = of.opcode;
+  if (opcode == 0xFF) return of.extension() == 2 || of.extension() == 6;  // CALL, PUSH
+  return (opcode >= 0x50 && opcode <= 0x57) || opcode == 0x68 || opcode == 0x6A || opcode == 0xE8;
+}
+
 bool keeps_memory_of_one(const Decoded& of) {
   const unsigned opcode = of.opcode;
   if (opcode < 0x40) {  // ADD, OR, ADC, SBB, AND, SUB, XOR, CMP
@@ -136,15 +142,13 @@ bool keeps_memory_of_one(const Decoded& of) {
     if (form > 5) return false;
     return opcode >= 0x38 || form >= 2 || of.is_register();
   }
-  if (opcode >= 0x50 && opcode <= 0x5F) return true;  // PUSH, POP
+  if (opcode >= 0x58 && opcode <= 0x5F) return true;  // POP
   if (opcode >= 0x70 && opcode <= 0x7F) return true;  // Jcc
   if (opcode >= 0xB0 && opcode <= 0xBF) return true;  // MOV of a constant
   if (opcode >= 0xD0 && opcode <= 0xD3) return of.is_register();
   switch (opcode) {
     case 0x63:  // MOVSXD
-    case 0x68:  // PUSH of a constant
     case 0x69:  // IMUL
-    case 0x6A:
     case 0x6B:
     case 0x84:  // TEST
     case 0x85:
@@ -159,7 +163,6 @@ bool keeps_memory_of_one(const Decoded& of) {
     case 0xC2:  // RET
     case 0xC3:
     case 0xC9:  // LEAVE
-    case 0xE8:  // CALL
     case 0xE9:  // JMP
     case 0xEB:
       return true;
@@ -182,8 +185,8 @@ bool keeps_memory_of_one(const Decoded& of) {
       return of.is_register() || (of.extension() != 2 && of.extension() != 3);
     case 0xFE:  // INC, DEC
       return of.is_register();
-    case 0xFF:  // INC, DEC, CALL, JMP, PUSH
-      return of.extension() >= 2 || of.is_register();
+    case 0xFF:  // INC, DEC, JMP
+      return of.is_register() || of.extension() == 4;
     default:
       return false;
   }
@@ -191,7 +194,7 @@ bool keeps_memory_of_one(const Decoded& of) {
 
 }  // namespace
 
-bool keeps_memory(const unsigned char* instruction, const long long* registers) {
+ToMemory to_memory(const unsigned char* instruction, const long long* registers) {
   Decoded of{.at = instruction, .registers = registers};
   for (bool is_prefix = true; is_prefix;) {
     switch (*of.at) {
@@ -222,11 +225,15 @@ bool keeps_memory(const unsigned char* instruction, const long long* registers) 
     of.rex = *of.at++;
     of.is_wide = (of.rex & 8) != 0;
   }
-  if (of.is_locked) return false;
+  if (of.is_locked) return ToMemory::kChanges;
   of.opcode = *of.at++;
-  if (of.opcode != 0x0F) return keeps_memory_of_one(of);
-  of.opcode = *of.at++;
-  return keeps_memory_of_two(of);
+  const bool has_two = of.opcode == 0x0F;
+  if (has_two)
+    of.opcode = *of.at++;
+  else if (pushes(of))
+    return ToMemory::kPushes;
+  const bool keeps = has_two ? keeps_memory_of_two(of) : keeps_memory_of_one(of);
+  return keeps ? ToMemory::kKeeps : ToMemory::kChanges;
 }
 
 }  // namespace weft::verbs

@@ -5,9 +5,13 @@
 
 namespace weft::verbs {
 
-// Whether memory is after an instruction what it was before, but for the stack where it follows from the
-// registers (calls, pushes). False, too, for all that this function does not know. `registers`: those of the
-// thread that is about to carry it out, in the order of gregs of ucontext_t.
-bool keeps_memory(const unsigned char* instruction, const long long* registers);
+enum class ToMemory : uint8_t {
+  kKeeps,    // memory is what it was before
+  kPushes,   // but for the 8 bytes below the stack pointer
+  kChanges,  // or this library does not know the instruction
+};
+
+// `registers`: those of the thread that is about to carry it out, in the order of gregs of ucontext_t.
+ToMemory to_memory(const unsigned char* instruction, const long long* registers);
 
 }  // namespace weft::verbs
