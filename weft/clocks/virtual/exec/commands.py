@@ -152,6 +152,7 @@ class _Run:
             if self._let_one_go_on():
                 continue
             if self._loop.now_ps() >= limit_ps - PS_PER_NS:  # the loop's own calls may come so early
+                self._refuse_if_nothing_comes()  # timers of the fabric may have run out without news since
                 raise CheckFailedError(
                     unended(self.waiting(), f"commands have not ended after {self._asked.timeout_s:g} s")
                 )
@@ -249,10 +250,8 @@ class _Run:
         """Let the fabric go on until it has something for a process, or a process's time has come."""
         self._watch_memory()
         sent = self._devices.events_sent()
+        self._refuse_if_nothing_comes()
         next_ps = self._next_ps()
-        is_idle = self._partitions.next_event_ps() is None and self._loop.next_call_ps() is None
-        if next_ps is None and is_idle:
-            raise CheckFailedError(unended(self.waiting(), "commands wait for what cannot happen"))
         self._turn.clear()
         # The fabric keeps a call that it has been given, and would not be idle until then; the loop takes its own back.
         limit = self._loop.call_at(limit_ps / PS_PER_S, self._turn.set)
@@ -269,6 +268,11 @@ class _Run:
         # Otherwise nobody has been woken yet.
         if is_due or sent != self._devices.events_sent() or self._processes.has_requests:
             self._settle([])
+
+    def _refuse_if_nothing_comes(self) -> None:
+        is_idle = self._partitions.next_event_ps() is None and self._loop.next_call_ps() is None
+        if is_idle and self._next_ps() is None:
+            raise CheckFailedError(unended(self.waiting(), "commands wait for what cannot happen"))
 
     def _next_ps(self) -> int | None:
         """Return when a process or a connection goes on by itself; None: never."""
