@@ -60,6 +60,7 @@ LAYERS = [
     "ranks",
     "sweeps",
     "report",
+    "goodput",
     "trials",
     "bench",
     "papers",

@@ -70,6 +70,7 @@ SECTIONS = {
         "job-trace": Entry("weft.commands.job_trace", "job_trace", "Show and convert traces of jobs"),
         "calibrate": Entry("weft.commands.calibrate", "calibrate", "Fit a scenario's costs to logs of nccl-tests"),
         "cost": Entry("weft.commands.cost", "cost", "Print prices and power of fabrics"),
+        "goodput": Entry("weft.commands.goodput", "goodput", "Show what failures leave of a cluster's time"),
         "switch-cost": Entry(
             "weft.commands.switch_cost", "switch_cost", "Print what in-network reduction takes of a switch"
         ),

@@ -19,13 +19,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 from weft.errors import BadInputError, InvalidValueError, translated
 from weft.quantities import limits
 from weft.quantities.units import (
+    DURATION_UNITS,
     RATE_UNITS,
     SIZE_UNITS,
     TIME_UNITS,
     likely_rate,
+    parse_duration_s,
     parse_rate_bps,
     parse_size_bytes,
     parse_time_ps,
+    shortest_duration,
     shortest_rate,
     shortest_size,
     shortest_time,
@@ -185,7 +188,7 @@ def _plain(value: float) -> str:
     return f"{int(value):,}" if value >= 10_000 and value == int(value) else f"{value:g}"
 
 
-_UNITS = {"b/s": RATE_UNITS, "ps": TIME_UNITS, "B": SIZE_UNITS}
+_UNITS = {"b/s": RATE_UNITS, "ps": TIME_UNITS, "B": SIZE_UNITS, "s": DURATION_UNITS}
 
 
 TIME = Quantity("a time", "ps", 0, limits.MAX_TIME_PS, parse_time_ps, shortest_time, "10us")
@@ -193,6 +196,8 @@ TIME = Quantity("a time", "ps", 0, limits.MAX_TIME_PS, parse_time_ps, shortest_t
 POSITIVE_TIME = TIME.between(1)
 SHORT_TIME = TIME.between(0, limits.MAX_DELAY_PS, example="500ns")
 """Delay of a packet at one place: a link, a switch, an adapter."""
+DURATION = Quantity("a duration", "s", 0, limits.MAX_DURATION_S, parse_duration_s, shortest_duration, "30min")
+"""A duration of a cluster's life, of which no packet is simulated."""
 RATE = Quantity("a rate", "b/s", limits.MIN_RATE_BPS, limits.MAX_RATE_BPS, parse_rate_bps, shortest_rate, "100Gb/s")
 SIZE = Quantity("a size", "B", 1, limits.MAX_QUEUE_CAPACITY_BYTES, parse_size_bytes, shortest_size, "64KiB")
 """Size of a switch's or port's memory, or of a part of it."""
@@ -216,6 +221,9 @@ Time = Annotated[int, TIME]
 """Picoseconds of emulated time; written as `10us`."""
 PositiveTime = Annotated[int, POSITIVE_TIME]
 ShortTime = Annotated[int, SHORT_TIME]
+Duration = Annotated[float, DURATION]
+"""Seconds of a cluster's life; written as `30min`."""
+PositiveDuration = Annotated[float, DURATION.between(1e-6)]
 Rate = Annotated[int, RATE]
 """Bits per second; written as `100Gb/s`."""
 Size = Annotated[int, SIZE]

@@ -24,6 +24,11 @@ PS_PER_S = 10**12
 NS_PER_US = 10**3
 NS_PER_S = 10**9
 TIME_UNITS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
+# Of what lasts for days: failures, repairs, training.
+US_PER_S = 10**6
+DURATION_UNITS = {
+    "us": 1, "ms": 10**3, "s": US_PER_S, "min": 60 * US_PER_S, "h": 3600 * US_PER_S, "d": 86400 * US_PER_S,
+}  # fmt: skip
 # As nccl-tests does, a bare K, M or G is a power of two.
 SIZE_UNITS = {
     "": 1, "B": 1,
@@ -34,6 +39,7 @@ SIZE_UNITS = {
 
 _RATE_CHOICES = ("b/s", "kb/s", "Mb/s", "Gb/s", "Tb/s")
 _TIME_CHOICES = ("ps", "ns", "us", "ms", "s")
+_DURATION_CHOICES = ("s", "min", "h", "d")
 _SIZE_CHOICES = ("B", "KiB", "MiB", "GiB", "KB", "MB", "GB")
 
 
@@ -80,7 +86,7 @@ def _parse(text: object, units: dict[str, int], what: str, choices: Sequence[str
     if isinstance(text, bool) or not isinstance(text, str | int | float):
         raise InvalidValueError(f"{shown(text)} is not a {what}", valid=f"a number with {_listed(choices)}")
     if isinstance(text, int):
-        if bare_unit is None:
+        if bare_unit is None and text:
             raise InvalidValueError(f"{shown(text)} has no unit", valid=f"a number with {_listed(choices)}")
         return int(text)
     written = str(text)
@@ -128,6 +134,11 @@ def parse_time_ps(text: str | int) -> int:
     return _parse(text, TIME_UNITS, "time", _TIME_CHOICES, "ps")
 
 
+def parse_duration_s(text: str | int) -> float:
+    """Return seconds for `90s`, `30min`, `12h`, `54d` and the like; 0 needs no unit."""
+    return _parse(text, DURATION_UNITS, "duration", _DURATION_CHOICES, None) / US_PER_S
+
+
 def parse_size_bytes(text: str | int) -> int:
     """Return bytes for `512KiB`, `4M` (2^20) or `100KB` (10^3); a bare integer is bytes."""
     return _parse(text, SIZE_UNITS, "size", _SIZE_CHOICES, "")
@@ -146,6 +157,11 @@ def shortest_rate(bps: int) -> str:
 def shortest_time(ps: int) -> str:
     """Return a time in a scenario's notation: `1us`."""
     return _shortest(ps, dict(reversed(TIME_UNITS.items())))
+
+
+def shortest_duration(seconds: float) -> str:
+    """Return a duration in a scenario's notation: `30min`."""
+    return _shortest(round(seconds * US_PER_S), dict(reversed(DURATION_UNITS.items())))
 
 
 def shortest_size(size_bytes: int) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from weft.scenario.cluster import ClusterSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import Places
 from weft.scenario.topology import Fabric
@@ -30,6 +31,7 @@ class Scenario(FabricOptions, _NamedFabric):
 
     traffic: list[Traffic] = Field(default=[])
     """Items to run, one after the other."""
+    cluster: ClusterSection = ClusterSection()
 
     @cached_property
     def places(self) -> Places:

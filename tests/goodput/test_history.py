@@ -1,0 +1,238 @@
+"""Histories of clusters against published formulas, and what must hold of every one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from weft.errors import BadInputError
+from weft.goodput import Cluster, Spent, cluster_of, live, outcome_of
+from weft.goodput.formulas import best_interval_s, effective_training_time_ratio, efficiency, young_interval_s
+from weft.quantities.definitions import UNITS_REQUIRED
+from weft.scenario.cluster import ClusterSection
+from weft.topologies import FabricSpec, leaf_spine
+
+DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
+
+
+def fabric() -> FabricSpec:
+    return leaf_spine(planes=2, leaves=2, spines=1, hosts_per_leaf=4, host_rate_bps=100 * 10**9)
+
+
+def cluster(**keys: Any) -> Cluster:
+    return cluster_of(ClusterSection.model_validate(keys, context={UNITS_REQUIRED: True}), fabric())
+
+
+def seconds(value: float) -> str:
+    return f"{value:.6f}s"
+
+
+def pure(interval_s: float, cost_s: float, restart_s: float, mtbf_s: float, duration_s: float) -> Cluster:
+    """One kind of failure, which ends the job and needs no host: what the formulas know of."""
+    return cluster(
+        duration=seconds(duration_s),
+        failures=[{"part": "cluster", "mtbf": seconds(mtbf_s), "effect": "restart"}],
+        checkpoint={"interval": seconds(interval_s), "cost": seconds(cost_s)},
+        restart={"detection": seconds(restart_s / 4), "start": seconds(restart_s * 3 / 4)},
+    )
+
+
+def points(count: int) -> list[tuple[float, float, float, float]]:
+    """Intervals, costs and restarts as shares of the mean time between failures, and that time."""
+    random = np.random.default_rng(1)
+    found = []
+    for _ in range(count):
+        mtbf_s = float(10 ** random.uniform(3, 5))
+        interval, restart = 10 ** random.uniform(-2, -0.3), 10 ** random.uniform(-3, -0.5)
+        cost = interval * 10 ** random.uniform(-3, -0.5)
+        found.append((interval * mtbf_s, cost * mtbf_s, restart * mtbf_s, mtbf_s))
+    return found
+
+
+def check_formula(interval_s: float, cost_s: float, restart_s: float, mtbf_s: float) -> None:
+    expected = efficiency(interval_s, cost_s, restart_s, 1 / mtbf_s)
+    lived = live(pure(interval_s, cost_s, restart_s, mtbf_s, min(10_000 * mtbf_s, 3650 * DAY_S)), (1,))
+    assert lived.goodput == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.parametrize("point", points(12), ids=str)
+def test_histories_meet_daly_s_formula(point: tuple[float, float, float, float]) -> None:
+    check_formula(*point)
+
+
+@pytest.mark.slow
+def test_histories_meet_daly_s_formula_at_two_hundred_points() -> None:
+    for point in points(200):
+        check_formula(*point)
+
+
+def test_the_first_order_is_that_of_kokolis_et_al() -> None:
+    """12,288 accelerators with 6.5 failures of a host in 1,000 days: 16 a day."""
+    hosts, rate = 1536, 6.5 / 1000 / DAY_S
+    ratio = effective_training_time_ratio(30 * MINUTE_S, 5 * MINUTE_S, hosts * rate)
+    assert ratio == pytest.approx(1 - hosts * 6.5e-3 * (5 + 15) / (24 * 60))
+    lived = live(pure(30 * MINUTE_S, 0, 5 * MINUTE_S, 1 / (hosts * rate), 3000 * DAY_S), (1,))
+    assert lived.goodput == pytest.approx(ratio, rel=0.02)
+
+
+def test_the_best_interval_is_young_s_where_failures_are_rare() -> None:
+    cost_s = 10.0
+    rare, often = 1 / (100 * DAY_S), 1 / (5 * MINUTE_S)
+    assert best_interval_s(cost_s, 600, rare) == pytest.approx(young_interval_s(cost_s, rare), rel=0.01)
+    best_s = best_interval_s(cost_s, 600, often)
+    assert best_s < young_interval_s(cost_s, often)
+    for other in (0.8, 1.25):
+        assert efficiency(best_s, cost_s, 600, often) > efficiency(other * best_s, cost_s, 600, often)
+
+
+def test_without_failures_only_checkpoints_take_time() -> None:
+    lived = live(cluster(duration="10h", checkpoint={"interval": "50min", "cost": "10min"}), (1,))
+    assert lived.spent_s[Spent.CHECKPOINTS] == pytest.approx(10 * 10 * MINUTE_S, abs=10 * MINUTE_S)
+    assert lived.spent_s[Spent.LOST] == 0
+    assert lived.interruptions == 0
+
+
+EFFECTS: dict[str, dict[str, str | float]] = {
+    "replace": {"repair": "5h"},
+    "restart": {},
+    "stall": {"stall": "20min"},
+    "slow": {"speed": 0.5, "repair": "3h"},
+    "corrupt": {"noticed_after": "2h", "repair": "5h"},
+}
+
+
+@given(
+    effects=st.lists(st.sampled_from(sorted(EFFECTS)), min_size=1, max_size=5, unique=True),
+    mtbf_h=st.floats(0.2, 50),
+    interval_min=st.floats(1, 300),
+    cost_s=st.sampled_from([0, 1, 600]),
+    saving_s=st.sampled_from([0, 30]),
+    spares=st.integers(0, 3),
+    seed=st.integers(0, 1000),
+)
+@settings(max_examples=150, deadline=None)
+def test_all_of_the_time_goes_somewhere(
+    effects: list[str], mtbf_h: float, interval_min: float, cost_s: float, saving_s: float, spares: int, seed: int
+) -> None:
+    failures = [
+        {"part": "cluster", "name": effect, "mtbf": seconds(mtbf_h * HOUR_S), "effect": effect, **EFFECTS[effect]}
+        for effect in effects
+    ]
+    found = live(
+        cluster(
+            duration="20d",
+            spares=spares,
+            failures=failures,
+            checkpoint={
+                "interval": seconds(interval_min * MINUTE_S),
+                "cost": seconds(cost_s),
+                "saving": seconds(saving_s),
+            },
+        ),
+        (seed,),
+    )
+    assert found.duration_s == pytest.approx(20 * DAY_S, rel=1e-6)
+    assert all(spent >= -1e-3 for spent in found.spent_s.values()), found.spent_s
+    interrupting = sum(found.failures[each] for each in ("replace", "restart"))
+    assert found.interruptions >= interrupting
+    assert found.interruptions <= interrupting + found.failures["corrupt"]
+    for effect, spent in (("stall", Spent.STALLED), ("slow", Spent.SLOWED), ("replace", Spent.WAITING)):
+        if effect not in effects and not (effect == "replace" and "corrupt" in effects):
+            assert found.spent_s[spent] == pytest.approx(0, abs=1e-3)
+
+
+def test_a_stall_costs_what_it_takes_and_a_slow_part_its_share() -> None:
+    stalled = live(
+        cluster(duration="3000d", failures=[{"part": "cluster", "mtbf": "10h", "effect": "stall", "stall": "6min"}]),
+        (1,),
+    )
+    # A failure each 10 h of the wall clock takes 0.1 h.
+    assert stalled.spent_s[Spent.STALLED] / stalled.duration_s == pytest.approx(0.01, rel=0.03)
+    slow = {"part": "cluster", "mtbf": "1000h", "effect": "slow", "speed": 0.25, "repair": "10h"}
+    slowed = live(cluster(duration="3650d", failures=[slow]), (1,))
+    assert slowed.spent_s[Spent.SLOWED] / slowed.duration_s == pytest.approx(0.75 * 0.01, rel=0.3)
+
+
+def test_corruption_costs_the_time_until_it_is_noticed() -> None:
+    corrupt = {"part": "cluster", "mtbf": "100h", "effect": "corrupt", "noticed_after": "5h", "repair": "0"}
+    lived = live(
+        cluster(
+            duration="3650d",
+            spares=5,
+            failures=[corrupt],
+            checkpoint={"interval": "20min", "cost": "0"},
+            restart={"detection": "0", "start": "1min"},
+        ),
+        (1,),
+    )
+    # Half an interval besides; of two at once the earlier decides.
+    assert lived.spent_s[Spent.LOST] / lived.duration_s == pytest.approx((5 + 1 / 6) / 100, rel=0.1)
+
+
+def test_a_job_waits_for_hosts_that_are_being_repaired() -> None:
+    keys: dict[str, Any] = {
+        "duration": "3000d",
+        "failures": [{"part": "cluster", "mtbf": "50h", "repair": "10h"}],
+        "checkpoint": {"interval": "10min", "cost": "1s"},
+        "restart": {"detection": "0", "start": "1s"},
+    }
+    none = live(cluster(**keys), (1,))
+    # Each failure takes its repair, and none comes to a job that waits, but for another one.
+    assert none.spent_s[Spent.WAITING] / none.duration_s == pytest.approx(10 / 60, rel=0.15)
+    enough = live(cluster(**keys, spares=6), (1,))
+    assert enough.spent_s[Spent.WAITING] == 0
+    assert enough.goodput > none.goodput
+
+
+def test_a_checkpoint_counts_when_it_is_saved() -> None:
+    keys: dict[str, Any] = {
+        "duration": "3650d",
+        "failures": [{"part": "cluster", "mtbf": "10h", "effect": "restart"}],
+        "restart": {"detection": "0", "start": "1s"},
+    }
+    at_once = live(cluster(**keys, checkpoint={"interval": "10min", "cost": "0"}), (1,))
+    later = live(cluster(**keys, checkpoint={"interval": "10min", "cost": "0", "saving": "8min"}), (1,))
+    more_s = (later.spent_s[Spent.LOST] - at_once.spent_s[Spent.LOST]) / later.interruptions
+    assert more_s == pytest.approx(8 * MINUTE_S, rel=0.05)
+
+
+def test_a_seed_repeats_and_another_one_does_not() -> None:
+    some = cluster(failures=[{"part": "host", "mtbf": "50d"}], spares=9)
+    assert outcome_of(some, 1, 3) == outcome_of(some, 1, 3)
+    assert outcome_of(some, 1, 3) != outcome_of(some, 2, 3)
+
+
+def test_parts_are_those_of_the_fabric() -> None:
+    parts = ["accelerator", "host", "nic", "link", "switch", "plane", "cluster"]
+    found = cluster(accelerators_per_host=4, failures=[{"part": part, "mtbf": "9d"} for part in parts])
+    assert (found.accelerators, found.hosts) == (8, 2)
+    assert [kind.parts for kind in found.kinds] == [8, 2, 16, 20, 6, 2, 1]
+
+
+def test_what_cannot_be_known_is_refused() -> None:
+    with pytest.raises(BadInputError, match=r"failures\[0\].*`count`"):
+        cluster(accelerators=1024, failures=[{"part": "switch", "mtbf": "9d"}])
+    assert cluster(accelerators=1024, failures=[{"part": "switch", "count": 40, "mtbf": "9d"}]).kinds[0].parts == 40
+    with pytest.raises(BadInputError, match="no best interval"):
+        cluster(failures=[{"mtbf": "9d"}], checkpoint={"cost": "0"})
+    with pytest.raises(BadInputError, match="the next one begins"):
+        cluster(failures=[{"mtbf": "9d"}], checkpoint={"interval": "1min", "saving": "5min"})
+
+
+@pytest.mark.parametrize(
+    ("failure", "said"),
+    [
+        ({"mtbf": "9d", "speed": 0.5}, "speed goes with effect slow"),
+        ({"mtbf": "9d", "effect": "stall"}, "stall is missing"),
+        ({"mtbf": "9d", "effect": "restart", "repair": "1h"}, "repair goes with effect"),
+        ({}, "mtbf"),
+        ({"mtbf": 9}, "has no unit"),
+    ],
+)
+def test_keys_that_do_not_go_together_are_refused(failure: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        cluster(failures=[failure])

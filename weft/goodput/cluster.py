@@ -1,0 +1,136 @@
+"""A cluster as its life sees it: how many parts there are, how often they fail, and what follows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weft.errors import BadInputError
+from weft.goodput.formulas import best_interval_s
+from weft.scenario.cluster import INTERRUPTING, CheckpointSection, ClusterSection, FailureSection, RestartSection
+from weft.topologies import FabricSpec
+
+
+@dataclass(frozen=True)
+class FailureKind:
+    """Failures of one kind: how many parts have them, and how often all of them together do, per second."""
+
+    settings: FailureSection
+    parts: int
+
+    @property
+    def title(self) -> str:
+        """Its name in results."""
+        return self.settings.title
+
+    @property
+    def rate(self) -> float:
+        """Failures per second."""
+        return self.parts / self.settings.mtbf
+
+    @property
+    def ends_job(self) -> bool:
+        """Whether the job starts again after it."""
+        return self.settings.effect in INTERRUPTING
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """What a job's life depends on. Times in seconds.
+
+    Attributes:
+        interval_s: work between checkpoints.
+        interval_is_chosen: whether nobody has given it: it is the best by `formulas.efficiency`.
+    """
+
+    accelerators: int
+    hosts: int
+    spares: int
+    duration_s: float
+    kinds: Sequence[FailureKind]
+    checkpoint: CheckpointSection
+    restart: RestartSection
+    interval_s: float
+    interval_is_chosen: bool
+
+    @property
+    def restart_s(self) -> float:
+        """From a failure until the job goes on, if a host is there."""
+        return self.restart.detection + self.restart.start
+
+    @property
+    def interruption_rate(self) -> float:
+        """Failures per second that end the job."""
+        return sum(kind.rate for kind in self.kinds if kind.ends_job)
+
+    @property
+    def best_interval_s(self) -> float:
+        """The interval that loses least time, by `formulas.efficiency`."""
+        return best_interval_s(self.checkpoint.cost, self.restart_s, self.interruption_rate)
+
+
+def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
+    """Return the cluster that a scenario describes.
+
+    Raises:
+        BadInputError: parts that the fabric does not tell the number of; no best interval; a checkpoint that is saved
+            for longer than it takes until the next one.
+    """
+    ranks = fabric.rank_count
+    per_host = settings.accelerators_per_host or (fabric.scale_up.ranks_per_host if fabric.scale_up else 1)
+    accelerators = settings.accelerators or ranks
+    hosts = -(-accelerators // per_host)
+    of_fabric = accelerators == ranks
+    parts = {"accelerator": accelerators, "host": hosts, "cluster": 1, **(_fabric_parts(fabric) if of_fabric else {})}
+    kinds = []
+    for number, failure in enumerate(settings.failures):
+        if failure.count is None and failure.part not in parts:
+            raise BadInputError(
+                f"the fabric has {ranks:,} accelerators, the cluster {accelerators:,}: how many of part "
+                f"{failure.part} there are is not known",
+                place=f"cluster.failures[{number}]",
+                valid="`count`",
+            )
+        kinds.append(FailureKind(failure, failure.count or parts[failure.part]))
+    rate = sum(kind.rate for kind in kinds if kind.ends_job)
+    checkpoint = settings.checkpoint
+    interval_s = checkpoint.interval or _best_interval(settings, rate)
+    if checkpoint.saving > interval_s + checkpoint.cost:
+        raise BadInputError(
+            f"a checkpoint is saved for {checkpoint.saving:g} s, and the next one begins {interval_s:g} s later",
+            place="cluster.checkpoint.saving",
+        )
+    return Cluster(
+        accelerators,
+        hosts,
+        settings.spares,
+        settings.duration,
+        kinds,
+        checkpoint,
+        settings.restart,
+        interval_s,
+        checkpoint.interval is None,
+    )
+
+
+def _fabric_parts(fabric: FabricSpec) -> Mapping[str, int]:
+    return {
+        "nic": sum(len(host.nics) for host in fabric.hosts),
+        "link": len(fabric.links),
+        "switch": len(fabric.switches),
+        "plane": fabric.planes,
+    }
+
+
+def _best_interval(settings: ClusterSection, rate: float) -> float:
+    """Return the best interval; without failures that end the job, and with free checkpoints, there is none."""
+    restart_s = settings.restart.detection + settings.restart.start
+    if rate == 0:
+        return settings.duration
+    if settings.checkpoint.cost == 0:
+        raise BadInputError(
+            "checkpoints that cost nothing have no best interval",
+            place="cluster.checkpoint.interval",
+            valid="an interval, such as 30min",
+        )
+    return best_interval_s(settings.checkpoint.cost, restart_s, rate)

@@ -1,0 +1,121 @@
+"""Section of a scenario: a cluster's life over days, its failures, checkpoints and restarts (`weft goodput`)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from weft.quantities.definitions import DURATION, Duration, PositiveDuration, number, whole
+from weft.quantities.example import Example
+from weft.scenario.values import Section, SectionKeyError, Text
+
+Part = Literal["accelerator", "host", "nic", "link", "switch", "plane", "cluster"]
+Effect = Literal["replace", "restart", "stall", "slow", "corrupt"]
+INTERRUPTING: tuple[Effect, ...] = ("replace", "restart", "corrupt")
+"""Effects that end the job, which starts again from a checkpoint."""
+_MINUTE_S, _DAY_S = 60.0, 86400.0
+_MOST_PARTS = 10**8
+# Keys that say something about some effects only, and whether these need them.
+_KEYS_OF: dict[str, tuple[tuple[Effect, ...], bool]] = {
+    "repair": (("replace", "slow", "corrupt"), False),
+    "stall": (("stall",), True),
+    "speed": (("slow",), True),
+    "noticed_after": (("corrupt",), True),
+}
+_FAILURE = "mtbf=50000h"
+
+
+class FailureSection(Section):
+    """Failures of one kind. They come at random, each part's at its own rate whatever the others do."""
+
+    name: Annotated[
+        str | None, Text("a name of up to 41 of a-z, 0-9 and -", r"\A[a-z0-9][a-z0-9-]{0,40}\Z", "gpu-memory")
+    ] = None
+    """Name in results; by default the part's."""
+    part: Part = "host"
+    """What fails. `cluster`: the whole, such as software that all hosts run."""
+    count: Annotated[Annotated[int, whole(1, _MOST_PARTS)] | None, Example("16384")] = None
+    """How many parts there are; by default as many as the fabric has."""
+    mtbf: Annotated[PositiveDuration, Example("50000h")]
+    """Mean time between failures of one part."""
+    effect: Annotated[Effect, Example("restart")] = "replace"
+    """`replace`: the job ends and starts again from its last checkpoint, once a spare host has taken the host's place.
+    `restart`: it starts again on the same hosts. `stall`: all hosts wait for `stall`, and go on. `slow`: the job goes
+    on at `speed` until the repair. `corrupt`: results are wrong, which is noticed after `noticed_after`; the job then
+    starts again from a checkpoint of before, without the host.
+    """
+    repair: Annotated[Duration | None, Example("4h")] = None
+    """Until the host is a spare again, or the job is as fast as before; by default a day."""
+    stall: Annotated[Duration | None, Example("15s", (".effect=stall",))] = None
+    """How long all hosts wait."""
+    speed: Annotated[
+        Annotated[float, number(0, 1, above=True, example="0.5")] | None, Example("0.5", (".effect=slow",))
+    ] = None
+    """Of the job, as a share of its speed before."""
+    noticed_after: Annotated[Duration | None, Example("6h", (".effect=corrupt",))] = None
+    """From when results are wrong until somebody knows."""
+
+    @model_validator(mode="after")
+    def _check_keys_of_effects(self) -> FailureSection:
+        for key, (effects, is_needed) in _KEYS_OF.items():
+            given = getattr(self, key) is not None
+            if given and self.effect not in effects:
+                raise SectionKeyError(key, f"goes with effect {' or '.join(effects)}, not {self.effect}")
+            if is_needed and not given and self.effect in effects:
+                raise SectionKeyError(key, f"is missing for effect {self.effect}")
+        return self
+
+    @property
+    def title(self) -> str:
+        """Its name in results."""
+        return self.name or self.part
+
+    @property
+    def repair_s(self) -> float:
+        """Until the host, or the speed, is back."""
+        return _DAY_S if self.repair is None else self.repair
+
+
+class CheckpointSection(Section):
+    """How a job keeps what it has done."""
+
+    interval: Annotated[PositiveDuration | None, Example("30min")] = None
+    """Work between two checkpoints; by default what loses least time, by the rates of failures and by `cost`."""
+    cost: Annotated[float, DURATION.between(0, 7 * _DAY_S, example="10s")] = 30.0
+    """How long all hosts wait for one. 0: none."""
+    saving: Annotated[float, DURATION.between(0, 7 * _DAY_S, example="2min")] = 0.0
+    """From then until it counts, while hosts go on: it is written to storage in the background."""
+
+
+class RestartSection(Section):
+    """How a job that has ended starts again."""
+
+    detection: Annotated[float, DURATION.between(0, 7 * _DAY_S, example="90s")] = 2 * _MINUTE_S
+    """From a failure until it is known, and the job's other processes have ended."""
+    start: Annotated[float, DURATION.between(0, 7 * _DAY_S, example="5min")] = 8 * _MINUTE_S
+    """From then until it goes on: hosts, processes, communicators, and the checkpoint read. Also at the beginning."""
+
+
+class ClusterSection(Section):
+    """Life of a cluster that trains, for `weft goodput` (docs/goodput.md). `weft run` does not use it."""
+
+    accelerators: Annotated[Annotated[int, whole(1, _MOST_PARTS)] | None, Example("16384")] = None
+    """Accelerators of the job; by default all of the fabric."""
+    accelerators_per_host: Annotated[Annotated[int, whole(1, 1024)] | None, Example("8")] = None
+    """By default as many as a host has ranks."""
+    spares: Annotated[int, whole(0, _MOST_PARTS, example="32")] = 0
+    """Hosts that wait to take another's place. Without one, the job waits until a host has been repaired."""
+    duration: Annotated[float, DURATION.between(3600, 3650 * _DAY_S, example="54d")] = 30 * _DAY_S
+    """How long the job is watched."""
+    failures: Annotated[list[FailureSection], Example(f"[{{{_FAILURE.replace('=', ': ')}}}]")] = Field(default=[])
+    checkpoint: CheckpointSection = CheckpointSection()
+    restart: RestartSection = RestartSection()
+
+    @model_validator(mode="after")
+    def _check_names(self) -> ClusterSection:
+        titles = [each.title for each in self.failures]
+        for number_, title in enumerate(titles):
+            if title in titles[:number_]:
+                raise SectionKeyError("failures", f"two kinds are called {title}: give one a `name`")
+        return self
