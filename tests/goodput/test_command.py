@@ -68,3 +68,5 @@ def test_errors_name_file_and_key(scenario: Path) -> None:
         goodput(scenario, "--set", "cluster.accelerators=64", "--set", "cluster.failures[0].part=switch")
     with pytest.raises(BadInputError, match="unknown key"):
         goodput(scenario, "--set", "cluster.spare=3")
+    with pytest.raises(BadInputError, match=r"cluster\.failures"):
+        goodput(scenario, "--set", "cluster.failures=[]")

@@ -10,6 +10,7 @@ import click
 
 from weft.cli import SCENARIO_FILE
 from weft.commands.scenario_options import assignments_of, set_option
+from weft.errors import BadInputError
 
 if TYPE_CHECKING:
     from weft.goodput import Outcome
@@ -46,6 +47,12 @@ def goodput(
     loaded = load_fabric(scenario, assignments_of("--set", assignments))
     name = loaded.name or scenario.stem
     with loaded.places.locating():
+        if not loaded.cluster.failures:
+            raise BadInputError(
+                "the scenario says of no part how often it fails",
+                place="cluster.failures",
+                valid="a list, such as [{part: accelerator, mtbf: 50000h}]",
+            )
         cluster = cluster_of(loaded.cluster, build_topology(loaded.fabric))
         outcome = outcome_of(cluster, loaded.seed, histories, intervals or out is not None)
     page = None if out is None else parts.write(name, outcome, out)
