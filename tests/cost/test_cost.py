@@ -367,3 +367,34 @@ def test_a_network_file_needs_no_program_and_may_have_switches_without_links(tmp
         ("copper", 2),
     ]
     assert found["bisection_bps"] == GBPS
+
+
+def test_a_host_may_have_accelerators_behind_all_of_its_nics(tmp_path: Path) -> None:
+    path = tmp_path / "planes.yaml"
+    path.write_text(
+        "name: planes\nfabric: {planes: 8, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+        "cluster: {accelerators_per_host: 8}\n",
+        encoding="utf-8",
+    )
+    fabric = cost_of(path)
+    assert (fabric["accelerators"], fabric["accelerators_per_host"]) == (64, 8)
+    assert fabric["price_per_accelerator"] == pytest.approx(fabric["price"] / 64)
+    assert fabric["kept_share"] is None
+
+
+def test_kept_work_costs_more_than_time(tmp_path: Path) -> None:
+    path = tmp_path / "fails.yaml"
+    path.write_text(
+        "name: fails\nfabric: {planes: 1, leaves: 2, spines: 2, hosts_per_leaf: 4}\n"
+        "cluster: {failures: [{part: host, mtbf: 20d, repair: 1h}]}\n",
+        encoding="utf-8",
+    )
+    fabric = cost_of(path)
+    assert 0 < fabric["kept_share"] < 1
+    assert fabric["per_kept_accelerator_hour"] == pytest.approx(fabric["per_accelerator_hour"] / fabric["kept_share"])
+
+
+def cost_of(path: Path) -> dict[str, Any]:
+    done = CliRunner().invoke(weft, ["cost", str(path), "--json"], catch_exceptions=False, standalone_mode=False)
+    found: dict[str, Any] = json.loads(done.stdout)["fabrics"][0]
+    return found

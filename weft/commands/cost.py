@@ -16,9 +16,10 @@ from weft.errors import BadInputError, translated
 
 if TYPE_CHECKING:
     from weft.cost import CostFigures, PriceTable
-    from weft.scenario import Change
+    from weft.scenario import Change, Scenario
     from weft.topologies import FabricSpec
 
+_HISTORIES = 20
 _SCENARIO_SUFFIXES = (".yaml", ".yml")
 
 
@@ -71,11 +72,14 @@ def cost(
     _require_picture(plot)
     chosen = read_prices(prices, assignments_of("--assume", assumptions))
     changes = assignments_of("--set", assignments)
-    fabrics = _named([_fabric_of(file, changes) for file in files], files)
+    found = [_fabric_of(file, changes) for file in files]
+    fabrics = _named([(name, fabric) for name, fabric, _ in found], files)
     costs = []
-    for file, (name, fabric) in zip(files, fabrics, strict=True):
+    for file, (name, fabric), (_, _, scenario) in zip(files, fabrics, found, strict=True):
         with translated(BadInputError, BadInputError, place=file):
-            costs.append(cost_figures(name, fabric, chosen, accelerator))
+            per_endpoint = scenario.cluster.accelerators_per_endpoint(fabric.ranks_per_host)
+            kept_share = _kept_share(scenario, fabric)
+            costs.append(cost_figures(name, fabric, chosen, accelerator, per_endpoint, kept_share))
     if as_json:
         click.echo(json.dumps(as_dict(costs, chosen), indent=1))
     else:
@@ -90,8 +94,17 @@ def cost(
         click.echo(f"wrote {plot}", err=as_json)
 
 
-def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec]:
-    """Return the name and the fabric of a scenario, or of a topology's file."""
+def _kept_share(scenario: Scenario, fabric: FabricSpec) -> float | None:
+    """Return the share of kept work of a scenario that says how often the fabric's parts fail."""
+    from weft.goodput import cluster_of, outcome_of
+
+    if not scenario.cluster.failures:
+        return None
+    return outcome_of(cluster_of(scenario.cluster, fabric), scenario.seed, _HISTORIES).goodput.mean
+
+
+def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec, Scenario]:
+    """Return the name and the fabric of a scenario, or of a topology's file, and the scenario."""
     from weft.scenario import apply_changes, parse_scenario
     from weft.scenario.network_file import load_fabric
     from weft.scenario.topology import build_topology
@@ -106,7 +119,7 @@ def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec]:
         scenario = parse_scenario(tree, str(file), units_required=True, options=options)
         name = file.stem
     with scenario.places.locating():
-        return name, build_topology(scenario.fabric)
+        return name, build_topology(scenario.fabric), scenario
 
 
 def _named(fabrics: Sequence[tuple[str, FabricSpec]], files: Sequence[Path]) -> list[tuple[str, FabricSpec]]:

@@ -55,15 +55,15 @@ class Bill:
         return sum(item.count for item in self.items if item.kind == kind)
 
 
-def bill_of(fabric: FabricSpec, table: PriceTable) -> Bill:
-    """Return the bill of a fabric from a table of prices.
+def bill_of(fabric: FabricSpec, table: PriceTable, per_endpoint: int = 1) -> Bill:
+    """Return the bill of a fabric from a table of prices, each endpoint with so many accelerators.
 
     If the table lacks a link's rate, the next higher one is used. Scale-up links are part of their hosts.
 
     Raises:
         BadInputError: the table has no switch with enough ports, or no cable that reaches.
     """
-    floor = floor_of(fabric, table.layout)
+    floor = floor_of(fabric, table.layout, per_endpoint)
     lines = _Lines()
     bought, in_use = 0, 0
     for ports, switches in _by_ports(fabric).items():

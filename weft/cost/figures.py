@@ -35,8 +35,8 @@ class CostFigures:
     Attributes:
         name: name of the scenario.
         bill: bill of the network.
-        accelerators: endpoints of the fabric, including spares.
-        accelerators_per_host: accelerators that share a host and its scale-up links; 1 without scale-up links.
+        accelerators: of all endpoints of the fabric, including spares.
+        accelerators_per_host: accelerators that share a host.
         bisection_bps: bisection bandwidth of all planes together (`weft.topologies.metrics.fabric_bisection`).
         bisection_is_exact: whether it is exact; otherwise it is an upper bound.
         over_years: cost of the network over `years`.
@@ -44,6 +44,7 @@ class CostFigures:
         accelerator: name of the accelerators in the table; None for the network alone.
         accelerators_price, accelerators_watts: totals of all accelerators; 0 without a name.
         accelerators_over_years: cost of all accelerators over `years`; 0 without a name.
+        kept_share: share of time that is kept work (`weft.goodput`); None if nothing is known of failures.
 
     """
 
@@ -59,6 +60,7 @@ class CostFigures:
     accelerators_price: float
     accelerators_watts: float
     accelerators_over_years: YearsCost
+    kept_share: float | None = None
 
     @property
     def price_per_accelerator(self) -> float:
@@ -97,6 +99,12 @@ class CostFigures:
         return whole / (self.accelerators * self.years * HOURS_PER_YEAR)
 
     @property
+    def per_kept_hour(self) -> float | None:
+        """Cost of an hour of an accelerator whose work is kept, as the hour's above; None as `kept_share`, or at 0."""
+        whole = self.per_accelerator_hour if self.accelerator is None else self.whole_per_accelerator_hour
+        return whole / self.kept_share if self.kept_share else None
+
+    @property
     def network_price_share(self) -> float:
         """The network's share of the price of network and accelerators."""
         whole = self.bill.price + self.accelerators_price
@@ -109,22 +117,33 @@ class CostFigures:
         return self.bill.watts / whole if whole else 0.0
 
 
-def cost_figures(name: str, fabric: FabricSpec, table: PriceTable, accelerator: str | None = None) -> CostFigures:
+def cost_figures(
+    name: str,
+    fabric: FabricSpec,
+    table: PriceTable,
+    accelerator: str | None = None,
+    per_endpoint: int = 1,
+    kept_share: float | None = None,
+) -> CostFigures:
     """Return the cost figures of a fabric from a table of prices, with the named accelerators if given.
+
+    Args:
+        per_endpoint: accelerators of each endpoint of the fabric.
+        kept_share: see CostFigures.
 
     Raises:
         BadInputError: the table lacks the accelerator, or parts for the fabric (`bill_of`).
     """
-    bill = bill_of(fabric, table)
+    bill = bill_of(fabric, table, per_endpoint)
     bisection_bps, is_exact = fabric_bisection(fabric)
-    count = len(fabric.hosts)
+    count = len(fabric.hosts) * per_endpoint
     each = table.accelerator(accelerator) if accelerator is not None else None
     price, watts = (count * each.price, count * each.watts) if each is not None else (0.0, 0.0)
     return CostFigures(
         name=name,
         bill=bill,
         accelerators=count,
-        accelerators_per_host=fabric.scale_up.ranks_per_host if fabric.scale_up else 1,
+        accelerators_per_host=per_endpoint * fabric.ranks_per_host,
         bisection_bps=bisection_bps,
         bisection_is_exact=is_exact,
         over_years=over_years(bill.price, bill.watts, table.energy),
@@ -133,6 +152,7 @@ def cost_figures(name: str, fabric: FabricSpec, table: PriceTable, accelerator: 
         accelerators_price=price,
         accelerators_watts=watts,
         accelerators_over_years=over_years(price, watts, table.energy),
+        kept_share=kept_share,
     )
 
 

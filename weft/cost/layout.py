@@ -39,9 +39,12 @@ class Floor:
         return 2 * layout.drop_m + along + layout.slack_m
 
 
-def floor_of(fabric: FabricSpec, layout: FloorLayout) -> Floor:
-    """Return the racks of a fabric's nodes. Raises BadInputError if a host does not fit into a rack."""
-    racks, count = _racks_of_hosts(fabric, layout)
+def floor_of(fabric: FabricSpec, layout: FloorLayout, per_endpoint: int = 1) -> Floor:
+    """Return the racks of a fabric's nodes, each endpoint with so many accelerators.
+
+    Raises BadInputError if a host does not fit into a rack.
+    """
+    racks, count = _racks_of_hosts(fabric, layout, per_endpoint)
     _place_switches(fabric, racks)
     if fabric.circuits is not None:
         for switch in fabric.circuits.switches:
@@ -49,17 +52,18 @@ def floor_of(fabric: FabricSpec, layout: FloorLayout) -> Floor:
     return Floor(layout, racks, count)
 
 
-def _racks_of_hosts(fabric: FabricSpec, layout: FloorLayout) -> tuple[dict[str, Rack], int]:
+def _racks_of_hosts(fabric: FabricSpec, layout: FloorLayout, per_endpoint: int) -> tuple[dict[str, Rack], int]:
     if fabric.scale_up is None:
         hosts: list[tuple[int, ...]] = [(index,) for index in range(len(fabric.hosts))]
     else:
         hosts = list(fabric.scale_up.hosts(len(fabric.hosts)))
-    per_rack = layout.accelerators_per_rack // len(hosts[0])
+    per_host = len(hosts[0]) * per_endpoint
+    per_rack = layout.accelerators_per_rack // per_host
     if per_rack == 0:
         raise BadInputError(
-            f"{layout.accelerators_per_rack} is not enough for a host of {len(hosts[0])}",
+            f"{layout.accelerators_per_rack} is not enough for a host of {per_host}",
             place="layout.accelerators_per_rack",
-            valid=f"at least {len(hosts[0])}",
+            valid=f"at least {per_host}",
         )
     racks = {
         fabric.hosts[index].name: divmod(number // per_rack, layout.racks_per_row)

@@ -58,6 +58,8 @@ def _fabric(cost: CostFigures) -> dict[str, Any]:
         "over_years": _years(cost.years, cost.over_years),
         "per_accelerator_hour": cost.per_accelerator_hour,
         "with_accelerators": _with_accelerators(cost),
+        "kept_share": cost.kept_share,
+        "per_kept_accelerator_hour": cost.per_kept_hour,
     }
 
 
@@ -132,6 +134,11 @@ def _lines(cost: CostFigures, table: PriceTable) -> list[str]:
             f"{cost.network_price_share:.1%} of the price and {cost.network_watts_share:.1%} of the power; "
             f"together {_of(cost.whole_per_accelerator_hour, money)} for an hour of an accelerator"
         )
+    if cost.per_kept_hour is not None:
+        lines.append(
+            f"failures, checkpoints and restarts leave {cost.kept_share:.1%} of the time (weft goodput): "
+            f"{_of(cost.per_kept_hour, money)} for an hour of kept work of an accelerator"
+        )
     return lines
 
 
@@ -159,7 +166,8 @@ def print_comparison(console: Console, costs: Sequence[CostFigures], table: Pric
     for first in range(0, len(costs), _FABRICS_ABREAST):
         chosen = costs[first : first + _FABRICS_ABREAST]
         columns = [_column(each, table.currency) for each in chosen]
-        rows = [[figure, *(column[figure] for column in columns)] for figure in columns[0]]
+        figures = dict.fromkeys(figure for column in columns for figure in column)
+        rows = [[figure, *(column.get(figure, "") for column in columns)] for figure in figures]
         print_figures(console, title, ["figure", *(each.name for each in chosen)], rows, ("figure",))
     console.print()
 
@@ -187,6 +195,11 @@ def _column(cost: CostFigures, money: str) -> dict[str, str]:
         f"  price of it ({money})": _per_gbps(cost.price_per_gbps, cost.bisection_is_exact),
         "  power of it (W)": _per_gbps(cost.watts_per_gbps, cost.bisection_is_exact),
     }
+    if cost.per_kept_hour is not None:
+        column |= {
+            "kept work (%)": f"{100 * (cost.kept_share or 0):.1f}",
+            f"an hour of kept work ({money})": f"{cost.per_kept_hour:.4f}",
+        }
     if cost.accelerator is not None:
         column |= {
             "share of the price (%)": f"{100 * cost.network_price_share:.1f}",

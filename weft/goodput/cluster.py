@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.goodput.formulas import best_interval_s
-from weft.scenario.cluster import INTERRUPTING, CheckpointSection, ClusterSection, FailureSection, RestartSection
+from weft.scenario.cluster import (
+    INTERRUPTING,
+    CheckpointSection,
+    ClusterSection,
+    FailureSection,
+    RestartSection,
+)
+from weft.scenario.values import SectionKeyError
 from weft.topologies import FabricSpec
 
 
@@ -76,17 +83,18 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
         BadInputError: parts that the fabric does not tell the number of; no best interval; a checkpoint that is saved
             for longer than it takes until the next one.
     """
-    ranks = fabric.rank_count
-    per_host = settings.accelerators_per_host or (fabric.scale_up.ranks_per_host if fabric.scale_up else 1)
-    accelerators = settings.accelerators or ranks
+    of_fabric = accelerators_of(settings, fabric)
+    accelerators = settings.accelerators or of_fabric
+    per_host = settings.accelerators_per_host or fabric.ranks_per_host
     hosts = -(-accelerators // per_host)
-    of_fabric = accelerators == ranks
-    parts = {"accelerator": accelerators, "host": hosts, "cluster": 1, **(_fabric_parts(fabric) if of_fabric else {})}
+    parts = {"accelerator": accelerators, "host": hosts, "cluster": 1}
+    if accelerators == of_fabric:
+        parts |= _fabric_parts(fabric)
     kinds = []
     for number, failure in enumerate(settings.failures):
         if failure.count is None and failure.part not in parts:
             raise BadInputError(
-                f"the fabric has {ranks:,} accelerators, the cluster {accelerators:,}: how many of part "
+                f"the fabric has {of_fabric:,} accelerators, the cluster {accelerators:,}: how many of part "
                 f"{failure.part} there are is not known",
                 place=f"cluster.failures[{number}]",
                 valid="`count`",
@@ -113,7 +121,13 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
     )
 
 
-def _fabric_parts(fabric: FabricSpec) -> Mapping[str, int]:
+def accelerators_of(settings: ClusterSection, fabric: FabricSpec) -> int:
+    """Return the accelerators of a whole fabric. Raises BadInputError: hosts' ranks do not share theirs evenly."""
+    with translated(SectionKeyError, BadInputError, place="cluster"):
+        return fabric.rank_count * settings.accelerators_per_endpoint(fabric.ranks_per_host)
+
+
+def _fabric_parts(fabric: FabricSpec) -> dict[str, int]:
     return {
         "nic": sum(len(host.nics) for host in fabric.hosts),
         "link": len(fabric.links),

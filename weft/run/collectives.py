@@ -217,7 +217,7 @@ def collective_spec(
             operation=OPERATIONS[operation],
             plane_rates_bps=tuple(nic.link.rate_bps for nic in topology.hosts[0].nics),
             root=root,
-            ranks_per_host=topology.scale_up.ranks_per_host if topology.scale_up else 1,
+            ranks_per_host=topology.ranks_per_host,
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
         )
         collective.check(algorithm, spec)

@@ -98,12 +98,15 @@ class RestartSection(Section):
 
 
 class ClusterSection(Section):
-    """Life of a cluster that trains, for `weft goodput` (docs/goodput.md). `weft run` does not use it."""
+    """Life of a cluster that trains, for `weft goodput` and `weft cost` (docs/goodput.md).
+
+    `weft run` does not use it.
+    """
 
     accelerators: Annotated[Annotated[int, whole(1, _MOST_PARTS)] | None, Example("16384")] = None
     """Accelerators of the job; by default all of the fabric."""
     accelerators_per_host: Annotated[Annotated[int, whole(1, 1024)] | None, Example("8")] = None
-    """By default as many as a host has ranks."""
+    """By default as many as a host has ranks, each of which is an accelerator. `weft cost` uses it, too."""
     spares: Annotated[int, whole(0, _MOST_PARTS, example="32")] = 0
     """Hosts that wait to take another's place. Without one, the job waits until a host has been repaired."""
     duration: Annotated[float, DURATION.between(3600, 3650 * _DAY_S, example="54d")] = 30 * _DAY_S
@@ -111,6 +114,19 @@ class ClusterSection(Section):
     failures: Annotated[list[FailureSection], Example(f"[{{{_FAILURE.replace('=', ': ')}}}]")] = Field(default=[])
     checkpoint: CheckpointSection = CheckpointSection()
     restart: RestartSection = RestartSection()
+
+    def accelerators_per_endpoint(self, ranks_per_host: int) -> int:
+        """Return the accelerators behind each endpoint of a fabric whose hosts have so many ranks.
+
+        Raises:
+            SectionKeyError: `accelerators_per_host` is no multiple of the ranks.
+        """
+        per_host = self.accelerators_per_host or ranks_per_host
+        if per_host % ranks_per_host:
+            raise SectionKeyError(
+                "accelerators_per_host", f"{per_host}, of hosts of {ranks_per_host} ranks", valid="a multiple of them"
+            )
+        return per_host // ranks_per_host
 
     @model_validator(mode="after")
     def _check_names(self) -> ClusterSection:

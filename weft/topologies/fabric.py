@@ -121,6 +121,11 @@ class FabricSpec:
         """Number of ranks in a collective: all endpoints except the spares, which come last."""
         return len(self.hosts) - self.spares
 
+    @property
+    def ranks_per_host(self) -> int:
+        """Ranks that share a host; 1 without scale-up links."""
+        return 1 if self.scale_up is None else self.scale_up.ranks_per_host
+
     def host_numbers(self) -> tuple[int, ...]:
         """Return the number of each rank's host: with scale-up links several ranks share one."""
         hosts = list(range(self.rank_count))

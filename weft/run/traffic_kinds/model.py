@@ -138,7 +138,7 @@ class TrainingJobTraffic(ClearedJobItem):
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that groups can use the algorithms named for their collectives."""
-        plan = self.plan(topology.scale_up.ranks_per_host if topology.scale_up else 1)
+        plan = self.plan(topology.ranks_per_host)
         ranks = self.ranks or first_ranks(plan.parallel.rank_count, intact_places(topology))
         for (kind, name), groups in called_algorithms(plan).items():
             collective = collective_named(name)
@@ -149,7 +149,7 @@ class TrainingJobTraffic(ClearedJobItem):
 
     def job(self, fabric: FabricSpec, seed: int) -> tuple[Job, PlanSummary]:
         """Return the job of a step, and its summary before the run."""
-        plan = self.plan(fabric.scale_up.ranks_per_host if fabric.scale_up else 1, seed)
+        plan = self.plan(fabric.ranks_per_host, seed)
         try:
             job = training_job(plan, ComputeVariation(self.stragglers, self.jitter, seed), self.title)
         except OperationsError as error:
