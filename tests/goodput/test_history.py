@@ -217,6 +217,8 @@ def test_what_cannot_be_known_is_refused() -> None:
     with pytest.raises(BadInputError, match=r"failures\[0\].*`count`"):
         cluster(accelerators=1024, failures=[{"part": "switch", "mtbf": "9d"}])
     assert cluster(accelerators=1024, failures=[{"part": "switch", "count": 40, "mtbf": "9d"}]).kinds[0].parts == 40
+    with pytest.raises(BadInputError, match=r"cluster\.failures.*up to 200,000"):
+        cluster(failures=[{"part": "accelerator", "count": 10**8, "mtbf": "1us"}])
     with pytest.raises(BadInputError, match="no best interval"):
         cluster(failures=[{"mtbf": "9d"}], checkpoint={"cost": "0"})
     with pytest.raises(BadInputError, match="the next one begins"):

@@ -17,6 +17,9 @@ from weft.scenario.cluster import (
 from weft.scenario.values import SectionKeyError
 from weft.topologies import FabricSpec
 
+_MOST_FAILURES = 200_000
+"""In a history, which then takes seconds."""
+
 
 @dataclass(frozen=True)
 class FailureKind:
@@ -80,8 +83,8 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
     """Return the cluster that a scenario describes.
 
     Raises:
-        BadInputError: parts that the fabric does not tell the number of; no best interval; a checkpoint that is saved
-            for longer than it takes until the next one.
+        BadInputError: parts that the fabric does not tell the number of; too many failures; no best interval; a
+            checkpoint that is saved for longer than it takes until the next one.
     """
     of_fabric = accelerators_of(settings, fabric)
     accelerators = settings.accelerators or of_fabric
@@ -100,6 +103,13 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
                 valid="`count`",
             )
         kinds.append(FailureKind(failure, failure.count or parts[failure.part]))
+    in_all = sum(kind.rate for kind in kinds) * settings.duration
+    if in_all > _MOST_FAILURES:
+        raise BadInputError(
+            f"{in_all:,.0f} failures in {settings.duration:g} s",
+            place="cluster.failures",
+            valid=f"up to {_MOST_FAILURES:,}: a longer mtbf, or a shorter duration",
+        )
     rate = sum(kind.rate for kind in kinds if kind.ends_job)
     checkpoint = settings.checkpoint
     interval_s = checkpoint.interval or _best_interval(settings, rate)
