@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.bench.collectives import collective_item, members, segments_for
-from weft.bench.link_failures import failures, lost_packets
+from weft.bench.link_failures import busiest_links, failures, lost_packets
 from weft.bench.setup import Setup
 from weft.bench.subject import Subject
 from weft.quantities.units import PS_PER_US
@@ -43,23 +43,30 @@ class Impact:
     retransmissions: int
 
 
-def failures_of(subject: Subject) -> list[Failure]:
-    """Return the failures that a fabric with a choice of paths can have: an uplink, a spine, a core's link."""
+SUPERSPINE = "superspine link"
+
+
+def failures_of(subject: Subject, steady: TrialRun) -> list[Failure]:
+    """Return the failures that a fabric with a choice of paths can have: an uplink, a spine, a core's link.
+
+    Each is the one that carried most in a steady trial with the same way of balancing load.
+    """
     found: list[Failure] = []
     groups = [group for group in subject.uplinks if len(group.ports) > 1]
     if not groups:
         return found
-    ports = {str(end): str(other) for link in subject.fabric.links for end, other in link.directions}
-    first = groups[0].ports[0]
-    upper = ports[first].split(":")[0]
-    found.append(Failure("leaf uplink", {"link": f"{first}<->{ports[first]}", "state": "down"}))
-    if sum(port.split(":")[0] == upper for port in ports.values()) > 1:
+    uplink = busiest_links(steady, groups[0].ports)[0]
+    upper = uplink.split("<->")[1].split(":")[0]
+    found.append(Failure("leaf uplink", {"link": uplink, "state": "down"}))
+    if sum(upper in (link.a.node, link.b.node) for link in subject.fabric.links_between_switches) > 1:
         found.append(Failure("spine switch", {"link": f"{upper}<->*", "state": "down"}))
     tiers = {switch.name: switch.tier for switch in subject.fabric.switches}
-    for link in subject.fabric.links_between_switches:
-        if {tiers[link.a.node], tiers[link.b.node]} == {1, 2}:
-            found.append(Failure("superspine link", {"link": f"{link.a}<->{link.b}", "state": "down"}))
-            break
+    between = [
+        link for link in subject.fabric.links_between_switches if {tiers[end.node] for end in link.ends} == {1, 2}
+    ]
+    if between:
+        link = busiest_links(steady, [str(each.a) for each in between])[0]
+        found.append(Failure(SUPERSPINE, {"link": link, "state": "down"}))
     return found
 
 

@@ -34,7 +34,6 @@ class ZeroImpact(BenchTest):
         """See BenchTest."""
         require_two_hosts(setup)
         require_paths(setup)
-        failure = failures_of(setup.subject)[0]
         strategies = setup.choose(smoke=(OWN,), standard=(OWN, *STRATEGIES), full=(OWN, *STRATEGIES))
         size = setup.choose(smoke=4 * MIB, standard=16 * MIB, full=GIB)
         iterations = setup.choose(smoke=5, standard=20, full=100)
@@ -47,6 +46,7 @@ class ZeroImpact(BenchTest):
             try:
                 under = setup.under(Variant(setup.variant.transport, name))
                 (steady,) = yield [steady_trial(under, size, iterations)]
+                failure = failures_of(setup.subject, steady)[0]
                 (failed,) = yield [failing_trial(under, size, failure, middle_ps(steady))]
             except (NotApplicableError, InvalidTrialError) as error:
                 refused.append(f"{title}: not applicable: {error}")
