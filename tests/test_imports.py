@@ -63,6 +63,7 @@ LAYERS = [
     "goodput",
     "trials",
     "bench",
+    "drills",
     "papers",
     "live",
     "workbench",

@@ -46,6 +46,7 @@ SECTIONS = {
         "lint": Entry("weft.commands.lint", "lint", "Find settings of scenarios that cannot work together"),
         "sweep": Entry("weft.commands.sweep", "sweep", "Run a scenario with every combination of values"),
         "bench": Entry("weft.commands.bench", "bench", "Benchmark a fabric as the IETF's drafts define it"),
+        "drill": Entry("weft.commands.drill", "drill", "Run a scenario with faults drawn at random, and judge it"),
         "paper": Entry("weft.commands.paper", "paper", "Repeat what a paper measured, next to its published values"),
         "workbench": Entry("weft.commands.workbench", "workbench", "Write, run and compare scenarios in a browser"),
         "collective": Entry("weft.commands.collective", "collective", "Time a collective over a range of sizes"),

@@ -44,6 +44,13 @@ SMALL = {
     "weft bench training examples/bench/two-tier.yaml --test 8.3 --test 11": Small(
         instead={"--test 8.3 --test 11": "--test 8.3 --test 11.1"}
     ),
+    "weft goodput SCENARIO": Small("--set 'cluster.failures=[{part: host, mtbf: 20d}]'"),
+    "weft drill SCENARIO": Small(
+        _SHORT + " --set drill.objective.slowdown=1000 --set drill.objective.recovery=1s", {"--count 100": "--count 1"}
+    ),
+    "weft drill examples/drills/two-tier.yaml": Small(
+        "--set drill.objective.slowdown=1000 --set drill.objective.recovery=1s", {"--count 100": "--count 2"}
+    ),
     "weft run labs/24-telemetry/scenario.yaml --metrics": Small(_SHORT, {"--metrics": "--metrics 0"}),
     # Ports that another program of the machine may have.
     "weft lab SCENARIO --web": Small(instead={"--web": "--web 0"}),
@@ -62,6 +69,8 @@ LOSES = {
         "queue storm"
     ),
     "weft run examples/datagrams.yaml": "link lost",
+    "weft drill examples/drills/two-tier.yaml": "link lost",
+    "weft drill SCENARIO": "link cut",
 }
 """Causes for which runs lose packets, because that is what the page shows."""
 

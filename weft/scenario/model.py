@@ -8,6 +8,7 @@ from typing import Annotated
 from pydantic import Field
 
 from weft.scenario.cluster import ClusterSection
+from weft.scenario.drill import DrillSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import Places
 from weft.scenario.topology import Fabric
@@ -32,6 +33,7 @@ class Scenario(FabricOptions, _NamedFabric):
     traffic: list[Traffic] = Field(default=[])
     """Items to run, one after the other."""
     cluster: ClusterSection = ClusterSection()
+    drill: DrillSection = DrillSection()
 
     @cached_property
     def places(self) -> Places:
