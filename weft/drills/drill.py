@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
@@ -18,7 +18,7 @@ from weft.trials import Procedure, Trial, TrialRun
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a run with faults came to.
+    """Outcome of a run with faults.
 
     Attributes:
         broken: what of the objective does not hold, in words; empty if all holds.
@@ -48,14 +48,13 @@ class Drill:
 
 @dataclass(frozen=True)
 class DrillPlan:
-    """What all drills of a scenario share: its tree, its fabric, its section and its seed."""
+    """All that drills of a scenario share: its tree, its fabric, its section and its seed."""
 
     tree: Mapping[str, Any]
     fabric: FabricSpec
     settings: DrillSection
     pauses: bool
     seed: int
-    base: Mapping[str, Any] = field(default_factory=dict)
 
     def tree_with(self, faults: Sequence[Fault]) -> dict[str, Any]:
         """Return the scenario with some faults besides its own."""

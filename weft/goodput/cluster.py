@@ -46,7 +46,7 @@ class FailureKind:
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a job's life depends on. Times in seconds.
+    """All that a job's life depends on. Times in seconds.
 
     Attributes:
         interval_s: work between checkpoints.

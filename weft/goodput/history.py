@@ -19,7 +19,7 @@ _AT_ONCE = 4096
 
 
 class Spent(StrEnum):
-    """What a cluster's time goes to."""
+    """Uses of a cluster's time."""
 
     KEPT = "kept work"
     LOST = "work lost"

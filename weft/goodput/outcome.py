@@ -1,4 +1,4 @@
-"""What many histories of a cluster have in common: means and spread, beside the formulas; and over intervals."""
+"""Many histories of a cluster: means and spread, beside the formulas; and over checkpoint intervals."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class FailureSection(Section):
     ] = None
     """Name in results; by default the part's."""
     part: Part = "host"
-    """What fails. `cluster`: the whole, such as software that all hosts run."""
+    """Part that fails. `cluster`: the whole, such as software that all hosts run."""
     count: Annotated[Annotated[int, whole(1, _MOST_PARTS)] | None, Example("16384")] = None
     """How many parts there are; by default as many as the fabric has."""
     mtbf: Annotated[PositiveDuration, Example("50000h")]
@@ -52,7 +52,7 @@ class FailureSection(Section):
     speed: Annotated[
         Annotated[float, number(0, 1, above=True, example="0.5")] | None, Example("0.5", (".effect=slow",))
     ] = None
-    """Of the job, as a share of its speed before."""
+    """Speed of the job, as a share of its speed before."""
     noticed_after: Annotated[Duration | None, Example("6h", (".effect=corrupt",))] = None
     """From when results are wrong until somebody knows."""
 

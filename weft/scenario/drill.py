@@ -15,7 +15,7 @@ FaultKind = Literal["link-down", "link-flap", "link-slow", "lossy-link", "switch
 
 
 class ObjectiveSection(Section):
-    """What must hold in every drill, besides right values."""
+    """Bounds that must hold in every drill, besides right values."""
 
     slowdown: Annotated[float, number(1, 1e6, example="1.5")] = 1.2
     """Longest time of a run of the traffic, over its time without faults."""
