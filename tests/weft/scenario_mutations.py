@@ -144,6 +144,9 @@ BESIDE: dict[str, dict[str, Any]] = {
     "routing.depth_lifetime": {"routing.load_balancing": "adaptive"},
     "fabric.core_rate": {"fabric.pods": 2, "fabric.spines": 1},
     "fabric.cores_per_spine": {"fabric.pods": 2, "fabric.spines": 1},
+    "cluster.failures[].stall": {"cluster.failures[0].effect": "stall"},
+    "cluster.failures[].speed": {"cluster.failures[0].effect": "slow"},
+    "cluster.failures[].noticed_after": {"cluster.failures[0].effect": "corrupt"},
     "fabric.rail_optimised": {"fabric.ranks_per_host": 2},
 }
 WITHIN: dict[str, dict[str, Any]] = {
@@ -153,6 +156,7 @@ WITHIN: dict[str, dict[str, Any]] = {
     "credits": {"credits": {"classes": [3]}},
     "link_retry": {"link_retry": {"links": ["*<->*"]}},
     "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},
+    "cluster.failures[]": {"cluster": {"failures": [{"mtbf": "9d"}]}},
     "events[]": {"events": [{"link": "h0<->p0l0", "state": "down", "at": "1us"}]},
     "circuits.schedule[]": {
         "fabric": WITH_CIRCUITS,

@@ -31,6 +31,8 @@ FAILING = {
         ("paper no-such-paper --out papers", 3),
         ("bench training", 2),
         ("bench training bad.yaml", 3),
+        ("drill", 2),
+        ("drill bad.yaml", 3),
         ("doctor surplus", 2),
     ],
     "Look": [
@@ -53,6 +55,8 @@ FAILING = {
         ("calibrate bad.yaml --scenario bad.yaml", 3),
         ("cost", 2),
         ("cost lab:01-allreduce --assume no-such-key=1", 3),
+        ("goodput", 2),
+        ("goodput lab:01-allreduce", 3),
         ("switch-cost --memory 1MiB --jobs 1", 2),
     ],
     "Program": [

@@ -60,6 +60,7 @@ def cost(
     """
     from weft.cost import cost_figures, read_prices, shipped_table_text
     from weft.cost.printing import as_dict, caption, print_bill, print_comparison
+    from weft.scenario.cluster import cluster_section
     from weft.system.consoles import make_console
 
     if table:
@@ -77,7 +78,7 @@ def cost(
     costs = []
     for file, (name, fabric), (_, _, scenario) in zip(files, fabrics, found, strict=True):
         with translated(BadInputError, BadInputError, place=file):
-            per_endpoint = scenario.cluster.accelerators_per_endpoint(fabric.ranks_per_host)
+            per_endpoint = cluster_section(scenario).accelerators_per_endpoint(fabric.ranks_per_host)
             kept_share = _kept_share(scenario, fabric)
             costs.append(cost_figures(name, fabric, chosen, accelerator, per_endpoint, kept_share))
     if as_json:
@@ -97,10 +98,12 @@ def cost(
 def _kept_share(scenario: Scenario, fabric: FabricSpec) -> float | None:
     """Return the share of kept work of a scenario that says how often the fabric's parts fail."""
     from weft.goodput import cluster_of, outcome_of
+    from weft.scenario.cluster import cluster_section
 
-    if not scenario.cluster.failures:
+    settings = cluster_section(scenario)
+    if not settings.failures:
         return None
-    return outcome_of(cluster_of(scenario.cluster, fabric), scenario.seed, _HISTORIES).goodput.mean
+    return outcome_of(cluster_of(settings, fabric), scenario.seed, _HISTORIES).goodput.mean
 
 
 def _fabric_of(file: Path, changes: Sequence[Change]) -> tuple[str, FabricSpec, Scenario]:

@@ -41,19 +41,21 @@ def goodput(
     """
     from weft.goodput import cluster_of, outcome_of
     from weft.goodput import report as parts
+    from weft.scenario.cluster import cluster_section
     from weft.scenario.network_file import load_fabric
     from weft.scenario.topology import build_topology
 
     loaded = load_fabric(scenario, assignments_of("--set", assignments))
     name = loaded.name or scenario.stem
     with loaded.places.locating():
-        if not loaded.cluster.failures:
+        settings = cluster_section(loaded)
+        if not settings.failures:
             raise BadInputError(
                 "the scenario says of no part how often it fails",
                 place="cluster.failures",
                 valid="a list, such as [{part: accelerator, mtbf: 50000h}]",
             )
-        cluster = cluster_of(loaded.cluster, build_topology(loaded.fabric))
+        cluster = cluster_of(settings, build_topology(loaded.fabric))
         outcome = outcome_of(cluster, loaded.seed, histories, intervals or out is not None)
     page = None if out is None else parts.write(name, outcome, out)
     if as_json:

@@ -19,6 +19,7 @@ from weft.results.report_parts import Cell, ReportTable
 from weft.run.spec import run_spec
 from weft.scenario import Change, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain
+from weft.scenario.drill import drill_section
 from weft.system.writing import written_whole
 from weft.trials import TrialProgress, TrialRunner
 
@@ -71,7 +72,7 @@ def run_drills(
     if not parsed.traffic:
         raise BadInputError("the scenario has no traffic, so faults meet nothing", place=f"{scenario}: traffic")
     spec = run_spec(parsed)
-    plan = DrillPlan(kept, spec.fabric, parsed.drill, bool(parsed.pfc.classes), parsed.seed)
+    plan = DrillPlan(kept, spec.fabric, drill_section(parsed), bool(parsed.pfc.classes), parsed.seed)
     procedures = {f"drill {number}": plan.procedure(number) for number in range(1, count + 1)}
     found = TrialRunner(directory, workers, progress).run(procedures)
     drills: list[Drill] = []

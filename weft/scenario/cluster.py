@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
 from weft.quantities.definitions import DURATION, Duration, PositiveDuration, number, whole
 from weft.quantities.example import Example
 from weft.scenario.values import Section, SectionKeyError, Text
+
+if TYPE_CHECKING:
+    from weft.scenario.model import Scenario
 
 Part = Literal["accelerator", "host", "nic", "link", "switch", "plane", "cluster"]
 Effect = Literal["replace", "restart", "stall", "slow", "corrupt"]
@@ -135,3 +138,9 @@ class ClusterSection(Section):
             if title in titles[:number_]:
                 raise SectionKeyError("failures", f"two kinds are called {title}: give one a `name`")
         return self
+
+
+def cluster_section(scenario: Scenario) -> ClusterSection:
+    """Return a scenario's section, with its defaults where the file lacks it."""
+    section = scenario.cluster
+    return section if isinstance(section, ClusterSection) else ClusterSection()

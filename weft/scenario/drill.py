@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -10,6 +10,9 @@ from weft.quantities.definitions import TIME, number, whole
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_MS
 from weft.scenario.values import Section
+
+if TYPE_CHECKING:
+    from weft.scenario.model import Scenario
 
 FaultKind = Literal["link-down", "link-flap", "link-slow", "lossy-link", "switch-down", "plane-down", "nic-storm"]
 
@@ -37,3 +40,9 @@ class DrillSection(Section):
     `switch-down`: all links of a switch without hosts fail. `plane-down`: all of a plane's. `nic-storm`: a NIC pauses
     its switch for some time, where there is PFC."""
     objective: ObjectiveSection = ObjectiveSection()
+
+
+def drill_section(scenario: Scenario) -> DrillSection:
+    """Return a scenario's section, with its defaults where the file lacks it."""
+    section = scenario.drill
+    return section if isinstance(section, DrillSection) else DrillSection()

@@ -7,13 +7,11 @@ from typing import Annotated
 
 from pydantic import Field
 
-from weft.scenario.cluster import ClusterSection
-from weft.scenario.drill import DrillSection
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import Places
 from weft.scenario.topology import Fabric
 from weft.scenario.traffic import Traffic
-from weft.scenario.values import Section, Text
+from weft.scenario.values import Section, SectionOnUse, Text
 from weft.topologies.kinds.leaf_spine import LeafSpineSection
 
 
@@ -32,8 +30,8 @@ class Scenario(FabricOptions, _NamedFabric):
 
     traffic: list[Traffic] = Field(default=[])
     """Items to run, one after the other."""
-    cluster: ClusterSection = ClusterSection()
-    drill: DrillSection = DrillSection()
+    cluster: Annotated[Section | None, SectionOnUse("weft.scenario.cluster", "ClusterSection")] = None
+    drill: Annotated[Section | None, SectionOnUse("weft.scenario.drill", "DrillSection")] = None
 
     @cached_property
     def places(self) -> Places:

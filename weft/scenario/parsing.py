@@ -22,7 +22,7 @@ from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem, Places
 from weft.scenario.topology import HOST_FILE, parse_fabric
 from weft.scenario.traffic import TOGETHER, TRAFFIC_KINDS, kind_of_item
-from weft.scenario.values import Section
+from weft.scenario.values import Section, SectionOnUse
 from weft.traffic.class_reference import absolute_reference, is_class_reference
 
 _BY_SWITCH = ("programs", "entries", "commands")
@@ -154,6 +154,10 @@ def parse_scenario(
             plain["traffic"] = [
                 _parse_traffic(item, places, context, ("traffic", index)) for index, item in enumerate(items)
             ]
+        for name, field in Scenario.model_fields.items():
+            on_use = next((each for each in field.metadata if isinstance(each, SectionOnUse)), None)
+            if on_use is not None and plain.get(name) is not None:
+                plain[name] = _parse_on_use(on_use, plain[name], places, context, name)
         scenario = _validated(Scenario, plain, places, context)
         check_across(scenario)
     except KeyProblem as problem:
@@ -168,6 +172,14 @@ def parse_options(tree: Mapping[str, Any]) -> FabricOptions:
     with places.locating():
         check_options(options)
     return options
+
+
+def _parse_on_use(kind: SectionOnUse, value: Any, places: Places, context: dict[str, Any], key: str) -> Section:
+    if isinstance(value, Section):
+        return value
+    if not isinstance(value, Mapping):
+        raise KeyProblem(key, f"must be a mapping, is {shown(value)}")
+    return _validated(kind.load(), value, places, context, (key,))
 
 
 def _as_list(value: Any) -> list[Any]:

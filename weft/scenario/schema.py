@@ -14,6 +14,7 @@ from weft.scenario.model import Scenario
 from weft.scenario.presets import preset_names
 from weft.scenario.traffic import TRAFFIC_KINDS, TrafficSection
 from weft.scenario.valid_values import sections_in, valid_values
+from weft.scenario.values import SectionOnUse
 from weft.topologies.kinds import TOPOLOGY_KINDS
 from weft.topologies.kinds.base import TopologySection
 
@@ -65,7 +66,8 @@ def _sections_of(path: str, model: type[BaseModel], presets: tuple[str, ...] = (
     below: list[tuple[str, type[BaseModel], tuple[str, ...]]] = []
     for name, field in model.model_fields.items():
         own = f"{path}.{field.alias or name}".lstrip(".")
-        inner = sections_in(field.annotation)
+        on_use = [each.load() for each in field.metadata if isinstance(each, SectionOnUse)]
+        inner = on_use or sections_in(field.annotation)
         if model is not TrafficSection and name in TrafficSection.model_fields and issubclass(model, TrafficSection):
             continue  # of items of `together`, where it is described
         if issubclass(model, TopologySection) and name in model.refused:

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from weft.quantities.definitions import Quantity
-from weft.scenario.values import Name, OfAnyKind, Text
+from weft.scenario.values import Name, OfAnyKind, SectionOnUse, Text
 
 _SIMPLE = {bool: "true or false", str: "a text", Path: "a path", Any: "any value", type(None): "nothing"}
 
@@ -25,6 +25,8 @@ def valid_values(annotation: Any, metadata: Sequence[Any] = ()) -> str:
             return f"{each.what}, such as {each.example}"
         if isinstance(each, Name):
             return each.valid(repr)
+        if isinstance(each, SectionOnUse):
+            return f"a mapping with keys of {', '.join(keys_of(each.load()))}"
         if isinstance(each, OfAnyKind):
             return f"a mapping with the keys of {or_joined([str(kind) for kind in each.kinds()])}"
     origin, arguments = get_origin(annotation), get_args(annotation)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Annotated, Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -29,6 +30,7 @@ __all__ = [
     "PriorityClass",
     "Section",
     "SectionKeyError",
+    "SectionOnUse",
     "Text",
 ]
 
@@ -93,6 +95,43 @@ class OfAnyKind:
         found = (handler(section.__pydantic_core_schema__) for section in self.sections())
         # A section in which another one occurs twice is a reference.
         return {"anyOf": [handler.resolve_ref_schema(each) for each in found]}
+
+
+@dataclass(frozen=True)
+class SectionOnUse:
+    """A section that other commands than `weft run` read, None where a file lacks it.
+
+    Its class is imported only where a file has it: building its model would cost every run.
+    """
+
+    module: str
+    name: str
+
+    def load(self) -> type[Section]:
+        """Import and return its class."""
+        found: type[Section] = getattr(import_module(self.module), self.name)
+        return found
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Have pydantic take a section that has been read; `weft.scenario.parsing` reads it."""
+        return core_schema.no_info_plain_validator_function(
+            _section_or_none,
+            serialization=core_schema.plain_serializer_function_ser_schema(_dumped_or_none, info_arg=True),
+        )
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return what editors know of it."""
+        return handler.resolve_ref_schema(handler(self.load().__pydantic_core_schema__))
+
+
+def _section_or_none(value: object) -> Section | None:
+    if value is not None and not isinstance(value, Section):
+        raise ValueError("must be a mapping")
+    return value
+
+
+def _dumped_or_none(section: Section | None, info: core_schema.SerializationInfo) -> dict[str, Any] | None:
+    return None if section is None else _dumped(section, info)
 
 
 def _dumped(section: Section, info: core_schema.SerializationInfo) -> dict[str, Any]:
