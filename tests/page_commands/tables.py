@@ -229,6 +229,12 @@ ELSEWHERE = {
     ),
     "weft paper": "tests/papers/test_studies.py::test_a_reduced_run_keeps_the_shapes",
     "python benchmarks/papers_page.py": "tests/papers/test_page.py::test_the_committed_page_is_current",
+    "python benchmarks/bench_reports.py": (
+        "tests/bench/test_four_fabrics.py::test_the_committed_page_follows_from_the_reports"
+    ),
+    "weft bench training examples/bench/two-tier.yaml --profile standard": (
+        "tests/bench/test_four_fabrics.py::test_tests_of_the_reports_run_at_their_smallest"
+    ),
     "weft stf --all p4c/testdata/p4_16_samples": _CONFORMANCE,
     "weft switch -i": f"{_RUNNING_SWITCH}::test_a_launch_line_of_the_tutorials_works",
     "weft switch-cost --lanes 256": (
