@@ -229,7 +229,7 @@ ELSEWHERE = {
     ),
     "weft paper": "tests/papers/test_studies.py::test_a_reduced_run_keeps_the_shapes",
     "python benchmarks/papers_page.py": "tests/papers/test_page.py::test_the_committed_page_is_current",
-    "python benchmarks/bench_reports.py": (
+    "python benchmarks/fabric_reports.py": (
         "tests/bench/test_four_fabrics.py::test_the_committed_page_follows_from_the_reports"
     ),
     "weft bench training examples/bench/two-tier.yaml --profile standard": (

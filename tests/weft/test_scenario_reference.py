@@ -44,6 +44,7 @@ def test_the_schema_knows_every_key_of_every_section() -> None:
     schema = json.loads(json_schema())
     definitions = [*schema["$defs"].values(), *schema["properties"]["fabric"]["anyOf"], schema]
     definitions += schema["properties"]["traffic"]["items"]["anyOf"]
+    definitions += [each for each in schema["properties"].values() if "properties" in each]  # SectionOnUse
     for section in sections():
         names = {key.path.rpartition(".")[2] for key in section.keys}
         assert any(names <= set(each["properties"]) for each in definitions), section.path

@@ -1,10 +1,10 @@
 """Write docs/reports/: reports of `weft bench` on the fabrics of examples/bench, and one page that compares them.
 
-    .venv/bin/python benchmarks/bench_reports.py [DIR…]
+    .venv/bin/python benchmarks/fabric_reports.py [DIR…]
 
 Each DIR is the --out of a `weft bench` that has ended; its report takes the place of the one of the same suite and
 fabric. The page that compares follows from the reports that are there. Without DIR only that page is written.
-The text of the page is benchmarks/bench_reports.md.in.
+The text of the page is benchmarks/fabric_reports.md.in.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from weft.bench.report_markdown import markdown
 from weft.paths import ROOT
 
 REPORTS = ROOT / "docs" / "reports"
-PAGE, TEMPLATE = REPORTS / "index.md", Path(__file__).parent / "bench_reports.md.in"
+PAGE, TEMPLATE = REPORTS / "index.md", Path(__file__).parent / "fabric_reports.md.in"
 FABRICS = {
     "two-tier": "two tiers, RoCEv2 with DCQCN over PFC, 16 accelerators at 400 Gb/s",
     "rail-optimised": "rails, RoCEv2 with DCQCN over PFC, 32 accelerators at 400 Gb/s, four a host",
