@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ruamel.yaml import YAML
 
 from weft.drills.drill import Drill, DrillPlan
 from weft.errors import BadInputError, WeftError
 from weft.quantities.units import PS_PER_US
+from weft.quantities.yaml_files import yaml_text
 from weft.results.report_parts import Cell, ReportTable
 from weft.run.spec import run_spec
 from weft.scenario import Change, anchor_paths, apply_changes, parse_scenario, read_mapping
@@ -88,11 +88,9 @@ def run_drills(
 def _write(report: DrillReport, plan: DrillPlan, directory: Path) -> None:
     for drill in report.broken:
         lines = [f"# Drill {drill.number}: {'; '.join(drill.judgement.broken)}", f"#   weft run {scenario_file(drill)}"]
-        with written_whole(directory / scenario_file(drill)) as partial, partial.open("w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
-            yaml = YAML(typ="safe", pure=True)
-            yaml.default_flow_style = False
-            yaml.dump(plan.tree_with(drill.smallest), file)
+        text = "\n".join(lines) + "\n" + yaml_text(plan.tree_with(drill.smallest))
+        with written_whole(directory / scenario_file(drill)) as partial:
+            partial.write_text(text, encoding="utf-8")
     with written_whole(directory / JSON_FILE) as partial:
         partial.write_text(json.dumps(as_dict(report), indent=1) + "\n", encoding="utf-8")
 

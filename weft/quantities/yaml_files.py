@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +116,15 @@ def _check_keys(tree: Any, place: str) -> None:
 def _line_of_key(tree: Any, key: Any) -> int | None:
     lines = tree.lc.data or {}
     return lines[key][0] + 1 if key in lines else None
+
+
+def yaml_text(tree: Mapping[str, Any]) -> str:
+    """Return a tree of plain values as YAML in blocks."""
+    text = io.StringIO()
+    yaml = ruamel.yaml.YAML(typ="safe", pure=True)
+    yaml.default_flow_style = False
+    yaml.dump(tree, text)
+    return text.getvalue()
 
 
 def _line(error: ruamel.yaml.error.MarkedYAMLError) -> str:

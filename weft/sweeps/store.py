@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import enum
 import fcntl
-import io
 import os
 import shutil
 from collections.abc import Iterable, Iterator
@@ -13,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ruamel.yaml
 from pydantic import TypeAdapter
 
 from weft.errors import BadInputError
+from weft.quantities.yaml_files import yaml_text
 from weft.results.json_files import read_object, validated, write_object
 from weft.results.results_file import read_results
 from weft.sweeps.plan import Point
@@ -104,12 +103,8 @@ class SweepStore:
         running.mkdir()
         if point.arguments:
             return running
-        text = io.StringIO()
-        yaml = ruamel.yaml.YAML(typ="safe", pure=True)
-        yaml.default_flow_style = False
-        yaml.dump(point.tree, text)
         with written_whole(running / SCENARIO) as partial:
-            partial.write_text(text.getvalue(), encoding="utf-8")
+            partial.write_text(yaml_text(point.tree), encoding="utf-8")
         return running
 
     def keep(self, point: Point, outcome: Outcome) -> None:
