@@ -102,7 +102,7 @@ def _table(reports: Sequence[CommittedReport]) -> Iterator[str]:
     for key in sorted(keys, key=lambda key: (order[key[0]], key[1])):
         name, test, condition = key
         found = [report.kpis.get(key) for report in reports]
-        unit = next(unit for each in found if each is not None for unit in [each[1]])
+        unit = next(each[1] for each in found if each is not None)
         values = [_ABSENT if each is None or not each[0] else each[0] for each in found]
         yield f"| {name} | {test} | {unit} | {condition} | {' | '.join(values)} |"
 

@@ -82,8 +82,8 @@ def test_the_first_order_is_that_of_kokolis_et_al() -> None:
 def test_the_best_interval_is_young_s_where_failures_are_rare() -> None:
     cost_s = 10.0
     rare, often = 1 / (100 * DAY_S), 1 / (5 * MINUTE_S)
-    assert best_interval_s(cost_s, 600, rare) == pytest.approx(young_interval_s(cost_s, rare), rel=0.01)
-    best_s = best_interval_s(cost_s, 600, often)
+    assert best_interval_s(cost_s, rare) == pytest.approx(young_interval_s(cost_s, rare), rel=0.01)
+    best_s = best_interval_s(cost_s, often)
     assert best_s < young_interval_s(cost_s, often)
     for other in (0.8, 1.25):
         assert efficiency(best_s, cost_s, 600, often) > efficiency(other * best_s, cost_s, 600, often)
@@ -219,6 +219,8 @@ def test_what_cannot_be_known_is_refused() -> None:
     assert cluster(accelerators=1024, failures=[{"part": "switch", "count": 40, "mtbf": "9d"}]).kinds[0].parts == 40
     with pytest.raises(BadInputError, match=r"cluster\.failures.*up to 200,000"):
         cluster(failures=[{"part": "accelerator", "count": 10**8, "mtbf": "1us"}])
+    with pytest.raises(BadInputError, match=r"cluster\.accelerators_per_host.*a multiple"):
+        ClusterSection(accelerators_per_host=3).accelerators_per_endpoint(2)
     with pytest.raises(BadInputError, match="no best interval"):
         cluster(failures=[{"mtbf": "9d"}], checkpoint={"cost": "0"})
     with pytest.raises(BadInputError, match="the next one begins"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weft.errors import BadInputError, translated
+from weft.errors import BadInputError
 from weft.goodput.formulas import best_interval_s
 from weft.scenario.cluster import (
     INTERRUPTING,
@@ -14,7 +14,6 @@ from weft.scenario.cluster import (
     FailureSection,
     RestartSection,
 )
-from weft.scenario.values import SectionKeyError
 from weft.topologies import FabricSpec
 
 _MOST_FAILURES = 200_000
@@ -76,7 +75,7 @@ class Cluster:
     @property
     def best_interval_s(self) -> float:
         """The interval that loses least time, by `formulas.efficiency`."""
-        return best_interval_s(self.checkpoint.cost, self.restart_s, self.interruption_rate)
+        return best_interval_s(self.checkpoint.cost, self.interruption_rate)
 
 
 def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
@@ -86,7 +85,7 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
         BadInputError: parts that the fabric does not tell the number of; too many failures; no best interval; a
             checkpoint that is saved for longer than it takes until the next one.
     """
-    of_fabric = accelerators_of(settings, fabric)
+    of_fabric = fabric.rank_count * settings.accelerators_per_endpoint(fabric.ranks_per_host)
     accelerators = settings.accelerators or of_fabric
     per_host = settings.accelerators_per_host or fabric.ranks_per_host
     hosts = -(-accelerators // per_host)
@@ -131,12 +130,6 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
     )
 
 
-def accelerators_of(settings: ClusterSection, fabric: FabricSpec) -> int:
-    """Return the accelerators of a whole fabric. Raises BadInputError: hosts' ranks do not share theirs evenly."""
-    with translated(SectionKeyError, BadInputError, place="cluster"):
-        return fabric.rank_count * settings.accelerators_per_endpoint(fabric.ranks_per_host)
-
-
 def _fabric_parts(fabric: FabricSpec) -> dict[str, int]:
     return {
         "nic": sum(len(host.nics) for host in fabric.hosts),
@@ -148,7 +141,6 @@ def _fabric_parts(fabric: FabricSpec) -> dict[str, int]:
 
 def _best_interval(settings: ClusterSection, rate: float) -> float:
     """Return the best interval; without failures that end the job, and with free checkpoints, there is none."""
-    restart_s = settings.restart.detection + settings.restart.start
     if rate == 0:
         return settings.duration
     if settings.checkpoint.cost == 0:
@@ -157,4 +149,4 @@ def _best_interval(settings: ClusterSection, rate: float) -> float:
             place="cluster.checkpoint.interval",
             valid="an interval, such as 30min",
         )
-    return best_interval_s(settings.checkpoint.cost, restart_s, rate)
+    return best_interval_s(settings.checkpoint.cost, rate)

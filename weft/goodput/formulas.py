@@ -41,17 +41,17 @@ def young_interval_s(cost_s: float, rate: float) -> float:
     return math.inf if rate == 0 else math.sqrt(2 * cost_s / rate)
 
 
-def best_interval_s(cost_s: float, restart_s: float, rate: float) -> float:
+def best_interval_s(cost_s: float, rate: float) -> float:
     """Return the interval with the largest `efficiency`, and infinity without failures; 0 if checkpoints cost nothing.
 
-    It does not depend on `restart_s`, which only scales the time.
+    The time of a restart only scales all of the time, and does not count.
     """
     if rate == 0:
         return math.inf
     if cost_s == 0:
         return 0.0
     young_s = young_interval_s(cost_s, rate)
-    return _maximum(lambda interval_s: efficiency(interval_s, cost_s, restart_s, rate), young_s / 100, young_s * 100)
+    return _maximum(lambda interval_s: efficiency(interval_s, cost_s, 0.0, rate), young_s / 100, young_s * 100)
 
 
 def _maximum(function: Callable[[float], float], low: float, high: float) -> float:

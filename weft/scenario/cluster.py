@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
+from weft.errors import BadInputError
 from weft.quantities.definitions import DURATION, Duration, PositiveDuration, number, whole
 from weft.quantities.example import Example
 from weft.scenario.values import Section, SectionKeyError, Text
@@ -26,7 +27,6 @@ _KEYS_OF: dict[str, tuple[tuple[Effect, ...], bool]] = {
     "speed": (("slow",), True),
     "noticed_after": (("corrupt",), True),
 }
-_FAILURE = "mtbf=50000h"
 
 
 class FailureSection(Section):
@@ -114,7 +114,7 @@ class ClusterSection(Section):
     """Hosts that wait to take another's place. Without one, the job waits until a host has been repaired."""
     duration: Annotated[float, DURATION.between(3600, 3650 * _DAY_S, example="54d")] = 30 * _DAY_S
     """How long the job is watched."""
-    failures: Annotated[list[FailureSection], Example(f"[{{{_FAILURE.replace('=', ': ')}}}]")] = Field(default=[])
+    failures: Annotated[list[FailureSection], Example("[{mtbf: 50000h}]")] = Field(default=[])
     checkpoint: CheckpointSection = CheckpointSection()
     restart: RestartSection = RestartSection()
 
@@ -122,12 +122,14 @@ class ClusterSection(Section):
         """Return the accelerators behind each endpoint of a fabric whose hosts have so many ranks.
 
         Raises:
-            SectionKeyError: `accelerators_per_host` is no multiple of the ranks.
+            BadInputError: `accelerators_per_host` is no multiple of the ranks.
         """
         per_host = self.accelerators_per_host or ranks_per_host
         if per_host % ranks_per_host:
-            raise SectionKeyError(
-                "accelerators_per_host", f"{per_host}, of hosts of {ranks_per_host} ranks", valid="a multiple of them"
+            raise BadInputError(
+                f"{per_host}, of hosts of {ranks_per_host} ranks",
+                place="cluster.accelerators_per_host",
+                valid="a multiple of them",
             )
         return per_host // ranks_per_host
 
