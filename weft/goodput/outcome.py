@@ -10,6 +10,7 @@ import numpy as np
 from weft.goodput.cluster import Cluster
 from weft.goodput.formulas import effective_training_time_ratio, efficiency, young_interval_s
 from weft.goodput.history import History, Spent, live
+from weft.quantities.units import S_PER_DAY
 
 _SWEEP = (0.1, 0.18, 0.32, 0.56, 1.0, 1.8, 3.2, 5.6, 10.0)
 """Intervals that are compared, as shares of the one in force."""
@@ -78,7 +79,7 @@ def outcome_of(cluster: Cluster, seed: int, histories: int, with_intervals: bool
     The same failures come at the same times with every interval.
     """
     lived = _lived(cluster, seed, histories)
-    days = cluster.duration_s / 86400
+    days = cluster.duration_s / S_PER_DAY
     intervals = []
     if with_intervals:
         for share in _SWEEP:

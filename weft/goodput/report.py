@@ -12,8 +12,8 @@ from typing import Any
 from weft.errors import BadInputError
 from weft.goodput.history import Spent
 from weft.goodput.outcome import Outcome, Share
-from weft.quantities.units import DURATION_UNITS, US_PER_S
-from weft.report.html import Section, html_page
+from weft.quantities.units import DURATION_UNITS, S_PER_DAY, US_PER_S
+from weft.report.html import Section, html_page, write_page
 from weft.results.report_parts import Axis, Curve, CurveFigure, ReportTable
 from weft.system.writing import written_whole
 
@@ -65,7 +65,7 @@ def failures_table(outcome: Outcome) -> ReportTable:
             f"{kind.parts:,}",
             duration(kind.settings.mtbf),
             kind.settings.effect,
-            f"{kind.rate * 86400:.3g}",
+            f"{kind.rate * S_PER_DAY:.3g}",
             f"{outcome.failures_per_day[kind.title]:.3g}",
         ]
         for kind in outcome.cluster.kinds
@@ -158,10 +158,9 @@ def write(name: str, outcome: Outcome, directory: Path) -> Path:
         raise BadInputError(f"{directory} is no directory")
     text = page(name, outcome)
     directory.mkdir(parents=True, exist_ok=True)
-    for file, content in ((JSON_FILE, json.dumps(as_dict(name, outcome), indent=1) + "\n"), (PAGE_FILE, text)):
-        with written_whole(directory / file) as partial:
-            partial.write_text(content, encoding="utf-8")
-    return directory / PAGE_FILE
+    with written_whole(directory / JSON_FILE) as partial:
+        partial.write_text(json.dumps(as_dict(name, outcome), indent=1) + "\n", encoding="utf-8")
+    return write_page(text, directory / PAGE_FILE)
 
 
 def duration(seconds: float) -> str:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 
 from weft.errors import InvalidValueError
-from weft.quantities.units import PS_PER_S
+from weft.quantities.units import PS_PER_S, S_PER_DAY
 
 MIN_RATE_BPS = 10**6
 MAX_RATE_BPS = 10**14
 MAX_DELAY_PS = PS_PER_S
 MAX_TIME_PS = 1000 * PS_PER_S
 """Largest start time or duration that users may give. The engine's clock ends after 106 days."""
-MAX_DURATION_S = 36500 * 86400
+MAX_DURATION_S = 36500 * S_PER_DAY
 """A hundred years: longer than a part lasts, as its mean time between failures may be."""
 MIN_QUEUE_CAPACITY_BYTES = 1518
 MAX_QUEUE_CAPACITY_BYTES = 2**34

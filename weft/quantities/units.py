@@ -26,8 +26,9 @@ NS_PER_S = 10**9
 TIME_UNITS = {"ps": 1, "ns": PS_PER_NS, "us": PS_PER_US, "ms": PS_PER_MS, "s": PS_PER_S}
 # Of what lasts for days: failures, repairs, training.
 US_PER_S = 10**6
+S_PER_DAY = 86400
 DURATION_UNITS = {
-    "us": 1, "ms": 10**3, "s": US_PER_S, "min": 60 * US_PER_S, "h": 3600 * US_PER_S, "d": 86400 * US_PER_S,
+    "us": 1, "ms": 10**3, "s": US_PER_S, "min": 60 * US_PER_S, "h": 3600 * US_PER_S, "d": S_PER_DAY * US_PER_S,
 }  # fmt: skip
 # As nccl-tests does, a bare K, M or G is a power of two.
 SIZE_UNITS = {

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from weft.errors import BadInputError
 from weft.quantities.definitions import DURATION, Duration, PositiveDuration, number, whole
 from weft.quantities.example import Example
+from weft.quantities.units import S_PER_DAY
 from weft.scenario.values import Section, SectionKeyError, Text
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ Part = Literal["accelerator", "host", "nic", "link", "switch", "plane", "cluster
 Effect = Literal["replace", "restart", "stall", "slow", "corrupt"]
 INTERRUPTING: tuple[Effect, ...] = ("replace", "restart", "corrupt")
 """Effects that end the job, which starts again from a checkpoint."""
-_MINUTE_S, _DAY_S = 60.0, 86400.0
+_MINUTE_S, _DAY_S = 60.0, float(S_PER_DAY)
 _MOST_PARTS = 10**8
 # Keys that say something about some effects only, and whether these need them.
 _KEYS_OF: dict[str, tuple[tuple[Effect, ...], bool]] = {
