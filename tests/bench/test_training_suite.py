@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench.fabrics import LEAF_SPINE, LOSSLESS, PLANES, subject
+from tests.bench.fabrics import LEAF_SPINE, LOSSLESS, PLANES, RAILS, subject
 from weft.bench import report_parts as parts
 from weft.bench.model import BenchReport, Status, read_report
 from weft.bench.profile import Profile
@@ -149,6 +149,16 @@ def test_what_a_fabric_cannot_have_is_not_applicable_with_the_reason(tmp_path: P
     rows = {row[0]: row for row in parts.kpi_table(report).rows}
     assert rows["PFC Behavior"][2] == "none"
     assert "no PFC" in str(rows["PFC Behavior"][4])
+
+
+@pytest.mark.slow
+def test_an_uplink_that_carries_nothing_is_said_to_be_idle(tmp_path: Path) -> None:
+    # AllReduces of whole hosts stay in their rails.
+    report = run_bench(TRAINING, subject(tmp_path, RAILS), tmp_path / "out", tests=TRAINING.chosen(["11.2", "11.3"]))
+    for test in report.tests:
+        assert test.status is Status.MEASURED
+        assert any("leaf uplink (idle)" in anomaly for anomaly in test.measured.anomalies)
+        assert [kpi.value for kpi in test.measured.kpis] == [0]
 
 
 @pytest.mark.slow

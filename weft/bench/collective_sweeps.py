@@ -12,11 +12,10 @@ from weft.bench.model import Health, KpiValue, Measured
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.variants import LOAD_BALANCING, Variant
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_MS
+from weft.quantities.units import GIB, MIB, PS_PER_MS
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import InvalidTrialError, Procedure, TrialRun
 
-MIB, GIB = 2**20, 2**30
 SIZES = (MIB, 8 * MIB, 64 * MIB, 256 * MIB, GIB, 4 * GIB)
 STRATEGIES = ("ecmp", "flowlet", "spray")
 """The draft's ways of balancing load."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weft.bench.collectives import collective_item, members, segments_for
-from weft.bench.link_failures import busiest_links, failures, lost_packets
+from weft.bench.link_failures import busiest_links, failures, is_idle, lost_packets
 from weft.bench.setup import Setup
 from weft.bench.subject import Subject
 from weft.quantities.units import PS_PER_US
@@ -16,10 +16,20 @@ from weft.trials import Trial, TrialRun
 
 @dataclass(frozen=True)
 class Failure:
-    """A failure by name, as an event of a scenario without its time."""
+    """A failure by name, as an event of a scenario without its time.
 
-    name: str
+    Attributes:
+        is_idle: the links that fail carry nothing of the AllReduce, so that their failure costs it nothing.
+    """
+
+    element: str
     event: Mapping[str, Any]
+    is_idle: bool
+
+    @property
+    def name(self) -> str:
+        """What fails, and whether it is idle."""
+        return f"{self.element} (idle)" if self.is_idle else self.element
 
 
 @dataclass(frozen=True)
@@ -51,23 +61,27 @@ def failures_of(subject: Subject, steady: TrialRun) -> list[Failure]:
 
     Each is the one that carried most in a steady trial with the same way of balancing load.
     """
+    links = subject.fabric.links_between_switches
     found: list[Failure] = []
     groups = [group for group in subject.uplinks if len(group.ports) > 1]
     if not groups:
         return found
     uplink = busiest_links(steady, groups[0].ports)[0]
     upper = uplink.split("<->")[1].split(":")[0]
-    found.append(Failure("leaf uplink", {"link": uplink, "state": "down"}))
-    if sum(upper in (link.a.node, link.b.node) for link in subject.fabric.links_between_switches) > 1:
-        found.append(Failure("spine switch", {"link": f"{upper}<->*", "state": "down"}))
+    found.append(Failure("leaf uplink", {"link": uplink, "state": "down"}, is_idle(steady, [uplink])))
+    of_upper = [f"{link.a}<->{link.b}" for link in links if upper in (link.a.node, link.b.node)]
+    if len(of_upper) > 1:
+        found.append(Failure("spine switch", {"link": f"{upper}<->*", "state": "down"}, is_idle(steady, of_upper)))
     tiers = {switch.name: switch.tier for switch in subject.fabric.switches}
-    between = [
-        link for link in subject.fabric.links_between_switches if {tiers[end.node] for end in link.ends} == {1, 2}
-    ]
+    between = [link for link in links if {tiers[end.node] for end in link.ends} == {1, 2}]
     if between:
         link = busiest_links(steady, [str(each.a) for each in between])[0]
-        found.append(Failure(SUPERSPINE, {"link": link, "state": "down"}))
+        found.append(Failure(SUPERSPINE, {"link": link, "state": "down"}, is_idle(steady, [link])))
     return found
+
+
+IDLE_CAUSE = "(idle): the links that fail carry nothing of the AllReduce, and their failure costs it nothing"
+"""An anomaly of tests in which an idle element fails, behind its name."""
 
 
 def steady_trial(setup: Setup, size_bytes: int, repetitions: int) -> Trial:

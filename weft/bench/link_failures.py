@@ -42,10 +42,10 @@ def busiest_links(run: TrialRun, ports: Sequence[str], *, towards: bool = False)
     return [f"{port}<->{peers[port]}" for port in sorted(carried, key=lambda port: -carried[port])]
 
 
-def is_idle(run: TrialRun, link: str) -> bool:
-    """Return whether a link has carried nothing either way."""
+def is_idle(run: TrialRun, links: Sequence[str]) -> bool:
+    """Return whether links have carried nothing either way."""
     sent = port_bytes(run)
-    return not any(sent[port] for port in link.split("<->"))
+    return not any(sent[port] for link in links for port in link.split("<->"))
 
 
 def events_row(run: TrialRun) -> list[Cell]:

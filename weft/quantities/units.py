@@ -30,11 +30,12 @@ S_PER_DAY = 86400
 DURATION_UNITS = {
     "us": 1, "ms": 10**3, "s": US_PER_S, "min": 60 * US_PER_S, "h": 3600 * US_PER_S, "d": S_PER_DAY * US_PER_S,
 }  # fmt: skip
+KIB, MIB, GIB = 2**10, 2**20, 2**30
 # As nccl-tests does, a bare K, M or G is a power of two.
 SIZE_UNITS = {
     "": 1, "B": 1,
-    "K": 2**10, "M": 2**20, "G": 2**30,
-    "KiB": 2**10, "MiB": 2**20, "GiB": 2**30,
+    "K": KIB, "M": MIB, "G": GIB,
+    "KiB": KIB, "MiB": MIB, "GiB": GIB,
     "KB": 10**3, "MB": 10**6, "GB": 10**9,
 }  # fmt: skip
 
@@ -167,7 +168,7 @@ def shortest_duration(seconds: float) -> str:
 
 def shortest_size(size_bytes: int) -> str:
     """Return a size in a scenario's notation: `64KiB`."""
-    return _shortest(size_bytes, {"GiB": 2**30, "MiB": 2**20, "KiB": 2**10, "B": 1})
+    return _shortest(size_bytes, {"GiB": GIB, "MiB": MIB, "KiB": KIB, "B": 1})
 
 
 def _shortest(value: int, units: dict[str, int]) -> str:

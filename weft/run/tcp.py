@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from weft.quantities.fairness import jain_index
 from weft.quantities.readable import counted
 from weft.quantities.units import PS_PER_S
 from weft.results.tcp import TCP, TcpFlowResult, TcpResult, TcpWindows
@@ -64,7 +65,6 @@ def _result(flows: Sequence[TcpFlow], names: Sequence[str], records: Sequence[Tc
     time_ps = max(end.finished_ps for end in senders.values()) - first_ps
     delivered_bytes = sum(end.bytes for end in receivers.values())
     received = sum(end.received_segments for end in receivers.values())
-    goodputs = [each.goodput_bps for each in found]
     return TcpResult(
         flows=found,
         windows=_windows(records, began_ps),
@@ -74,7 +74,7 @@ def _result(flows: Sequence[TcpFlow], names: Sequence[str], records: Sequence[Tc
         retransmitted_segments=sum(each.retransmitted_segments for each in found),
         timeouts=sum(each.timeouts for each in found),
         marked_share=_share(sum(end.marked_segments for end in receivers.values()), received),
-        fairness=_share(sum(goodputs) ** 2, len(goodputs) * sum(each**2 for each in goodputs)),
+        fairness=jain_index([each.goodput_bps for each in found]),
         spoilt_segments=sum(end.spoilt_segments for end in receivers.values()),
     )
 

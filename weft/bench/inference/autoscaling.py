@@ -15,11 +15,10 @@ from weft.bench.model import Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.readable import counted, format_size, format_time
-from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
+from weft.quantities.units import KIB, PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, TrialRun
 
-KIB = 2**10
 _LOAD = 0.4
 _BINS = 20
 _WITHIN = 0.05

@@ -15,12 +15,11 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.fairness import jain_index
 from weft.quantities.readable import format_size, format_time
-from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
+from weft.quantities.units import KIB, PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.traffic.patterns import Flow
 from weft.trials import Procedure, TrialRun
 
-KIB = 2**10
 _KV, _EP = "KV caches", "expert dispatches"
 _KV_BYTES, _EP_BYTES = 64 * KIB, 16 * KIB
 _FIRST_LOAD, _SECOND_LOAD = 0.8, 0.4

@@ -22,11 +22,10 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.arrays import Integers
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import MIB, PS_PER_US
 from weft.results.report_parts import Axis, BarFigure, ReportTable
 from weft.trials import Procedure
 
-MIB = 2**20
 _ALONE = "isolated"
 
 

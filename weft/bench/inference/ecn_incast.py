@@ -14,11 +14,10 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_S, PS_PER_US
+from weft.quantities.units import MIB, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial, TrialRun
 
-MIB = 2**20
 SENDERS = (2, 4, 8, 16, 32)
 THRESHOLDS = (100_000, 500_000, 1_000_000, 5_000_000)
 _RECEIVER = 0

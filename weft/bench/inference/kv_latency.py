@@ -15,11 +15,10 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.arrays import Integers
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_S, PS_PER_US
+from weft.quantities.units import KIB, MIB, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial
 
-KIB, MIB = 2**10, 2**20
 SIZES = (64 * KIB, MIB, 16 * MIB, 256 * MIB)
 LOADS = (0.0, 0.25, 0.5, 0.75, 0.9)
 _LEAST_MESSAGES = 4

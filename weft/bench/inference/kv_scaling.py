@@ -16,11 +16,10 @@ from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.arrays import Integers
 from weft.quantities.fairness import jain_index
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import MIB, PS_PER_US
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial, TrialRun
 
-MIB = 2**20
 COUNTS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 

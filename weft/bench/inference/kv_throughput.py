@@ -13,11 +13,10 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.limits import MAX_FLOW_BYTES
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_S, PS_PER_US
+from weft.quantities.units import KIB, MIB, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial
 
-KIB, MIB = 2**10, 2**20
 SIZES = (64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB, 64 * MIB, 256 * MIB, 1024 * MIB)
 QUEUE_PAIRS = (1, 4, 8, 16, 32, 64, 128)
 _LEAST_MESSAGES = 2

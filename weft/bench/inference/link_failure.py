@@ -110,7 +110,7 @@ def _scenarios(setup: Setup, bound: BoundedRate, base: TrialRun) -> tuple[Mappin
     decode = [rank for host in serving.decode for rank in subject.servers[host]]
     from_prefill = busiest_links(base, ports_up_from(setup, prefill))
     found["leaf-spine link with KV caches"] = from_prefill[:1]
-    if is_idle(base, from_prefill[0]):
+    if is_idle(base, from_prefill[:1]):
         missing.append("no leaf-spine link carries KV caches: they keep to leaves, and the links that fail are idle")
     tiers = {switch.name: switch.tier for switch in subject.fabric.switches}
     spine = [

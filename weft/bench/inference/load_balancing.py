@@ -13,13 +13,12 @@ from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.variants import LOAD_BALANCING, OWN, Variant
 from weft.quantities.fairness import jain_index
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import MIB, PS_PER_US
 from weft.report.run_directory import RunDirectory
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.traffic.patterns import Flow
 from weft.trials import InvalidTrialError, Procedure, Trial, TrialRun
 
-MIB = 2**20
 _CACHES, _DISPATCHES, _MIXED = "KV caches", "expert dispatches", "mixed"
 _LOAD = 0.6
 Key = tuple[str, str]

@@ -16,11 +16,10 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.readable import counted, format_size, format_time
-from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
+from weft.quantities.units import KIB, MIB, PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial, TrialRun
 
-KIB, MIB = 2**10, 2**20
 BURSTS = (4, 8, 16, 32)
 ARRIVALS_PS = (100 * PS_PER_US, PS_PER_MS, 10 * PS_PER_MS)
 XOFF = (10_000, 100_000, 1_000_000)

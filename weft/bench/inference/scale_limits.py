@@ -16,11 +16,10 @@ from weft.bench.procedure import BenchTest
 from weft.bench.serving import Served, Serving, demand_of, serving_of
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.readable import counted, format_size
-from weft.quantities.units import PS_PER_MS, PS_PER_S, PS_PER_US
+from weft.quantities.units import MIB, PS_PER_MS, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial, TrialRun
 
-MIB = 2**20
 _ALLOWED = 0.1
 _LOAD = 0.6
 

@@ -14,11 +14,10 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_S, PS_PER_US
+from weft.quantities.units import KIB, MIB, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Cell, ReportTable
 from weft.trials import InvalidTrialError, Procedure, TrialRun
 
-KIB, MIB = 2**10, 2**20
 SIZES = (MIB, 16 * MIB, 256 * MIB)
 _READ_BYTES, _BLOCK_BYTES = MIB, 128 * KIB
 _DEVICE = "9550"

@@ -14,9 +14,9 @@ from weft.bench.procedure import BenchTest
 from weft.bench.searches import Searched, largest_that_holds
 from weft.bench.setup import Setup
 from weft.bench.streams import is_clean
-from weft.bench.training.throughput import KIB
 from weft.bench.unpaced import UNPACED
 from weft.quantities.readable import format_size
+from weft.quantities.units import KIB
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.traffic.patterns import Flow
 from weft.trials import Procedure, Trial

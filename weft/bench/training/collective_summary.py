@@ -9,10 +9,9 @@ from weft.bench.model import Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.readable import format_size
+from weft.quantities.units import MIB
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.trials import InvalidTrialError, Procedure
-
-MIB = 2**20
 
 
 class CollectiveSummary(BenchTest):

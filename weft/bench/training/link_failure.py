@@ -5,6 +5,7 @@ from __future__ import annotations
 from weft.bench.collective_sweeps import STRATEGIES
 from weft.bench.collectives import require_two_hosts
 from weft.bench.failures import (
+    IDLE_CAUSE,
     SUPERSPINE,
     Impact,
     failing_trial,
@@ -21,11 +22,9 @@ from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.spreading import require_paths
 from weft.bench.variants import LOAD_BALANCING, OWN, Variant
 from weft.quantities.readable import format_size, format_time
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import GIB, MIB, PS_PER_US
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.trials import InvalidTrialError, Procedure
-
-MIB, GIB = 2**20, 2**30
 
 
 class LinkFailure(BenchTest):
@@ -46,6 +45,7 @@ class LinkFailure(BenchTest):
         size = setup.choose(smoke=4 * MIB, standard=64 * MIB, full=GIB)
         found: dict[tuple[str, str], tuple[Impact, int]] = {}
         refused: list[str] = []
+        idle: list[str] = []
         for name in strategies:
             title = LOAD_BALANCING[name].title
             try:
@@ -62,6 +62,8 @@ class LinkFailure(BenchTest):
                 if run.error:
                     refused.append(f"{title}, {failure.name}: the AllReduce failed: {run.error}")
                 else:
+                    if failure.is_idle:
+                        idle.append(f"{title}, {failure.element} {IDLE_CAUSE}")
                     found[title, failure.name] = (impact_of(run), steady_ps)
         if not found:
             raise NotApplicableError("; ".join(refused))
@@ -105,14 +107,14 @@ class LinkFailure(BenchTest):
             scaled=[
                 f"AllReduce of {format_size(size)}, not of 1 GB on 128 accelerators; the failure comes in its middle",
                 "the link or switch that fails is the one that carries most without the failure",
-                *([] if any(failure == SUPERSPINE for _, failure in found) else ["no superspine fails"]),
+                *([] if any(failure.startswith(SUPERSPINE) for _, failure in found) else ["no superspine fails"]),
                 *(
                     []
                     if control.detection
                     else ["the fabric's file has no control.detection: switches know of a failure at once"]
                 ),
             ],
-            anomalies=refused,
+            anomalies=[*refused, *idle],
         )
 
 

@@ -14,11 +14,11 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.streams import Stream
-from weft.bench.training.throughput import KIB, MIB, directions_of
+from weft.bench.training.throughput import directions_of
 from weft.bench.unpaced import UNPACED
 from weft.bench.variants import Changes, Variant
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_NS, PS_PER_US
+from weft.quantities.units import KIB, MIB, PS_PER_NS, PS_PER_US
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.traffic.patterns import Flow
 from weft.trials import InvalidTrialError, Procedure

@@ -15,11 +15,10 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.bench.unpaced import UNPACED
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_S, PS_PER_US
+from weft.quantities.units import MIB, PS_PER_S, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial, TrialRun
 
-KIB, MIB = 2**10, 2**20
 SENDERS = {"at line rate": UNPACED, "with the fabric's congestion control": {}}
 
 

@@ -9,11 +9,9 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_MS, PS_PER_S
+from weft.quantities.units import GIB, MIB, PS_PER_MS, PS_PER_S
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure
-
-MIB, GIB = 2**20, 2**30
 
 
 class FabricScale(BenchTest):

@@ -12,12 +12,11 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.quantities.readable import format_size, format_time
-from weft.quantities.units import PS_PER_MS, PS_PER_S
+from weft.quantities.units import GIB, MIB, PS_PER_MS, PS_PER_S
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.results.training_steps import TrainingStepResult
 from weft.trials import Procedure, Trial, TrialRun
 
-MIB, GIB = 2**20, 2**30
 COMPUTATION_MS = (10, 50, 100, 500)
 SIZES = (256 * MIB, GIB, 4 * GIB)
 

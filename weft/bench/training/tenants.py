@@ -9,11 +9,10 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_MS
+from weft.quantities.units import MIB, PS_PER_MS
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import Procedure, Trial
 
-MIB = 2**20
 OVERLAPS = (0.0, 0.25, 0.5, 0.75)
 
 

@@ -11,11 +11,10 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.streams import Stream, Throughput, throughputs
 from weft.quantities.readable import counted, format_size, format_time
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import KIB, MIB, PS_PER_US
 from weft.results.report_parts import Axis, CurveFigure, ReportTable
 from weft.trials import Procedure
 
-KIB, MIB = 2**10, 2**20
 SIZES = (64, 256, KIB, 4 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB)
 QUEUE_PAIRS = (1, 4, 16, 32)
 

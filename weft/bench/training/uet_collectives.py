@@ -10,10 +10,10 @@ from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.bench.variants import Variant
 from weft.quantities.readable import format_size
+from weft.quantities.units import MIB
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.trials import InvalidTrialError, Procedure
 
-MIB = 2**20
 TRANSPORTS = {
     "UET RUD": Variant("uet-rud", "spray"),
     "UET ROD": Variant("uet-rod", "ecmp"),

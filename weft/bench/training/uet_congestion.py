@@ -12,11 +12,10 @@ from weft.bench.setup import Setup
 from weft.bench.training.convergence import convergence_of, doubled_flows
 from weft.bench.variants import Variant
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import MIB, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import InvalidTrialError, Procedure, TrialRun
 
-MIB = 2**20
 TRANSPORTS = {"UET RUD (no PFC)": Variant("uet-rud"), "RoCEv2 DCQCN": Variant("rc")}
 CREDITS = "UET RUD + receiver credits (no PFC)"
 RUD = "UET RUD (no PFC)"

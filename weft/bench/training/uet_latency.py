@@ -9,10 +9,10 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.bench.streams import Stream
-from weft.bench.training.throughput import KIB, MIB, directions_of
+from weft.bench.training.throughput import directions_of
 from weft.bench.variants import Variant
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_MS, PS_PER_US
+from weft.quantities.units import KIB, MIB, PS_PER_MS, PS_PER_US
 from weft.results.report_parts import Axis, Cell, CurveFigure, ReportTable
 from weft.trials import InvalidTrialError, Procedure, Trial
 

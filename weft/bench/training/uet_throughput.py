@@ -10,10 +10,10 @@ from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
 from weft.bench.setup import Setup
 from weft.bench.streams import Stream, Throughput, throughputs
-from weft.bench.training.throughput import MIB, directions_of
+from weft.bench.training.throughput import directions_of
 from weft.bench.variants import Variant
 from weft.quantities.readable import counted, format_size, format_time
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import MIB, PS_PER_US
 from weft.results.report_parts import Axis, BarFigure, Cell, ReportTable
 from weft.trials import InvalidTrialError, Procedure
 

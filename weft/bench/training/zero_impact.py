@@ -6,7 +6,7 @@ import numpy as np
 
 from weft.bench.collective_sweeps import STRATEGIES
 from weft.bench.collectives import require_two_hosts
-from weft.bench.failures import failing_trial, failures_of, impact_of, in_us, middle_ps, steady_trial
+from weft.bench.failures import IDLE_CAUSE, failing_trial, failures_of, impact_of, in_us, middle_ps, steady_trial
 from weft.bench.measures import repeatability
 from weft.bench.model import KpiValue, Measured
 from weft.bench.procedure import BenchTest
@@ -14,11 +14,9 @@ from weft.bench.setup import NotApplicableError, Setup
 from weft.bench.spreading import require_paths
 from weft.bench.variants import LOAD_BALANCING, OWN, Variant
 from weft.quantities.readable import format_size
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import GIB, MIB, PS_PER_US
 from weft.results.report_parts import Cell, ReportTable
 from weft.trials import InvalidTrialError, Procedure
-
-MIB, GIB = 2**20, 2**30
 
 
 class ZeroImpact(BenchTest):
@@ -40,6 +38,7 @@ class ZeroImpact(BenchTest):
         rows: list[list[Cell]] = []
         kpis: list[KpiValue] = []
         refused: list[str] = []
+        idle: list[str] = []
         spreads: dict[str, list[float]] = {}
         for name in strategies:
             title = LOAD_BALANCING[name].title
@@ -54,6 +53,8 @@ class ZeroImpact(BenchTest):
             if failed.error:
                 refused.append(f"{title}: the AllReduce failed: {failed.error}")
                 continue
+            if failure.is_idle:
+                idle.append(f"{title}, {failure.element} {IDLE_CAUSE}")
             times = steady.results_of("collectives")[0].times_ps
             limit_ps = float(np.percentile(times, 99))
             impact = impact_of(failed)
@@ -79,5 +80,5 @@ class ZeroImpact(BenchTest):
             kpis=kpis,
             repeatability=[repeatability(f"steady JCT, {title}", "us", each) for title, each in spreads.items()],
             scaled=[f"{iterations} steady iterations; times are exact to the picosecond"],
-            anomalies=refused,
+            anomalies=[*refused, *idle],
         )

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weft.doctor.capability import Capability, Finding
-
-_GIB = 2**30
+from weft.quantities.units import GIB
 
 
 @dataclass(frozen=True)
@@ -40,8 +39,8 @@ def _memory() -> Finding:
 
 def memory_finding(size_bytes: int) -> Finding:
     """Return which fabrics fit in a memory; it is present if all listed sizes do."""
-    fitting = [each for each in FABRICS if each.gib * _GIB <= size_bytes]
-    size = f"{size_bytes / _GIB:.1f} GiB"
+    fitting = [each for each in FABRICS if each.gib * GIB <= size_bytes]
+    size = f"{size_bytes / GIB:.1f} GiB"
     if not fitting:
         return Finding(False, f"{size}: fabrics of {FABRICS[0].endpoints:,} endpoints need {FABRICS[0].gib} GiB")
     detail = f"{size}: fabrics of {fitting[-1].endpoints:,} endpoints"

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 
 from weft.jobs.traces.errors import TraceError
+from weft.quantities.units import MIB
 
 STATEMENTS_BETWEEN_CHECKS = 1 << 16
 BYTES_PER_OPERATION = 400
 """Memory to build a rank's part and check the job, in addition to the data read: sorted dependencies, columns."""
 _SPARE_BYTES = 1 << 28
-_MIB = 1 << 20
 
 
 def available_bytes() -> int:
@@ -42,8 +42,8 @@ def check_memory(operations: int, place: str) -> None:
     available, needed = available_bytes(), operations * BYTES_PER_OPERATION + _SPARE_BYTES
     if available < needed:
         raise TraceError(
-            f"{operations} operations up to here need {needed // _MIB} MiB of memory more, and "
-            f"{available // _MIB} MiB are available",
+            f"{operations} operations up to here need {needed // MIB} MiB of memory more, and "
+            f"{available // MIB} MiB are available",
             place=place,
             valid="a smaller trace, or more memory",
         )
