@@ -12,9 +12,11 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
   current_step = step;
   const Channel& channel = executor_.channels_[request.channel];
   const uint64_t id = work_id(step);
+  const uint8_t traffic_kind = part_of ? part_of->traffic_kind : request.traffic_kind;
   if (channel.scale_up != nullptr) {
     channel.scale_up->post_write(now(), request.source, share_of(request.length_bytes, share),
-                                 request.remote_address, request.rkey, request.immediate, id);
+                                 request.remote_address, request.rkey, request.immediate, id,
+                                 request.as_length, traffic_kind);
     ++posted;  // a refused one is not; none completes at once
     return;
   }
@@ -27,7 +29,7 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
         .rkey = request.rkey,
         .immediate = request.immediate,
         .owner = nullptr,
-        .traffic_kind = part_of ? part_of->traffic_kind : request.traffic_kind,
+        .traffic_kind = traffic_kind,
         .as_length = request.as_length});
 }
 

@@ -40,6 +40,16 @@ uint32_t ScheduleExecutor::add_scale_up_channel(ScaleUpChannel& scale_up, TimePs
   return insert({.scale_up = &scale_up, .number = scale_up.number(), .step_latency_ps = step_latency_ps});
 }
 
+void ScheduleExecutor::receive_over(uint32_t channel, uint32_t over) {
+  for (const uint32_t each : {channel, over}) {
+    if (each >= channels_.size() || channels_[each].is_removed() || channels_[each].stands_for) {
+      throw std::invalid_argument("channel " + std::to_string(over) + " cannot receive for channel " +
+                                  std::to_string(channel));
+    }
+  }
+  channels_[over].stands_for = channel;
+}
+
 uint32_t ScheduleExecutor::insert(Channel channel) {
   if (channel.step_latency_ps < 0) {
     throw std::invalid_argument("step latency of " + std::to_string(channel.step_latency_ps) +

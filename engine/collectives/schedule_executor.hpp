@@ -74,6 +74,10 @@ class ScheduleExecutor : public CompletionHandler {
   uint32_t add_channel(WritingQueuePair& queue_pair, TimePs step_latency_ps = 0);
   // The same of a channel between ranks of a host; its number counts as a queue pair's.
   uint32_t add_scale_up_channel(ScaleUpChannel& scale_up, TimePs step_latency_ps = 0);
+  // What arrives over one channel, `over`, arrives over another: messages to a rank of another rail go out
+  // over scale-up links and come in by a queue pair (ScaleUpRelay). Throws std::invalid_argument for channels
+  // that are not there, and for one that carries another's messages.
+  void receive_over(uint32_t channel, uint32_t over);
   uint32_t add_aggregator(AggregationClient& client);
   // Forgets a channel; arrivals on it that nobody waited for are forgotten, too. Steps that name it fail.
   void remove_channel(uint32_t channel);

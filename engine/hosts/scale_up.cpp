@@ -156,6 +156,7 @@ void ScaleUpDomain::deliver_write(const Message& message) {
     ++source.counters.abandoned_messages;
     return;
   }
+  if (is_forwarded(**receiver, message)) return;
   // Either may be closed by what the first of two completions brings about.
   CompletionHandler* const to_sender = (*sender)->handler_;
   complete(to_sender, message, hand_to_receiver((*receiver)->handler_, message));
@@ -165,8 +166,32 @@ void ScaleUpDomain::deliver_from_elsewhere(const Message& message) {
   const Port& destination = *ports_[message.destination];
   ScaleUpChannel* const* const receiver = destination.channels.find(message.peer_channel);
   ScaleUpOutcome outcome;
-  if (receiver != nullptr) outcome = hand_to_receiver((*receiver)->handler_, message);
+  if (receiver != nullptr) {
+    if (is_forwarded(**receiver, message)) return;
+    outcome = hand_to_receiver((*receiver)->handler_, message);
+  }
   wire_->answer(message, outcome);
+}
+
+bool ScaleUpDomain::is_forwarded(const ScaleUpChannel& receiver, const Message& message) {
+  if (receiver.forwarder_ == nullptr) return false;
+  Port& port = *ports_[message.destination];
+  ++port.counters.received_messages;
+  port.counters.received_bytes += message.wire_bytes;
+  receiver.forwarder_->forward(message);
+  return true;
+}
+
+void ScaleUpDomain::forwarded(const ScaleUpMessage& message, ScaleUpOutcome outcome) {
+  is_elsewhere(message.source) ? wire_->answer(message, outcome) : finish(message, outcome);
+}
+
+void ScaleUpDomain::count_relayed(const ScaleUpMessage& message, TimePs arrived_ps) {
+  ScaleUpCounters& counters = ports_[message.destination]->counters;
+  ++counters.relayed_messages;
+  counters.relayed_bytes += message.length_bytes;
+  counters.relayed_inside_ps += static_cast<uint64_t>(arrived_ps - message.posted_ps);
+  counters.relayed_between_ps += static_cast<uint64_t>(engine_.now() - arrived_ps);
 }
 
 // The response is dated by when the request was due, as all that arrives is.
@@ -178,7 +203,9 @@ void ScaleUpDomain::answer_read(TimePs due_ps, const Message& request) {
   };
   const bool asker_is_gone =
       !from_elsewhere && ports_[request.source]->channels.find(request.channel) == nullptr;
-  if (asker_is_gone || responder.channels.find(request.peer_channel) == nullptr) return refuse(std::nullopt);
+  ScaleUpChannel* const* const asked = responder.channels.find(request.peer_channel);
+  if (asker_is_gone || asked == nullptr) return refuse(std::nullopt);
+  if ((*asked)->forwarder_ != nullptr) return refuse(CompletionStatus::kRemoteInvalidRequest);
   const MemoryRegion* region = nullptr;
   // As a queue pair, it looks at no rkey for no bytes.
   if (request.length_bytes > 0) {
@@ -344,7 +371,7 @@ void ScaleUpChannel::close() {
 
 void ScaleUpChannel::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes,
                                 uint64_t remote_address, uint32_t rkey, std::optional<uint32_t> immediate,
-                                uint64_t work_id) {
+                                uint64_t work_id, bool as_length, uint8_t traffic_kind) {
   domain_.send(now, {.source = port_,
                      .destination = peer_port_,
                      .channel = number_,
@@ -356,7 +383,9 @@ void ScaleUpChannel::post_write(TimePs now, const uint8_t* data, uint64_t length
                      .rkey = rkey,
                      .immediate = immediate,
                      .work_id = work_id,
-                     .posted_ps = now});
+                     .posted_ps = now,
+                     .as_length = as_length,
+                     .traffic_kind = traffic_kind});
 }
 
 void ScaleUpChannel::post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address,

@@ -21,13 +21,17 @@ namespace weft {
 
 class ScaleUpChannel;
 
-#define WEFT_SCALE_UP_COUNTERS(STATISTIC)                                                 \
-  STATISTIC(uint64_t, sent_messages, "out of the port")                                   \
-  STATISTIC(uint64_t, sent_bytes, "out of the port")                                      \
-  STATISTIC(uint64_t, received_messages, "into memory, or requests of READs")             \
-  STATISTIC(uint64_t, received_bytes, "into memory")                                      \
-  STATISTIC(uint64_t, refused_messages, "to memory that the receiver has not registered") \
-  STATISTIC(uint64_t, abandoned_messages, "whose channel was closed at either end")
+#define WEFT_SCALE_UP_COUNTERS(STATISTIC)                                                        \
+  STATISTIC(uint64_t, sent_messages, "out of the port")                                          \
+  STATISTIC(uint64_t, sent_bytes, "out of the port")                                             \
+  STATISTIC(uint64_t, received_messages, "into memory, or requests of READs")                    \
+  STATISTIC(uint64_t, received_bytes, "into memory")                                             \
+  STATISTIC(uint64_t, refused_messages, "to memory that the receiver has not registered")        \
+  STATISTIC(uint64_t, abandoned_messages, "whose channel was closed at either end")              \
+  STATISTIC(uint64_t, relayed_messages, "of the host's other ranks, sent on by the port's NIC")  \
+  STATISTIC(uint64_t, relayed_bytes, "of data in them")                                          \
+  STATISTIC(uint64_t, relayed_inside_ps, "sum over them: from posting until the relay had them") \
+  STATISTIC(uint64_t, relayed_between_ps, "sum over them: from then until acknowledged")
 
 struct ScaleUpCounters {
   WEFT_STATISTICS(ScaleUpCounters, WEFT_SCALE_UP_COUNTERS)
@@ -52,6 +56,9 @@ struct ScaleUpMessage {
   std::optional<uint32_t> immediate;
   uint64_t work_id = 0;
   TimePs posted_ps = 0;
+  // Of a WRITE that goes on by a queue pair; see RcRequest.
+  bool as_length = false;
+  uint8_t traffic_kind = 0;
 };
 
 // A READ under way, as its channel remembers it, so that no address travels to other processes and back.
@@ -72,6 +79,14 @@ struct ScaleUpWire {
   // The first bit is due at `due_ps`; the data may change when this returns.
   virtual void carry(TimePs due_ps, const ScaleUpMessage& message) = 0;
   virtual void answer(const ScaleUpMessage& message, ScaleUpOutcome outcome) = 0;
+};
+
+// Takes what is written over a channel in place of its port's memory, and says later what became of it
+// (ScaleUpDomain::forwarded).
+struct ScaleUpForwarder {
+  virtual ~ScaleUpForwarder() = default;
+  // The data may change when this returns.
+  virtual void forward(const ScaleUpMessage& message) = 0;
 };
 
 // A crossbar that blocks nothing with a port for each rank. A message takes its bytes at the ports' rate out
@@ -103,6 +118,10 @@ class ScaleUpDomain {
   void arrive(TimePs due_ps, ScaleUpMessage message, std::unique_ptr<uint8_t[]> bytes);
   // From the wire: what became of a message of a port that is here.
   void finish(const ScaleUpMessage& message, ScaleUpOutcome outcome);
+  // From a forwarder: what became of a WRITE that it took, once; nothing if it was closed.
+  void forwarded(const ScaleUpMessage& message, ScaleUpOutcome outcome);
+  // Counts a WRITE that a port's NIC has sent on, with its times (see ScaleUpCounters).
+  void count_relayed(const ScaleUpMessage& message, TimePs arrived_ps);
   const ScaleUpCounters& counters(uint32_t port) const;
   void reset_counters(uint32_t port);
   // Counts what fast-forward has not sent as if it had been sent (see FastForward).
@@ -132,6 +151,7 @@ class ScaleUpDomain {
   void deliver_from_elsewhere(const Message& message);
   void answer_read(TimePs due_ps, const Message& request);
   void end_read(const Message& response);
+  bool is_forwarded(const ScaleUpChannel& receiver, const Message& message);
   CompletionStatus hand_to_receiver(CompletionHandler* handler, const Message& message);
   void complete(CompletionHandler* handler, const Message& message, CompletionStatus status);
   void finish_read(Port& source, const Message& request, ScaleUpOutcome outcome);
@@ -160,13 +180,18 @@ class ScaleUpChannel {
   ScaleUpChannel(const ScaleUpChannel&) = delete;
   ScaleUpChannel& operator=(const ScaleUpChannel&) = delete;
 
+  // Has a forwarder take what is written over this end, until it is closed; READs are then refused. It
+  // outlives the channel.
+  void set_forwarder(ScaleUpForwarder& forwarder) { forwarder_ = &forwarder; }
   uint32_t number() const { return number_; }
   uint32_t peer_number() const { return peer_number_; }
   const ScaleUpCounters& port_counters() const { return domain_.counters(port_); }
   void add_port_counters(const ScaleUpCounters& more) { domain_.add_counters(port_, more); }
-  // Writes to the peer's memory, as RcQueuePair::post_write; null data writes zeros.
+  // Writes to the peer's memory, as RcQueuePair::post_write; null data writes zeros. `as_length` and
+  // `traffic_kind` are those of a queue pair that sends it on.
   void post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
-                  uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id);
+                  uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id, bool as_length = false,
+                  uint8_t traffic_kind = 0);
   // Reads the peer's memory, as RcQueuePair::post_read; what is read for a null target is discarded. As many
   // may be under way as are posted.
   void post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
@@ -186,6 +211,7 @@ class ScaleUpChannel {
   uint32_t peer_port_;
   uint32_t peer_number_;
   CompletionHandler* handler_;
+  ScaleUpForwarder* forwarder_ = nullptr;
   LineFormat line_format_;
   bool open_ = true;
   FlatMap<uint32_t, ScaleUpRead> reads_;  // under way, by number

@@ -250,6 +250,9 @@ latency.)doc")
       .def("add_scale_up_channel",
            locked_executor<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&, TimePs>(), "channel"_a,
            "step_latency_ps"_a = 0, py::keep_alive<1, 2>(), "The same of a channel between ranks of a host.")
+      .def("receive_over", locked_executor<&ScheduleExecutor::receive_over, uint32_t, uint32_t>(),
+           "channel"_a, "over"_a,
+           "What arrives over one channel arrives over another; raises ValueError for channels that cannot.")
       .def("add_aggregator", locked_executor<&ScheduleExecutor::add_aggregator, AggregationClient&>(),
            "client"_a)
       .def("remove_channel", locked_executor<&ScheduleExecutor::remove_channel, uint32_t>(), "channel"_a)

@@ -10,7 +10,9 @@
 
 #include "hosts/nic.hpp"
 #include "hosts/scale_up.hpp"
+#include "hosts/scale_up_relay.hpp"
 #include "hosts/scale_up_sockets.hpp"
+#include "hosts/writing_queue_pair.hpp"
 #include "python/bind_flows.hpp"
 #include "python/bindings_support.hpp"
 #include "python/rc_options.hpp"
@@ -117,6 +119,34 @@ in use and another format.)doc")
             channel.close();
           },
           "Forget what is under way; its data is neither read nor written any more.");
+
+  py::class_<ScaleUpRelay, CompletionHandler, std::shared_ptr<ScaleUpRelay>>(
+      m, "ScaleUpRelay",
+      R"doc(A rank that sends on what another rank of its host writes to it: whole messages, by a queue pair of its NIC.
+
+It is the handler of that queue pair. Senders' completions are the queue pair's; READs are refused. Raises
+ValueError as ScaleUpChannel does.)doc")
+      .def(py::init([](ScaleUpDomain& domain, uint32_t port, uint32_t number, uint32_t source_port,
+                       uint32_t source_number, TimePs step_latency_ps) {
+             return make_component<ScaleUpRelay>(domain.engine(), domain, port, number, source_port,
+                                                 source_number, step_latency_ps);
+           }),
+           "domain"_a, py::kw_only(), "port"_a, "number"_a, "source_port"_a, "source_number"_a,
+           "step_latency_ps"_a = 0, py::keep_alive<1, 2>())
+      .def(
+          "send_by",
+          [](ScaleUpRelay& relay, WritingQueuePair& queue_pair) {
+            PythonGuard guard(relay.engine());
+            relay.send_by(queue_pair);
+          },
+          "queue_pair"_a, "Name the queue pair; keep it until the relay is closed.")
+      .def(
+          "close",
+          [](ScaleUpRelay& relay) {
+            PythonGuard guard(relay.engine());
+            relay.close();
+          },
+          "Relay nothing any more; messages under way are abandoned.");
 }
 
 }  // namespace weft

@@ -32,6 +32,9 @@ class Hosts:
     def telemetry_of(self, _: Connection) -> bool:
         return False
 
+    def relay_of(self, _: Connection) -> None:
+        return None
+
     def forget(self, connections: Iterable[Connection]) -> None:
         self._known -= set(connections)
 

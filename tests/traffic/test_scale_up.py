@@ -329,3 +329,35 @@ def test_other_hosts_ranks_and_other_engines_are_refused():
         domain.attach(0, host.nics[0])
     with pytest.raises(ValueError, match="port 2"):
         domain.stats(2)
+
+
+def relayed(host):
+    """Have what rank 0 sends to rank 1 be sent on from there; return the relay, without a queue pair yet."""
+    host.ports[1].disconnect(Channel(0, 0, SCALE_UP))
+    return host.ports[1].relay(0, 0x101, 0x100, 0)
+
+
+@pytest.mark.parametrize(
+    ("request_of", "error"), [("read", "remote_invalid_request"), ("write", "flushed")], ids=["read", "write"]
+)
+def test_a_relay_carries_no_reads_and_needs_a_queue_pair(request_of, error):
+    host = HostOfRanks()
+    relay = relayed(host)
+    schedule = host.schedule(0)
+    getattr(host, request_of)(schedule, 0, 1, 1000)
+    status = host.run({0: schedule})[0]
+    assert status["state"] == "failed"
+    assert error in status["error"]
+    assert np.all(host.data[1] == 1)
+    assert host.ports[1].stats()["relayed_messages"] == 0
+    relay.close()
+
+
+def test_what_comes_to_a_closed_relay_is_abandoned():
+    host = HostOfRanks()
+    relayed(host).close()
+    schedule = host.schedule(0)
+    host.write(schedule, 0, 1, 1000)
+    assert host.run({0: schedule})[0]["state"] == "running"
+    assert host.ports[0].stats()["abandoned_messages"] == 1
+    assert np.all(host.data[1] == 1)

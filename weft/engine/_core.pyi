@@ -770,6 +770,14 @@ class ScaleUpStats(typing.TypedDict):
     """To memory that the receiver has not registered."""
     abandoned_messages: int
     """Whose channel was closed at either end."""
+    relayed_messages: int
+    """Of the host's other ranks, sent on by the port's NIC."""
+    relayed_bytes: int
+    """Of data in them."""
+    relayed_inside_ps: int
+    """Sum over them: from posting until the relay had them."""
+    relayed_between_ps: int
+    """Sum over them: from then until acknowledged."""
 
 class ServiceCounters(typing.TypedDict):
     requests_sent: int
@@ -2797,6 +2805,27 @@ class ScaleUpChannel(_ScaleUpChannel):
     def close(self) -> None:
         """Forget what is under way; its data is neither read nor written any more."""
 
+class ScaleUpRelay(CompletionHandler):
+    """A rank that sends on what another rank of its host writes to it: whole messages, by a queue pair of its NIC.
+
+    It is the handler of that queue pair. Senders' completions are the queue pair's; READs are refused. Raises ValueError
+    as ScaleUpChannel does.
+    """
+    def __init__(
+        self,
+        domain: ScaleUpDomain,
+        *,
+        port: int,
+        number: int,
+        source_port: int,
+        source_number: int,
+        step_latency_ps: int = 0,
+    ) -> None: ...
+    def close(self) -> None:
+        """Relay nothing any more; messages under way are abandoned."""
+    def send_by(self, queue_pair: WritingQueuePair) -> None:
+        """Name the queue pair; keep it until the relay is closed."""
+
 class _FastForward:
     pass
 
@@ -3204,6 +3233,8 @@ class ScheduleExecutor(_ScheduleExecutor):
         self, job: BoundJob
     ) -> tuple[numpy.typing.NDArray[numpy.int64], numpy.typing.NDArray[numpy.int64]]:
         """When each operation of a job's run has started and ended, in ps; the largest number where it has not."""
+    def receive_over(self, channel: int, over: int) -> None:
+        """What arrives over one channel arrives over another; raises ValueError for channels that cannot."""
     def remove_aggregator(self, aggregator: int) -> None: ...
     def remove_channel(self, channel: int) -> None: ...
     def replace_aggregator(self, aggregator: int, client: _AggregationClient) -> None:

@@ -37,6 +37,7 @@ from weft.results.packet_conservation import PACKET_CONSERVATION, PacketConserva
 from weft.results.pfc_watchdog import PFC_STORMS, PFC_WATCHDOG, PfcStormResult, PfcWatchdogResult
 from weft.results.planes import PLANES, PlaneResult
 from weft.results.queue_depth_ages import QUEUE_DEPTH_AGES, QueueDepthAges
+from weft.results.relays import RELAYS, RelayResult
 from weft.results.switch_memory import MEMORY, MemoryResult
 from weft.results.telemetry import TELEMETRY_HOPS, TELEMETRY_REPORTS, TelemetryHop, TelemetryReports
 from weft.results.trimming import TRIMMING, TrimmingResult
@@ -210,6 +211,8 @@ class Results:
     """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
     """Ages of queue depths in adaptive choices, by plane; only with adaptive load balancing."""
+    relays: list[RelayResult] = field(default_factory=list)
+    """Only if there are any: ranks that have sent on messages for others of their hosts."""
     link_retries: list[LinkRetryResult] = field(default_factory=list)
     """Only if there are any: directions of links with retry on which frames were sent again or waited."""
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
@@ -328,6 +331,7 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     QUEUE_DEPTH_AGES,
     LINK_FAULTS,
     LINK_RETRIES,
+    RELAYS,
     LINK_EVENTS,
     CONTROLLER_EVENTS,
     INT_PATHS,
@@ -349,6 +353,7 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "registers",
     "incomplete_captures",
     "link_retries",
+    "relays",
     "nic_storms",
     "pfc_watchdog",
     "pfc_storms",

@@ -73,7 +73,8 @@ def _missing_path(topology: FabricSpec, collective: Collective, algorithm: str) 
     schedules = [collective.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
     try:
         for rank, channel in peers_of(schedules):
-            topology.require_path(rank, channel.peer, channel.plane)
+            if not channel.is_scale_up:
+                topology.relay(rank, channel.peer, channel.plane)
     except TopologyError as error:
         return str(error)
     return ""

@@ -29,6 +29,7 @@ from weft.results.pfc_watchdog import pfc_storm_results, pfc_watchdog_results, w
 from weft.results.planes import plane_results
 from weft.results.queue_depth_ages import queue_depth_ages
 from weft.results.rdma import RDMA, datagram_warnings
+from weft.results.relays import relay_results
 from weft.results.run_result import RunResult
 from weft.results.switch_memory import memory_results
 from weft.results.trimming import trimming_results
@@ -164,6 +165,7 @@ class Findings:
             credits=credit_results(fabric, switches, endpoints),
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),
+            relays=relay_results(endpoints),
             link_retries=link_retry_results(fabric, switches),
             counters=arrays.counters_in_results,
             registers=arrays.registers_in_results,

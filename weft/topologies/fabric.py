@@ -277,12 +277,44 @@ class FabricSpec:
         """
         if self.joins_all_hosts or (self.scale_up and self.scale_up.share_a_host(source, destination)):
             return
+        if not self._has_path(source, destination, nic):
+            raise self._no_path(source, destination, nic)
+
+    def relay(self, source: int, destination: int, nic: int) -> int | None:
+        """Return the rank of the source's host that takes its messages first; None if they leave by its own NIC.
+
+        It is the one with the destination's number, whose NICs are on that rank's rail, and which sends them on (NCCL's
+        PXN), or the destination itself if it is on the host. By `ScaleUpSpec.relay` this is for messages without a path
+        of their own, or all that change rails.
+
+        Raises:
+            TopologyError: there is neither a path nor a relay.
+
+        """
+        scale_up = self.scale_up
+        if scale_up is None:
+            self.require_path(source, destination, nic)
+            return None
+        is_direct = self.joins_all_hosts or self._has_path(source, destination, nic)
+        relay = scale_up.counterpart(source, destination)
+        if scale_up.relay == "off" or relay == source or (is_direct and scale_up.relay == "unreachable"):
+            if not is_direct:
+                raise self._no_path(source, destination, nic)
+            return None
+        if relay != destination:
+            self.require_path(relay, destination, nic)
+        return relay
+
+    def _no_path(self, source: int, destination: int, nic: int) -> TopologyError:
         first, last = (self.hosts[index].nic(nic) for index in (source, destination))
-        if self.hops_between(first.switch, last.switch) is None:
-            raise TopologyError(
-                f"{self.hosts[source].name} and {self.hosts[destination].name} have no path in plane {first.plane}: "
-                f"no links lead from {first.switch} to {last.switch}"
-            )
+        return TopologyError(
+            f"{self.hosts[source].name} and {self.hosts[destination].name} have no path in plane {first.plane}: "
+            f"no links lead from {first.switch} to {last.switch}"
+        )
+
+    def _has_path(self, source: int, destination: int, nic: int) -> bool:
+        first, last = (self.hosts[index].nic(nic) for index in (source, destination))
+        return self.hops_between(first.switch, last.switch) is not None
 
     @cached_property
     def _distances_by_plane(self) -> tuple[Distances[str], ...]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Interface, IPv4Network, IPv6Address, IPv6Interface, IPv6Network
+from typing import Literal, get_args
 
 from weft.topologies.addressing import IpVersion
 from weft.topologies.errors import TopologyError
@@ -194,6 +195,11 @@ class HostSpec:
         return self.nics[number]
 
 
+RelayMode = Literal["unreachable", "rails", "off"]
+"""Which messages the ranks of a host send on for each other (`FabricSpec.relay`)."""
+RELAY_MODES: tuple[RelayMode, ...] = get_args(RelayMode)
+
+
 @dataclass(frozen=True)
 class ScaleUpSpec:
     """Hosts with several ranks and the links inside them; see `weft.topologies.scale_up`.
@@ -205,11 +211,18 @@ class ScaleUpSpec:
     rank_stride: int
     rate_bps: int
     latency_ps: int
+    relay: RelayMode = "unreachable"
 
     def share_a_host(self, rank: int, other: int) -> bool:
         """Return whether two ranks share a host."""
         size, stride = self.ranks_per_host, self.rank_stride
         return (rank // (size * stride), rank % stride) == (other // (size * stride), other % stride)
+
+    def counterpart(self, rank: int, other: int) -> int:
+        """Return the rank on the host of one whose number there is that of another on its own host."""
+        size, stride = self.ranks_per_host, self.rank_stride
+        block, within = divmod(rank, size * stride)
+        return block * size * stride + other % (size * stride) // stride * stride + within % stride
 
     def hosts(self, rank_count: int) -> Iterator[tuple[int, ...]]:
         """Yield the ranks of every host."""

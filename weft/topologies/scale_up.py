@@ -11,6 +11,7 @@ from dataclasses import asdict, replace
 from weft.topologies.errors import TopologyError, nearest_multiples, require_range
 from weft.topologies.fabric import FabricSpec, ScaleUpSpec
 from weft.topologies.limits import delay, rate
+from weft.topologies.parts import RELAY_MODES, RelayMode
 
 
 def with_scale_up(
@@ -19,6 +20,7 @@ def with_scale_up(
     rate_bps: float = 3.6e12,
     latency_ps: int = 500_000,
     rail_optimised: bool = False,
+    relay: RelayMode = "unreachable",
 ) -> FabricSpec:
     """Return the fabric with its endpoints grouped into hosts.
 
@@ -29,6 +31,7 @@ def with_scale_up(
         latency_ps: latency from rank to rank.
         rail_optimised: rank i of a host is on leaf i of a block with a leaf for each rank of a host, so that ranks of
             the same number meet at one leaf, their rail; otherwise a host's ranks are side by side on one leaf.
+        relay: which messages ranks of a host send on for each other; see `FabricSpec.relay`.
 
     Raises:
         TopologyError: the hosts do not fill the leaves, or a figure is out of range.
@@ -41,6 +44,10 @@ def with_scale_up(
     latency_ps = delay(latency_ps, "latency_ps")
     if not isinstance(rail_optimised, bool):
         raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid", valid="True, False")
+    if relay not in RELAY_MODES:
+        raise TopologyError(f"relay={relay!r} is not valid", valid=RELAY_MODES)
+    if relay == "rails" and not rail_optimised:
+        raise TopologyError("relay='rails' without rails", valid="rail_optimised=True")
     per_leaf = len(leaves[0].host_ports)
     for leaf in leaves:
         if len(leaf.host_ports) != per_leaf:
@@ -63,6 +70,7 @@ def with_scale_up(
         rank_stride=per_leaf if rail_optimised else 1,
         rate_bps=rate("rate_bps", rate_bps),
         latency_ps=latency_ps,
+        relay=relay,
     )
     described = {name: value for name, value in asdict(scale_up).items() if name != "rank_stride"}
     parameters = {**fabric.parameters, "scale_up": {**described, "rail_optimised": rail_optimised}}

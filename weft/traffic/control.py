@@ -35,7 +35,7 @@ from weft.traffic.commands.parameters import (
 )
 from weft.traffic.commands.services import AskServiceRecords, PrepareService, ServicePart, ServiceRequests
 from weft.traffic.commands.tcp import AskTcpRecords, PrepareTcpFlows, TcpEnd
-from weft.traffic.connections import Connections, RequirePath
+from weft.traffic.connections import Connections, DirectWays, Ways
 from weft.traffic.endpoint_calls import EndpointCalls, HostEndpoint
 from weft.traffic.host_config import HostConfig
 from weft.traffic.host_reductions import longest_repetition_ps
@@ -71,9 +71,8 @@ class EndpointGroup:
 
     Connections use `ip_version`; jobs bring theirs. `clock` is the hosts' wall clock unless given. Endpoints in this
     process (`shares_memory`) are given schedules as they are; others make the same ones.
-    `require_path` is called with two ranks and the number of their NICs before they are connected, and raises an error
-    if nothing joins them. `losses` says which planes are lost (runs go on over others, see `PlaneDetours`) and which
-    hosts (runs without them end with an error).
+    `ways` says how two ranks' NICs of a number reach each other, before they are connected. `losses` says which planes
+    are lost (runs go on over others, see `PlaneDetours`) and which hosts (runs without them end with an error).
     Errors of `HostEndpoint.read_answer` pass through; RunError is about runs.
     """
 
@@ -86,7 +85,7 @@ class EndpointGroup:
         clock: RunClock | None = None,
         *,
         shares_memory: bool = False,
-        require_path: RequirePath = lambda source, destination, nic: None,
+        ways: Ways | None = None,
         losses: Callable[[], Losses] | None = None,
         repeated: FastForwardGroups | None = None,
     ) -> None:
@@ -97,7 +96,7 @@ class EndpointGroup:
         self._clock = clock or (WallClock(hosts[0].epoch_ns, hosts[0].dilation) if hosts else WallClock(0, 1.0))
         self._hosts = list(hosts)
         self._calls = EndpointCalls(endpoints, answer_timeout_s)
-        self._connections = Connections(self._calls, self._hosts, ip_version, require_path)
+        self._connections = Connections(self._calls, self._hosts, ip_version, ways or DirectWays())
         self._detours = PlaneDetours(losses, self._connections, self._calls)
         self._runs = PreparedRuns(
             self._calls,

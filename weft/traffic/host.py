@@ -33,6 +33,7 @@ from weft.traffic.host_evs import HostEvs
 from weft.traffic.host_ip import make_ip_stack
 from weft.traffic.host_plane import HostPlane, open_plane
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
+from weft.traffic.host_relays import HostRelays
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
@@ -167,6 +168,11 @@ class Host:
         return self.evs
 
     @cached_property
+    def relays(self) -> HostRelays:
+        """What goes by other ranks of hosts."""
+        return HostRelays(self)
+
+    @cached_property
     def tcp(self) -> _core.TcpProtocol:
         """TCP on the host's own IP stack. Raises ValueError if IP is its kernel's."""
         return _core.TcpProtocol(self.ip)
@@ -194,33 +200,43 @@ class Host:
         """
         channel, settings = connection.channel, self.config.protocols
         protocol = NONE if channel.is_clearance else channel.protocol
-        step_latency_ps = settings.step_latency_ps(protocol, scale_up=channel.is_scale_up)
-        if channel.is_scale_up:
-            port = self._scale_up_port()
+        within_host = channel.is_scale_up or connection.within_host
+        step_latency_ps = settings.step_latency_ps(protocol, scale_up=within_host)
+        if within_host:
+            port = self.scale_up_port()
             port.connect(channel, connection.queue_pair, connection.remote_queue_pair, step_latency_ps)
             return
-        plane = self.plane(connection.plane)
+        self.plane(connection.plane)
         destination_of(connection)  # before what it replaces is removed
         suspended = self._suspended.pop(channel, None)
         self.disconnect(channel)
-        queue_pair = self.transport.make_queue_pair(
-            self.nic,
-            plane.port,
-            plane.config,
-            self.executor,
-            connection,
-            self.ev_profile,
-            retry_limit=connection.retry_limit,
-            line_format=LINE_FORMATS[protocol],
-        )
-        self.follow(queue_pair, connection)
-        self._observe(queue_pair, channel)
+        if connection.outgoing is not None:
+            self.relays.receive(connection, connection.outgoing)
+            return
+        queue_pair = self.make_queue_pair(connection, self.executor)
         if suspended is None:
             self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair, step_latency_ps))
             self._join_clearances(channel)
         else:
             self.executor.resume(suspended, queue_pair)
             self._connections[channel] = _Connection(queue_pair, suspended)
+
+    def make_queue_pair(self, connection: Connection, completions: _core.CompletionHandler) -> QueuePair:
+        """Return a connection's queue pair, whose completions go to `completions`. ValueError: as for `connect`."""
+        channel, plane = connection.channel, self.plane(connection.plane)
+        queue_pair = self.transport.make_queue_pair(
+            self.nic,
+            plane.port,
+            plane.config,
+            completions,
+            connection,
+            self.ev_profile,
+            retry_limit=connection.retry_limit,
+            line_format=LINE_FORMATS[NONE if channel.is_clearance else channel.protocol],
+        )
+        self.follow(queue_pair, connection)
+        self._observe(queue_pair, channel)
+        return queue_pair
 
     def _join_clearances(self, channel: Channel) -> None:
         """Have a channel's messages be cleared once both it and the channel of its clearances are there."""
@@ -346,7 +362,8 @@ class Host:
             telemetry=recording.telemetry_of(peer),
         )
 
-    def _scale_up_port(self) -> ScaleUpPort:
+    def scale_up_port(self) -> ScaleUpPort:
+        """Return its port into the links of its host. Raises ValueError if it has none."""
         if self._scale_up is None:
             raise ValueError(f"{self.config.name} has no scale-up links")
         return self._scale_up
@@ -361,6 +378,7 @@ class Host:
         """Remove a connection, if there is one; what still arrives for it is dropped and counted."""
         if self._scale_up is not None:
             self._scale_up.disconnect(channel)
+            self.relays.leave(channel)
         if (suspended := self._suspended.pop(channel, None)) is not None:
             self.executor.remove_channel(suspended)
         connection = self._connections.pop(channel, None)

@@ -112,12 +112,15 @@ class HostCommands:
     def _connect(self, command: connections.Connect) -> Done:
         for connection in command.connections:
             self._host.connect(connection)
+        for relayed in command.relayed:
+            self._host.relays.connect(relayed)
         return Done()
 
     def _disconnect(self, command: connections.Disconnect) -> Done:
         gone = [channel for channel in self._host.channels() if command.label in (None, channel.label)]
         for channel in gone:
             self._host.disconnect(channel)
+        self._host.relays.disconnect(command.label)
         if command.label is None:
             self._host.forget_neighbours()
         return Done()

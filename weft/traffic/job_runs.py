@@ -13,7 +13,7 @@ import numpy as np
 from weft.traffic.commands.jobs import AskOperationTimes, PrepareJob, ProvidedJob
 from weft.traffic.connections import Connections
 from weft.traffic.endpoint_calls import EndpointCalls
-from weft.traffic.jobs.fast_forward import FastForwardGroups
+from weft.traffic.jobs.fast_forward import FastForwardGroups, RepeatedParts
 from weft.traffic.jobs.native_job import SharedParts, call_channels, channels_of, written_ranks
 from weft.traffic.jobs.placing import PlacedRanks
 from weft.traffic.jobs.times import RankTimes
@@ -78,11 +78,11 @@ class JobRuns:
         ]
         ends = list(dict.fromkeys(ends))
         self._connections.connect_channels(ends, telemetry)
-        repeated = (
-            self._repeated.of_ranks(placed.ranks, parts, lambda call: call_channels(call, shared))
-            if self._repeated
-            else [None] * len(parts)
-        )
+        repeated: Sequence[RepeatedParts | None] = [None] * len(parts)
+        if self._repeated and any(self._connections.relay_of(each) is not None for each in ends):
+            self._repeated.reasons["in which ranks send on messages for others of their hosts"] = None
+        elif self._repeated:
+            repeated = self._repeated.of_ranks(placed.ranks, parts, lambda call: call_channels(call, shared))
         with tempfile.TemporaryDirectory() as directory:
             files = {} if self._shares_memory else self._files(placed, Path(directory), with_data)
             commands = {}

@@ -85,7 +85,13 @@ class PlaneDetours:
         if not lost.nics or not lost.nics_in_use:
             return
         ends = dict.fromkeys(end for each in (*connections, *self._stands_for) for end in _both_ends(each))
-        away = [end for end in ends if end[1].plane in lost.nics and not end[1].is_scale_up and end not in self.moved]
+        away = [
+            end
+            for end in ends
+            if end[1].plane in lost.nics
+            and not (end[1].is_scale_up or end in self.moved)
+            and self._connections.relay_of(end) is None
+        ]
         if away:
             self._move(away, sorted(lost.nics_in_use), telemetry)
 

@@ -224,7 +224,9 @@ class PreparedRuns:
                 yield from ((nic, host_of(prepared.ranks[0]), host_of(rank)) for rank in ranks)
         for rank, channel in prepared.connections if not prepared.flows else ():
             if not channel.is_scale_up and channel.plane not in detoured and {rank, channel.peer} <= ranks:
-                yield channel.plane, host_of(rank), host_of(channel.peer)
+                relay = self._connections.relay_of((rank, channel))
+                if relay != host_of(channel.peer):
+                    yield channel.plane, host_of(rank) if relay is None else relay, host_of(channel.peer)
 
     def _name(self, rank: int) -> str:
         return self._names[self._calls.host_of(rank)]

@@ -51,24 +51,49 @@ class ScaleUpPort:
         self._channels: dict[Channel, tuple[_core.ScaleUpChannel, int]] = {}
         links.domain.attach(self._port, nic)
 
-    def connect(self, channel: Channel, queue_pair: int, remote_queue_pair: int, step_latency_ps: int = 0) -> None:
-        """Make a channel to a rank of the host, in place of one before. Raises ValueError for another's rank.
+    def connect(
+        self,
+        channel: Channel,
+        queue_pair: int,
+        remote_queue_pair: int,
+        step_latency_ps: int = 0,
+        relay: int | None = None,
+    ) -> int:
+        """Make a channel to a rank of the host, in place of one before; returns the executor's number.
 
-        Steps learn of what arrives `step_latency_ps` later.
+        Steps learn of what arrives `step_latency_ps` later. `relay`: the rank of the host that the channel ends at, if
+        that sends on to the channel's peer. Raises ValueError for another host's rank.
         """
-        if channel.peer not in self._links.ranks:
-            raise InvalidValueError(f"rank {channel.peer} is of another host", valid=self._links.ranks)
+        port = self._port_of(channel.peer if relay is None else relay)
         self.disconnect(channel)
         made = _core.ScaleUpChannel(
             self._links.domain,
             self._executor,
             port=self._port,
             number=queue_pair,
-            peer_port=self._links.ranks.index(channel.peer),
+            peer_port=port,
             peer_number=remote_queue_pair,
             line_format=LINE_FORMATS[channel.protocol],
         )
-        self._channels[channel] = (made, self._executor.add_scale_up_channel(made, step_latency_ps))
+        number = self._executor.add_scale_up_channel(made, step_latency_ps)
+        self._channels[channel] = (made, number)
+        return number
+
+    def relay(self, source: int, source_number: int, number: int, step_latency_ps: int) -> _core.ScaleUpRelay:
+        """Return what sends on a rank's messages `step_latency_ps` after they came. ValueError: as `connect`."""
+        return _core.ScaleUpRelay(
+            self._links.domain,
+            port=self._port,
+            number=number,
+            source_port=self._port_of(source),
+            source_number=source_number,
+            step_latency_ps=step_latency_ps,
+        )
+
+    def _port_of(self, rank: int) -> int:
+        if rank not in self._links.ranks:
+            raise InvalidValueError(f"rank {rank} is of another host", valid=self._links.ranks)
+        return self._links.ranks.index(rank)
 
     def disconnect(self, channel: Channel) -> None:
         """Remove a channel, if there is one, and what is in flight on it."""

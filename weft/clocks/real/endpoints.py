@@ -79,7 +79,7 @@ class Endpoints:
                 endpoints,
                 settings,
                 ip_version=self.lab.options.ip_version,
-                require_path=self.lab.fabric.require_path,
+                ways=self.lab.fabric,
                 losses=partial(losses_of, self.lab.fabric, self.lab.operations),
             )
             self._exit = stack.pop_all()

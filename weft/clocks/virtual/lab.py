@@ -270,7 +270,7 @@ class VirtualLab(Lab):
                 ip_version=self.options.ip_version,
                 clock=self._loop,
                 shares_memory=self.shares_memory,
-                require_path=self._require_path,
+                ways=self,
                 losses=partial(losses_of, self.fabric, self.operations),
                 repeated=self._fast_forward(endpoints),
             )
@@ -354,9 +354,13 @@ class VirtualLab(Lab):
                 assert port.uplink_link is not None
                 port.uplink_link.enable_retry(transmit, **port.config.retry.model_dump())
 
-    def _require_path(self, source: int, destination: int, nic: int) -> None:
+    def require_path(self, source: int, destination: int, nic: int) -> None:
         """See FabricSpec.require_path: by the present circuits."""
         self.controller.fabric.require_path(source, destination, nic)
+
+    def relay(self, source: int, destination: int, nic: int) -> int | None:
+        """See FabricSpec.relay: by the present circuits."""
+        return self.controller.fabric.relay(source, destination, nic)
 
     def _interrupt_waits(self) -> None:
         """Have the runner look at once which planes and hosts are lost."""

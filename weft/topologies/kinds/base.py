@@ -19,6 +19,7 @@ from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
 from weft.topologies.host_files import read_host
 from weft.topologies.limits import LinkArguments
+from weft.topologies.parts import RelayMode
 from weft.topologies.places import Cluster, Places
 from weft.topologies.scale_up import with_scale_up
 from weft.topologies.spares import with_spares
@@ -39,6 +40,11 @@ class ScaleUpSection(Section):
     """Total rate of a rank's links to the other ranks of its host."""
     latency: Annotated[ShortTime, Example("1us", ("fabric.ranks_per_host=2",))] = 500_000
     """Latency from rank to rank."""
+    relay: Annotated[RelayMode, Example("rails", ("fabric.ranks_per_host=2", "fabric.rail_optimised=true"))] = (
+        "unreachable"
+    )
+    """Messages to other hosts that a rank hands to the rank of its host on the receiver's rail, which sends them on
+    (NCCL's PXN): those that have no path otherwise, all that change rails (`rails`), or none (`off`)."""
 
 
 class NetworkArguments(LinkArguments):
@@ -144,6 +150,8 @@ class TopologySection(Section):
             for name in ("rail_optimised", "scale_up"):
                 if getattr(self, name):
                     raise TopologyKeyError(name, "means nothing without ranks_per_host")
+        elif self.scale_up is not None and self.scale_up.relay == "rails" and not self.rail_optimised:
+            raise TopologyKeyError("scale_up.relay", "rails: the fabric has none", valid="with rail_optimised: true")
         elif self.rail_optimised and self.leaf_count % self.ranks_per_host:
             raise TopologyKeyError(
                 "rail_optimised",
@@ -161,7 +169,9 @@ class TopologySection(Section):
         if self.ranks_per_host is None:
             return with_spares(fabric, self.spares)
         scale_up = self.scale_up or ScaleUpSection()
-        return with_scale_up(fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised)
+        return with_scale_up(
+            fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised, scale_up.relay
+        )
 
 
 class FabricRateSection(TopologySection):

@@ -28,9 +28,20 @@ class PlaneAddress:
 
 
 @dataclass(frozen=True)
+class Outgoing:
+    """Where a connection's messages go first: to a rank of the same host, which sends them on; channels' numbers."""
+
+    relay: int
+    number: QueuePairNumber
+    relay_number: QueuePairNumber
+
+
+@dataclass(frozen=True)
 class Connection:
     """A queue pair to make. Over scale-up links it needs no address. It uses `more_planes`, too, if its kind can.
 
+    One that is `within_host` goes over scale-up links whatever its label. With `outgoing`, messages to the peer go over
+    scale-up links and a relay, and the queue pair receives from the peer's relay.
     Without `destination_mac` packets go to the plane's gateway; without `source_udp_port` the NIC chooses one.
     """
 
@@ -51,6 +62,8 @@ class Connection:
     clear_to_send: ClearToSend | None = None
     is_clearance: bool = False
     more_planes: tuple[PlaneAddress, ...] = ()
+    outgoing: Outgoing | None = None
+    within_host: bool = False
 
     @property
     def channel(self) -> Channel:
@@ -59,10 +72,21 @@ class Connection:
 
 
 @dataclass(frozen=True)
-class Connect(Command[Done], name="connect"):
-    """Make queue pairs, in place of those to the same peers with the same labels."""
+class RelayedConnection:
+    """What a rank sends on for another of its host, `source`, by a queue pair to that one's peer; channels' numbers."""
 
-    connections: tuple[Connection, ...]
+    source: int
+    source_number: QueuePairNumber
+    number: QueuePairNumber
+    connection: Connection
+
+
+@dataclass(frozen=True)
+class Connect(Command[Done], name="connect"):
+    """Make queue pairs, in place of those to the same peers with the same labels (`relayed`: of the same sources)."""
+
+    connections: tuple[Connection, ...] = ()
+    relayed: tuple[RelayedConnection, ...] = ()
 
 
 @dataclass(frozen=True)
