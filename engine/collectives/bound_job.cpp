@@ -25,6 +25,11 @@ BoundJob::BoundJob(std::shared_ptr<const JobOperations> operations, JobBinding b
     throw std::invalid_argument("computations are " + std::to_string(binding_.compute_scale) +
                                 " times as long (valid: above 0)");
   }
+  const double share = binding_.communication_share;
+  if (!(share >= 0 && share < 1) || (share > 0 && binding_.fast_forward.of_fabric != nullptr)) {
+    throw std::invalid_argument("communication takes " + std::to_string(share) +
+                                " of the accelerator (valid: 0 to below 1; 0 with fast-forward)");
+  }
   const JobFastForward& repeats = binding_.fast_forward;
   if (repeats.of_fabric != nullptr && (repeats.peers.size() < operations_->peer_limit() ||
                                        repeats.calls.size() < operations_->call_limit())) {

@@ -50,6 +50,9 @@ struct JobBinding {
   bool as_length = false;
   uint32_t run_tag = 0;
   double compute_scale = 1.0;
+  // What is missing from the rate of computations while a collective or a message of the rank is under way:
+  // its kernels take a share of the accelerator.
+  double communication_share = 0.0;
   uint64_t stripe_bytes = 0;  // messages from this size on are striped, smaller ones take paths in turn
   JobFastForward fast_forward{};
 };
@@ -66,8 +69,8 @@ class BoundJob final : public RunnableSchedule {
   static constexpr uint64_t kMaxMessageBytes = uint64_t{1} << 30;
 
   // Throws std::invalid_argument for slots, paths or schedules that the operations need and lack, shares that
-  // do not ascend to the whole, a scale that is no positive number, and fast-forward without groups of all
-  // peers and calls.
+  // do not ascend to the whole, a scale that is no positive number, a share of communication that leaves
+  // nothing, and fast-forward without groups of all peers and calls, or with such a share.
   BoundJob(std::shared_ptr<const JobOperations> operations, JobBinding binding);
 
   const JobOperations& operations() const { return *operations_; }

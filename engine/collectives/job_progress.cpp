@@ -10,7 +10,6 @@ namespace {
 
 // Above every operation's number.
 constexpr uint32_t kOfStream = 1u << 31;
-constexpr double kMaxDurationPs = static_cast<double>(TimePs{1} << 62);
 constexpr uint32_t kTags = 1u << (32 - LaneSchedule::kTransferBits);
 
 }  // namespace
@@ -58,7 +57,11 @@ void JobProgress::choose(StepActions& actions, uint16_t number) {
 }
 
 void JobProgress::delay_over(StepActions& actions, uint32_t token) {
-  if ((token & kOfStream) == 0) return done(actions, token);
+  if ((token & kOfStream) == 0) {
+    if (shares_accelerator() && operations_.kind(token) == OperationKind::kCompute) [[unlikely]]
+      return computed(actions, token);
+    return done(actions, token);
+  }
   Stream& stream = streams_[token & ~kOfStream];
   stream.is_choosing = false;
   stream.is_busy = true;
@@ -72,9 +75,13 @@ void JobProgress::start(StepActions& actions, uint32_t operation) {
   one_less(actions, operations_.successors_of_start(operation));
   if (fast_forward_ != nullptr && is_repeated(operation)) [[unlikely]]
     return;
+  if (shares_accelerator() && communicates(operations_.kind(operation))) [[unlikely]]
+    communicate(actions, 1);
   switch (operations_.kind(operation)) {
     case OperationKind::kCompute:
       note(actions, operation, StepKind::kDelay);
+      if (shares_accelerator()) [[unlikely]]
+        return compute(actions, operation);
       return actions.delay(operation, computing_ps(operation), operation);
     case OperationKind::kTimer: {
       note(actions, operation, StepKind::kDelay);
@@ -204,6 +211,8 @@ void JobProgress::done(StepActions& actions, uint32_t operation) {
   actions.done(operation, actions.now());
   if (fast_forward_ != nullptr) [[unlikely]]
     note_end(operation);
+  if (shares_accelerator() && communicates(operations_.kind(operation))) [[unlikely]]
+    communicate(actions, -1);
   --operations_left_;
   one_less(actions, operations_.successors(operation));
   const int16_t number = operations_.stream(operation);

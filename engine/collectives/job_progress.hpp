@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <queue>
 #include <unordered_map>
@@ -35,6 +36,7 @@ class JobProgress final : public ScheduleProgress {
   std::vector<uint32_t> channels_of_step(uint32_t operation) const override;
 
  private:
+  static constexpr double kMaxDurationPs = static_cast<double>(TimePs{1} << 62);
   // When it became ready, and its number: the least comes first.
   using Ready = std::pair<TimePs, uint32_t>;
   struct Stream {
@@ -69,6 +71,16 @@ class JobProgress final : public ScheduleProgress {
   std::vector<Message> begin_messages(uint32_t operation);
   uint32_t immediate_of(uint32_t operation) const;
   TimePs computing_ps(uint32_t operation) const;
+  // Computations share the accelerator with communication (shared_accelerator.cpp).
+  bool shares_accelerator() const { return job_.binding().communication_share > 0; }
+  static bool communicates(OperationKind kind) {
+    return kind == OperationKind::kSend || kind == OperationKind::kCollective;
+  }
+  void compute(StepActions& actions, uint32_t operation);
+  void computed(StepActions& actions, uint32_t operation);
+  void communicate(StepActions& actions, int32_t more);
+  double compute_rate() const;
+  TimePs left_ps(double work_ps) const;
   void note(StepActions& actions, uint32_t operation, StepKind kind) const;
 
   const BoundJob& job_;
@@ -77,6 +89,13 @@ class JobProgress final : public ScheduleProgress {
   std::vector<uint32_t> predecessors_left_;
   std::vector<Stream> streams_;
   std::unordered_map<uint32_t, uint32_t> parts_left_;  // of operations of several messages
+  // Of computations under way that share the accelerator, by operation.
+  struct Computing {
+    double work_left_ps;  // at the full rate
+    TimePs since_ps;      // when that was
+  };
+  std::map<uint32_t, Computing> computing_;
+  int32_t communicating_ = 0;  // collectives and messages under way
   TimePs begun_ps_ = 0;
   size_t operations_left_;
   FastForward* fast_forward_;  // null: nothing is repeated

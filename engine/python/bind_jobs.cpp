@@ -37,8 +37,9 @@ std::shared_ptr<BoundJob> bind_job(std::shared_ptr<JobOperations> operations,
                                    const std::vector<std::vector<PathTuple>>& peers,
                                    const std::vector<std::shared_ptr<RunnableSchedule>>& calls,
                                    bool as_length, uint32_t run_tag, double compute_scale,
-                                   uint64_t stripe_bytes, std::shared_ptr<FastForward> fast_forward,
-                                   uint64_t run, const std::vector<CallTuple>& call_groups,
+                                   double communication_share, uint64_t stripe_bytes,
+                                   std::shared_ptr<FastForward> fast_forward, uint64_t run,
+                                   const std::vector<CallTuple>& call_groups,
                                    const std::vector<std::pair<uint32_t, uint32_t>>& peer_groups) {
   JobBinding binding{
       .peers = {},
@@ -46,6 +47,7 @@ std::shared_ptr<BoundJob> bind_job(std::shared_ptr<JobOperations> operations,
       .as_length = as_length,
       .run_tag = run_tag,
       .compute_scale = compute_scale,
+      .communication_share = communication_share,
       .stripe_bytes = stripe_bytes,
       .fast_forward = {.of_fabric = std::move(fast_forward), .run = run, .calls = {}, .peers = {}}};
   for (const auto& [group, place, variant] : call_groups)
@@ -98,13 +100,14 @@ ValueError, naming the operation, for values out of range and for columns that d
 
 `peers` are, by slot, the paths to each: the executor's channel, address and key of where messages land, and the
 end of the path's share of a striped message in 1/65536. `calls` are, by slot, the schedules of collectives.
+While a collective or a message of the rank is under way, computations go on at 1 - `communication_share` of their rate.
 Messages from `stripe_bytes` on are striped, smaller ones take the paths in turn. With `fast_forward`, `run` is
 the executor's number of the job, `call_groups` have the group there, the rank's place in it and the variant of
 each call, `peer_groups` the groups of messages to each peer and from it. Raises ValueError for what the
 operations need and lack.)doc")
       .def(py::init(&bind_job), "operations"_a, py::kw_only(), "peers"_a, "calls"_a, "as_length"_a,
-           "run_tag"_a, "compute_scale"_a, "stripe_bytes"_a, "fast_forward"_a = nullptr, "run"_a = 0,
-           "call_groups"_a = std::vector<CallTuple>(),
+           "run_tag"_a, "compute_scale"_a, "communication_share"_a, "stripe_bytes"_a,
+           "fast_forward"_a = nullptr, "run"_a = 0, "call_groups"_a = std::vector<CallTuple>(),
            "peer_groups"_a = std::vector<std::pair<uint32_t, uint32_t>>())
       .def_property_readonly("step_count", &BoundJob::step_count);
 }

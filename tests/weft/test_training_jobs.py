@@ -371,3 +371,28 @@ def test_algorithms_that_cannot_be_are_refused(keys, what):
     scenario_keys = {"tenants": {"red": {"slots": 512}}}
     with refused(BadInputError, **what):
         steps({"model": MODEL, "parallel": {"data": 8}} | keys, **FLAT, options=scenario_keys)
+
+
+@pytest.mark.slow
+def test_the_page_says_what_communication_takes_from_compute() -> None:
+    tree = yaml.safe_load(EXAMPLE.read_text(encoding="utf-8"))
+    found = []
+    for share in (0.0, 0.15):
+        tree["traffic"][0]["communication_share"] = share
+        (result,) = run_scenario(parse_scenario(tree)).traffic[TRAINING_JOBS.key]
+        times_ps = (
+            result.step_ps, result.compute_ps["backward"], result.compute_ps["forward"], result.exposed_ps["data"],
+        )  # fmt: skip
+        found.append([f"{time_ps / 10**9:.3f}" for time_ps in times_ps])
+    titles = ("step", "compute: backward", "compute: forward", "exposed: data")
+    page = PAGE.read_text(encoding="utf-8")
+    for title, without, with_share in zip(titles, *found, strict=True):
+        assert f"| {title} (ms) | {without} | {with_share} |" in page
+
+
+def test_fast_forward_repeats_nothing_where_communication_takes_compute() -> None:
+    item = {"model": MODEL, "parallel": {"data": 4}, "communication_share": 0.2}
+    result = run_scenario(scenario(item, options={"fidelity": {"fast_forward": 0.01}, "int": False}))
+    (counted,) = result.fast_forward
+    assert counted.repeated == 0
+    assert any("takes a share of accelerators" in reason for reason in counted.reasons)

@@ -2808,8 +2808,8 @@ class ScaleUpChannel(_ScaleUpChannel):
 class ScaleUpRelay(CompletionHandler):
     """A rank that sends on what another rank of its host writes to it: whole messages, by a queue pair of its NIC.
 
-    It is the handler of that queue pair. Senders' completions are the queue pair's; READs are refused. Raises ValueError
-    as ScaleUpChannel does.
+    It is the handler of that queue pair. Senders' completions are the queue pair's; READs are refused. Raises
+    ValueError as ScaleUpChannel does.
     """
     def __init__(
         self,
@@ -3106,6 +3106,7 @@ class BoundJob(RunnableSchedule):
 
     `peers` are, by slot, the paths to each: the executor's channel, address and key of where messages land, and the
     end of the path's share of a striped message in 1/65536. `calls` are, by slot, the schedules of collectives.
+    While a collective or a message of the rank is under way, computations go on at 1 - `communication_share` of their rate.
     Messages from `stripe_bytes` on are striped, smaller ones take the paths in turn. With `fast_forward`, `run` is
     the executor's number of the job, `call_groups` have the group there, the rank's place in it and the variant of
     each call, `peer_groups` the groups of messages to each peer and from it. Raises ValueError for what the
@@ -3120,6 +3121,7 @@ class BoundJob(RunnableSchedule):
         as_length: bool,
         run_tag: int,
         compute_scale: float,
+        communication_share: float,
         stripe_bytes: int,
         fast_forward: _FastForward | None = None,
         run: int = 0,

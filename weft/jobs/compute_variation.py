@@ -1,4 +1,4 @@
-"""How compute times vary between ranks and over time: stragglers and seeded jitter."""
+"""How compute times vary between ranks and over time: stragglers, seeded jitter, and communication beside them."""
 
 from __future__ import annotations
 
@@ -21,12 +21,14 @@ class ComputeVariation:
         jitter: standard deviation of the logarithm of each computation's factor, drawn from a log-normal
             distribution with median 1.
         seed: random seed of the jitter.
+        communication_share: see `RankPart`.
 
     """
 
     stragglers: Mapping[int, float] = field(default_factory=dict)
     jitter: float = 0.0
     seed: int = 1
+    communication_share: float = 0.0
 
     def with_jitter(self, rank: int, durations_ps: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return a rank's durations, each multiplied by its jitter factor; the same array without jitter."""

@@ -36,6 +36,7 @@ def training_job(plan: TrainingPlan, variation: ComputeVariation | None = None, 
                     tuple(peer.rank(plan.parallel, rank) for peer in peers),
                     tuple(groups.setdefault(key, len(groups)) for key in keys),
                     variation.stragglers.get(rank, 1.0),
+                    variation.communication_share,
                 )
             )
     named = tuple(Group(f"{kind.value} of rank {ranks[0]}", ranks) for kind, ranks in groups)

@@ -16,11 +16,12 @@ from weft.traffic.endpoint_calls import EndpointCalls
 from weft.traffic.jobs.fast_forward import FastForwardGroups, RepeatedParts
 from weft.traffic.jobs.native_job import SharedParts, call_channels, channels_of, written_ranks
 from weft.traffic.jobs.placing import PlacedRanks
+from weft.traffic.jobs.rank_job import RankJob
 from weft.traffic.jobs.times import RankTimes
 from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns
-from weft.traffic.schedule_nodes import MAX_RUN_TAG
+from weft.traffic.schedule_nodes import MAX_RUN_TAG, Channel
 from weft.traffic.traffic_kinds import TrafficKinds
 
 
@@ -79,8 +80,9 @@ class JobRuns:
         ends = list(dict.fromkeys(ends))
         self._connections.connect_channels(ends, telemetry)
         repeated: Sequence[RepeatedParts | None] = [None] * len(parts)
-        if self._repeated and any(self._connections.relay_of(each) is not None for each in ends):
-            self._repeated.reasons["in which ranks send on messages for others of their hosts"] = None
+        reason = self._reason_against_repeating(parts, ends)
+        if self._repeated and reason:
+            self._repeated.reasons[reason] = None
         elif self._repeated:
             repeated = self._repeated.of_ranks(placed.ranks, parts, lambda call: call_channels(call, shared))
         with tempfile.TemporaryDirectory() as directory:
@@ -114,6 +116,14 @@ class JobRuns:
             for nic in shared.schedule(call).planes_aggregated()
         }
         return self._runs.add(number, PreparedRun(list(placed.ranks), memory, written, ends, aggregated=tuple(nics)))
+
+    def _reason_against_repeating(self, parts: Sequence[RankJob], ends: Sequence[tuple[int, Channel]]) -> str:
+        """Return why operations take other times than alone, as the end of a sentence; "" if nothing is known."""
+        if any(part.communication_share for part in parts):
+            return "in which communication takes a share of accelerators"
+        if any(self._connections.relay_of(each) is not None for each in ends):
+            return "in which ranks send on messages for others of their hosts"
+        return ""
 
     def _files(self, placed: PlacedRanks, directory: Path, calls_apart: bool) -> dict[int, str]:
         """Write each of a job's different operations to a file; returns the names by the identities of their slots."""

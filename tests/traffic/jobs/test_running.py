@@ -1,5 +1,8 @@
 """Jobs on a fabric under the virtual clock: closed forms, streams, overlap, refusals."""
 
+import random
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -7,7 +10,9 @@ from tests.refusals import refused
 from weft import BadInputError, CheckFailedError, Fabric, topologies
 from weft.run.collectives import CollectiveRequest
 from weft.run.jobs import PlacedJob
+from weft.system.child_processes import ChildError
 from weft.traffic.jobs import CollectiveCall, Group, Job, OperationsBuilder, RankPart
+from weft.traffic.jobs.operations import Kind
 
 HOSTS = 8
 LINK_BPS = 100 * 10**9
@@ -318,3 +323,65 @@ def test_a_job_in_place_of_a_placed_one_or_a_task_is_refused(fabric):
         fabric.run_jobs(PlacedJob(job))
     with refused(BadInputError, place="run_together", valid="a task, such as fabric.tasks.job(job)"):
         fabric.run_together([fabric.tasks.job(job), job])
+
+
+def work_ps(start_ps, end_ps, busy, share):
+    """Return the work that is done from start to end at 1 - share while any of `busy` lasts, else at the full rate."""
+    edges = sorted({start_ps, end_ps, *(edge for each in busy for edge in each if start_ps < edge < end_ps)})
+    return sum(
+        (later - edge) * (1 - share if any(begin <= edge < end for begin, end in busy) else 1)
+        for edge, later in pairwise(edges)
+    )
+
+
+@pytest.mark.parametrize("share", [0.15, 0.9])
+def test_computing_goes_on_more_slowly_while_messages_are_sent(fabric, share):
+    def sender(builder):
+        builder.compute(10**8, stream=0)
+        builder.send(0, 1_000_000, tag=0)
+
+    def receiver(builder):
+        builder.receive(0, 1_000_000, tag=0)
+
+    run = fabric.run_job(job_of(sender, receiver, communication_share=share))
+    computed_ps, sent_ps = run.times[0].finished_ps.tolist()
+    # The message ends first, and while it lasts a share of the work is missing.
+    assert sent_ps < 10**8
+    assert computed_ps == pytest.approx(10**8 + share * sent_ps, abs=2)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_all_of_the_work_is_done_however_communication_comes_and_goes(fabric, seed):
+    drawn = random.Random(seed)
+    share = drawn.choice([0.1, 0.25, 0.5, 0.9])
+    works = [drawn.randrange(1, 10**8) for _ in range(6)]
+    sizes = [drawn.randrange(0, 500_000) for _ in range(6)]
+
+    def sender(builder):
+        for number, work in enumerate(works):
+            builder.compute(work, stream=number % 3)
+        for tag, size in enumerate(sizes):
+            gap = builder.compute(drawn.randrange(1, 10**7), stream=3)
+            builder.send(0, size, tag=tag, after=[gap])
+        call = builder.compute(1, stream=3)
+        builder.send(0, 1000, tag=len(sizes), after=[call])
+
+    def receiver(builder):
+        for tag, size in enumerate([*sizes, 1000]):
+            builder.receive(0, size, tag=tag)
+
+    job = job_of(sender, receiver, communication_share=share)
+    times = fabric.run_job(job).times[0]
+    kinds, durations = job.parts[0].operations.kind.tolist(), job.parts[0].operations.duration_ps.tolist()
+    spans = list(zip(times.started_ps.tolist(), times.finished_ps.tolist(), strict=True))
+    busy = [span for span, kind in zip(spans, kinds, strict=True) if kind == Kind.SEND]
+    assert busy
+    for (start_ps, end_ps), kind, duration_ps in zip(spans, kinds, durations, strict=True):
+        if kind == Kind.COMPUTE:
+            # A picosecond for each change of the rate.
+            assert work_ps(start_ps, end_ps, busy, share) == pytest.approx(duration_ps, abs=len(busy) + 2)
+
+
+def test_a_whole_accelerator_cannot_be_taken(fabric):
+    with pytest.raises(ChildError, match="communication takes 1"):
+        fabric.run_job(job_of(lambda builder: builder.compute(1000), communication_share=1.0))

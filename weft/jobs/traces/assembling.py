@@ -57,7 +57,9 @@ class JobAssembler:
         self._dependency_count += len(operations.after)
         check_count(self.operation_count, self._dependency_count, source)
         shared = self._programs.setdefault(digest_of(operations), operations)
-        self._parts[number] = RankPart(shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale)
+        self._parts[number] = RankPart(
+            shared, tuple(rank.peers), tuple(rank.groups), rank.compute_scale, rank.communication_share
+        )
 
     def add_equal_ranks(self, numbers: Sequence[int], of: int, source: str) -> None:
         """Add ranks that do the same as rank `of`, without work for each. Raises TraceError as `add_rank`."""
@@ -79,6 +81,7 @@ class RankAssembler:
     def __init__(self, peers: tuple[int, ...] = (), groups: tuple[int, ...] = ()) -> None:
         self.operations = OperationsBuilder()
         self.compute_scale = 1.0
+        self.communication_share = 0.0
         self.peers = {peer: slot for slot, peer in enumerate(peers)}
         self.groups = {group: slot for slot, group in enumerate(groups)}
 

@@ -67,12 +67,14 @@ class RankPart:
         peers: the rank in each slot for peers, each once.
         groups: the place in `Job.groups` of the group in each slot for groups, each once.
         compute_scale: factor on all its computing times (a straggler is above 1).
+        communication_share: share of the accelerator that its collectives and messages take while they are under way.
     """
 
     operations: Operations
     peers: tuple[int, ...] = ()
     groups: tuple[int, ...] = ()
     compute_scale: float = 1.0
+    communication_share: float = 0.0
 
 
 @dataclass(frozen=True)

@@ -134,6 +134,7 @@ def bind_job(
         as_length=payload == AS_LENGTHS,
         run_tag=part.run_tag,
         compute_scale=part.compute_scale,
+        communication_share=part.communication_share,
         stripe_bytes=STRIPE_BYTES,
         fast_forward=None if repeated is None else repeated.fast_forward,
         run=run,

@@ -207,6 +207,7 @@ class PlacedRanks:
                 calls=tuple(calls(rank, label)),
                 run_tag=run_tag,
                 compute_scale=part.compute_scale,
+                communication_share=part.communication_share,
                 read_bytes=self._readers.get(rank, _NO_READERS).largest_bytes,
             )
 

@@ -81,4 +81,5 @@ class RankJob:
     calls: tuple[RankCall, ...]
     run_tag: int
     compute_scale: float = 1.0
+    communication_share: float = 0.0
     read_bytes: Annotated[int, Between(0)] = 0

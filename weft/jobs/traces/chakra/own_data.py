@@ -75,6 +75,7 @@ class RankData(_Strict):
     peers: list[int]
     groups: list[int]
     compute_scale: float = Field(1.0, gt=0, allow_inf_nan=False)
+    communication_share: float = Field(0.0, ge=0, lt=1, allow_inf_nan=False)
     job: JobData | None = None
 
 

@@ -99,6 +99,7 @@ class RankReader:
         data = own_data.rank_data(text, self._source)
         self._assembler = RankAssembler(tuple(data.peers), tuple(data.groups))
         self._assembler.compute_scale = data.compute_scale
+        self._assembler.communication_share = data.communication_share
         if data.job is not None and self._rank == 0:
             self._groups.rename(data.job.group_names, self._source)
             own_data.apply_to_job(data.job, self._job, self._source)

@@ -35,6 +35,7 @@ def messages_of(job: Job, rank: int) -> Iterator[bytes]:
         peers=list(part.peers),
         groups=list(part.groups),
         compute_scale=part.compute_scale,
+        communication_share=part.communication_share,
         job=_job_data(job) if rank == 0 else None,
     )
     metadata = GlobalMetadata(version=VERSION)
