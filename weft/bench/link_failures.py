@@ -77,13 +77,7 @@ def disruption_ms(run: TrialRun) -> float:
 
 def recovery_ms(run: TrialRun) -> float:
     """Return from when a link failed until hosts had acknowledgements of all that they sent again; 0: nothing was."""
-    return _longest_ms(
-        [
-            event.last_recovery_ps - event.happened_ps
-            for event in failures(run)
-            if event.last_recovery_ps is not None and event.happened_ps is not None
-        ]
-    )
+    return _longest_ms([event.repaired_ps for event in failures(run)])
 
 
 def lost_packets(events: Sequence[LinkEventResult]) -> int:

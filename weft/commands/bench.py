@@ -134,7 +134,7 @@ def _print_report(report: BenchReport) -> None:
     from rich.markup import escape
 
     from weft.bench import report_parts as parts
-    from weft.results.figure_tables import print_figures
+    from weft.results.figure_tables import print_report_table
     from weft.system.consoles import make_console
 
     console: Any = make_console()
@@ -142,8 +142,7 @@ def _print_report(report: BenchReport) -> None:
         (parts.kpi_table(report), ["KPI", "test", "value", "unit", "condition"]),
         (parts.status_table(report), ["section", "test", "variant", "status", "reason"]),
     ):
-        rows = [[str(cell) for cell in row] for row in table.rows]
-        print_figures(console, f"[bold]{escape(table.title)}[/bold]", list(table.columns), rows, names)
+        print_report_table(console, table, names, "bold")
     if found := parts.anomalies(report):
         console.print("\n[bold]Anomalies[/bold]")
         for line in found:

@@ -49,10 +49,8 @@ def drill(
 
 
 def _print(report: DrillReport, directory: Path) -> None:
-    from rich.markup import escape
-
     from weft.drills import running as parts
-    from weft.results.figure_tables import print_figures
+    from weft.results.figure_tables import print_report_table
     from weft.system.consoles import make_console
 
     console: Any = make_console()
@@ -61,9 +59,5 @@ def _print(report: DrillReport, directory: Path) -> None:
         (parts.figures_table(report), ["figure"]),
         (parts.broken_table(report), ["by the least of its faults", "what broke"]),
     ):
-        rows = [[str(cell) for cell in row] for row in table.rows]
-        if rows:
-            print_figures(console, escape(table.title), list(table.columns), rows, names)
-            if table.note:
-                console.print(escape(table.note))
+        print_report_table(console, table, names)
     click.echo(f"\n{parts.verdict(report)}\nruns and {parts.JSON_FILE}: {directory}")

@@ -67,10 +67,8 @@ def goodput(
 
 
 def _print(name: str, outcome: Outcome) -> None:
-    from rich.markup import escape
-
     from weft.goodput import report as parts
-    from weft.results.figure_tables import print_figures
+    from weft.results.figure_tables import print_report_table
     from weft.system.consoles import make_console
 
     console = make_console()
@@ -83,8 +81,7 @@ def _print(name: str, outcome: Outcome) -> None:
     if outcome.intervals:
         tables.append(parts.intervals_table(outcome))
     for table in tables:
-        rows = [[str(cell) for cell in row] for row in table.rows]
-        print_figures(console, escape(table.title), list(table.columns), rows, ["failure", "effect", "what"])
+        print_report_table(console, table, ["failure", "effect", "what"])
     click.echo(f"\n{parts.words(outcome)}.")
     for note in parts.notes(outcome):
         click.echo(f"· {note}")

@@ -71,15 +71,13 @@ def paper(
 
 def _print(result: PaperResult, out: Path) -> None:
     from weft.papers.markdown import verdict_sentence
-    from weft.results.figure_tables import print_figures
+    from weft.results.figure_tables import print_report_table
     from weft.system.consoles import make_console
 
     console = make_console()
     click.echo(f"{result.citation}\n\nMeasured by the authors: {result.measured_by_authors}\n\nRun: {result.run_here}")
     for table in (result.claims_table, result.shapes_table):
-        rows = [[str(cell) for cell in row] for row in table.rows]
-        if rows:
-            print_figures(console, table.title, table.columns, rows, (*table.columns[:1], "where", "verdict"))
+        print_report_table(console, table, (*table.columns[:1], "where", "verdict"))
     for line in (*result.explanations, *result.notes):
         click.echo(f"· {line}")
     click.echo(f"\nVerdict: {verdict_sentence(result)} Page: {out / 'paper.html'}")

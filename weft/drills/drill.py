@@ -113,12 +113,8 @@ def judge(run: TrialRun, steady: TrialRun, objective: ObjectiveSection) -> Judge
         broken.append("not all of the traffic was run")
     if slowdown is not None and slowdown > objective.slowdown:
         broken.append(f"{slowdown:.2f} times as long (objective: {objective.slowdown:g})")
-    recoveries = [
-        event.last_recovery_ps - event.happened_ps
-        for event in run.results.link_events
-        if event.state == "down" and event.happened_ps is not None and event.last_recovery_ps is not None
-    ]
-    recovery_ps = max(recoveries, default=None)
+    recoveries = (event.repaired_ps for event in run.results.link_events)
+    recovery_ps = max((each for each in recoveries if each is not None), default=None)
     if recovery_ps is not None and recovery_ps > objective.recovery:
         broken.append(f"recovered after {format_time(recovery_ps)} (objective: {format_time(objective.recovery)})")
     return Judgement(tuple(broken), slowdown, recovery_ps)

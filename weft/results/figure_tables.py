@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from rich.cells import cell_len
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+if TYPE_CHECKING:
+    from weft.results.report_parts import ReportTable
 
 _MOST_WORD = 24
 
@@ -82,3 +85,12 @@ def print_figures(
     The title may have markup; cells have none.
     """
     print_table(console, title, [(each, each in names) for each in columns], rows, Layout())
+
+
+def print_report_table(console: Console, table: ReportTable, names: Sequence[str], style: str = "") -> None:
+    """Print a page's table with its note, aligned right but for the columns that are `names`; nothing without rows."""
+    title = f"[{style}]{escape(table.title)}[/{style}]" if style else escape(table.title)
+    rows = [[str(cell) for cell in row] for row in table.rows]
+    print_figures(console, title, list(table.columns), rows, names)
+    if rows and table.note:
+        console.print(escape(table.note))

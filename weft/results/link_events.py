@@ -91,6 +91,13 @@ class LinkEventResult(PlainData):
     """By the controller because of it."""
 
     @property
+    def repaired_ps(self) -> int | None:
+        """From a link's failure until hosts had acknowledgements of all that they sent again; None: nothing was."""
+        if self.state != "down" or self.happened_ps is None or self.last_recovery_ps is None:
+            return None
+        return self.last_recovery_ps - self.happened_ps
+
+    @property
     def recovery_ps(self) -> int | None:
         """From when it happened until all tables followed."""
         if self.happened_ps is None or self.reprogrammed_ps is None:
