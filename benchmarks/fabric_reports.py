@@ -24,7 +24,7 @@ REPORTS = ROOT / "docs" / "reports"
 PAGE, TEMPLATE = REPORTS / "index.md", Path(__file__).parent / "fabric_reports.md.in"
 FABRICS = {
     "two-tier": "two tiers, RoCEv2 with DCQCN over PFC, 16 accelerators at 400 Gb/s",
-    "rail-optimised": "rails, RoCEv2 with DCQCN over PFC, 32 accelerators at 400 Gb/s, four a host",
+    "rail-optimised": "rails, 2:1 oversubscribed, RoCEv2 with DCQCN over PFC, 32 accelerators at 400 Gb/s, four a host",
     "eight-planes": "eight planes of 100 Gb/s, MRC over switches that trim, 16 accelerators",
     "ultra-ethernet": "two tiers, Ultra Ethernet over switches that trim, 16 accelerators at 400 Gb/s",
 }
