@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -13,7 +16,10 @@ from weft.commands.scenario_options import assignments_of, set_option
 from weft.errors import BadInputError
 
 if TYPE_CHECKING:
-    from weft.goodput import Outcome
+    from weft.goodput import MeasuredFailure, Outcome
+    from weft.scenario import Change
+    from weft.scenario.cluster import ClusterSection
+    from weft.topologies import FabricSpec
 
 
 @click.command()
@@ -29,15 +35,22 @@ if TYPE_CHECKING:
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="Write goodput.html and goodput.json there."
 )
+@click.option("--workers", type=click.IntRange(1), help="Runs at a time; default: as many as processors.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @set_option
 def goodput(
-    scenario: Path, histories: int, intervals: bool, out: Path | None, as_json: bool, assignments: tuple[str, ...]
+    scenario: Path,
+    histories: int,
+    intervals: bool,
+    out: Path | None,
+    workers: int | None,
+    as_json: bool,
+    assignments: tuple[str, ...],
 ) -> None:
     """Live the days of a cluster that trains: failures, checkpoints, restarts, hosts that are replaced.
 
-    SCENARIO has a section `cluster` (docs/goodput.md); its traffic does not count, and nothing is sent. Prints what the
-    time goes to, next to published formulas.
+    SCENARIO has a section `cluster` (docs/goodput.md). Its traffic is run only where the effect of failures is to be
+    measured; otherwise nothing is sent. Prints what the time goes to, next to published formulas.
     """
     from weft.goodput import cluster_of, outcome_of
     from weft.goodput import report as parts
@@ -45,7 +58,8 @@ def goodput(
     from weft.scenario.network_file import load_fabric
     from weft.scenario.topology import build_topology
 
-    loaded = load_fabric(scenario, assignments_of("--set", assignments))
+    changes = assignments_of("--set", assignments)
+    loaded = load_fabric(scenario, changes)
     name = loaded.name or scenario.stem
     with loaded.places.locating():
         settings = cluster_section(loaded)
@@ -55,8 +69,10 @@ def goodput(
                 place="cluster.failures",
                 valid="a list, such as [{part: accelerator, mtbf: 50000h}]",
             )
-        cluster = cluster_of(settings, build_topology(loaded.fabric))
-        outcome = outcome_of(cluster, loaded.seed, histories, intervals or out is not None)
+        fabric = build_topology(loaded.fabric)
+        settings, measured = _measured(settings, scenario, changes, fabric, out, workers)
+        cluster = cluster_of(settings, fabric)
+        outcome = replace(outcome_of(cluster, loaded.seed, histories, intervals or out is not None), measured=measured)
     page = None if out is None else parts.write(name, outcome, out)
     if as_json:
         click.echo(json.dumps(parts.as_dict(name, outcome), indent=1))
@@ -64,6 +80,25 @@ def goodput(
         _print(name, outcome)
         if page is not None:
             click.echo(f"page: {page} (also {parts.JSON_FILE})")
+
+
+def _measured(
+    settings: ClusterSection,
+    scenario: Path,
+    changes: Sequence[Change],
+    fabric: FabricSpec,
+    out: Path | None,
+    workers: int | None,
+) -> tuple[ClusterSection, list[MeasuredFailure]]:
+    """Return the section with measured effects, and what was measured; runs are kept in `out` only."""
+    if all(each.effect != "measured" for each in settings.failures):
+        return settings, []
+    from weft.commands.trial_progress import trial_progress
+    from weft.drills.part_failures import measured_section
+
+    with TemporaryDirectory() as temporary, trial_progress("failure") as progress:
+        directory = Path(temporary) if out is None else out / "runs"
+        return measured_section(settings, scenario, changes, fabric, directory, workers, progress)
 
 
 def _print(name: str, outcome: Outcome) -> None:
@@ -78,10 +113,12 @@ def _print(name: str, outcome: Outcome) -> None:
         f"{parts.duration(cluster.duration_s)}"
     )
     tables = [parts.failures_table(outcome), parts.spent_table(outcome)]
+    if outcome.measured:
+        tables.insert(1, parts.measured_table(outcome))
     if outcome.intervals:
         tables.append(parts.intervals_table(outcome))
     for table in tables:
-        print_report_table(console, table, ["failure", "effect", "what"])
+        print_report_table(console, table, ["failure", "effect", "what", "fails", "then"])
     click.echo(f"\n{parts.words(outcome)}.")
     for note in parts.notes(outcome):
         click.echo(f"· {note}")

@@ -17,14 +17,14 @@ from weft.quantities.units import PS_PER_US
 from weft.quantities.yaml_files import yaml_text
 from weft.results.report_parts import Cell, ReportTable
 from weft.run.spec import run_spec
-from weft.scenario import Change, anchor_paths, apply_changes, parse_scenario, read_mapping
+from weft.scenario import Change, Scenario, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain
 from weft.scenario.drill import drill_section
 from weft.system.writing import written_whole
 from weft.trials import TrialProgress, TrialRunner
 
 JSON_FILE = "drills.json"
-_NOT_OF_DRILLS = ("workers", "grpc")
+_NOT_OF_TRIALS = ("workers", "grpc")
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,7 @@ def run_drills(
         BadInputError: the scenario is not valid, has no traffic, or cannot have the faults that it asks for.
         WeftError: a drill could not be run.
     """
-    tree = read_mapping(scenario, "a scenario")
-    anchor_paths(tree, scenario.parent)
-    options = apply_changes(tree, changes)
-    kept = {key: value for key, value in plain(tree).items() if key not in _NOT_OF_DRILLS} | {"clock": "virtual"}
-    parsed = parse_scenario(kept, str(scenario), units_required=True, options=options)
+    kept, parsed = virtual_scenario(scenario, changes)
     if not parsed.traffic:
         raise BadInputError("the scenario has no traffic, so faults meet nothing", place=f"{scenario}: traffic")
     spec = run_spec(parsed)
@@ -83,6 +79,15 @@ def run_drills(
     report = DrillReport(parsed.name, parsed.seed, sorted(drills, key=lambda each: each.number))
     _write(report, plan, directory)
     return report
+
+
+def virtual_scenario(path: Path, changes: Sequence[Change]) -> tuple[dict[str, Any], Scenario]:
+    """Return a scenario's tree for trials under the virtual clock, and the scenario. Raises BadInputError."""
+    tree = read_mapping(path, "a scenario")
+    anchor_paths(tree, path.parent)
+    options = apply_changes(tree, changes)
+    kept = {key: value for key, value in plain(tree).items() if key not in _NOT_OF_TRIALS} | {"clock": "virtual"}
+    return kept, parse_scenario(kept, str(path), units_required=True, options=options)
 
 
 def _write(report: DrillReport, plan: DrillPlan, directory: Path) -> None:

@@ -2,6 +2,17 @@
 
 from weft.goodput.cluster import Cluster, FailureKind, cluster_of
 from weft.goodput.history import History, Spent, live
-from weft.goodput.outcome import Outcome, Share, outcome_of
+from weft.goodput.outcome import MeasuredFailure, Outcome, Share, outcome_of
 
-__all__ = ["Cluster", "FailureKind", "History", "Outcome", "Share", "Spent", "cluster_of", "live", "outcome_of"]
+__all__ = [
+    "Cluster",
+    "FailureKind",
+    "History",
+    "MeasuredFailure",
+    "Outcome",
+    "Share",
+    "Spent",
+    "cluster_of",
+    "live",
+    "outcome_of",
+]

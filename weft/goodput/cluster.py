@@ -82,8 +82,8 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
     """Return the cluster that a scenario describes.
 
     Raises:
-        BadInputError: parts that the fabric does not tell the number of; too many failures; no best interval; a
-            checkpoint that is saved for longer than it takes until the next one.
+        BadInputError: an effect that is not measured yet; parts that the fabric does not tell the number of; too many
+            failures; no best interval; a checkpoint that is saved for longer than it takes until the next one.
     """
     of_fabric = fabric.rank_count * settings.accelerators_per_endpoint(fabric.ranks_per_host)
     accelerators = settings.accelerators or of_fabric
@@ -94,6 +94,12 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
         parts |= _fabric_parts(fabric)
     kinds = []
     for number, failure in enumerate(settings.failures):
+        if failure.effect == "measured":
+            raise BadInputError(
+                "measured: only weft goodput runs the traffic",
+                place=f"cluster.failures[{number}].effect",
+                valid="the effect that it finds",
+            )
         if failure.count is None and failure.part not in parts:
             raise BadInputError(
                 f"the fabric has {of_fabric:,} accelerators, the cluster {accelerators:,}: how many of part "

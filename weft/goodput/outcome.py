@@ -41,6 +41,25 @@ class Interval:
 
 
 @dataclass(frozen=True)
+class MeasuredFailure:
+    """What the failure of a part did to a job's traffic, measured with packets.
+
+    Attributes:
+        title: of the failures in the scenario.
+        element: which one failed.
+        speed: of the traffic without the part, as a share of that with it; 0 if it failed.
+        stall_s: seconds that the failure itself cost.
+        error: why the traffic failed; "" if it did not.
+    """
+
+    title: str
+    element: str
+    speed: float
+    stall_s: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
 class Outcome:
     """Histories of a cluster.
 
@@ -50,6 +69,7 @@ class Outcome:
         formula: share of kept work by Daly's formula, which knows of no waiting, stalls and slowness.
         first_order: by that of Kokolis et al., which does not know what checkpoints cost, either.
         intervals: goodput over checkpoint intervals; empty unless they were asked for.
+        measured: failures whose effect was measured with packets.
     """
 
     cluster: Cluster
@@ -61,6 +81,7 @@ class Outcome:
     first_order: float
     young_interval_s: float
     intervals: Sequence[Interval]
+    measured: Sequence[MeasuredFailure] = ()
 
     @property
     def goodput(self) -> Share:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,20 @@ def failures_table(outcome: Outcome) -> ReportTable:
     return ReportTable("Failures", ["failure", "parts", "MTBF of one", "effect", "a day, mean", "a day, drawn"], rows)
 
 
+def measured_table(outcome: Outcome) -> ReportTable:
+    """Return what packets have shown of failures."""
+    rows = [
+        [
+            each.title,
+            each.element,
+            "the traffic fails" if each.error else duration(each.stall_s),
+            "the job starts again" if each.error else f"{each.speed:.1%} of the speed",
+        ]
+        for each in outcome.measured
+    ]
+    return ReportTable("Measured with packets", ["failure", "fails", "costs", "then"], rows)
+
+
 def spent_table(outcome: Outcome) -> ReportTable:
     """Return where the time went."""
     rows = [
@@ -118,6 +133,7 @@ def page(name: str, outcome: Outcome) -> str:
             Section.sentences("In short", [f"{words(outcome)}.", *notes(outcome)], is_notice=False),
             Section.table(spent_table(outcome)),
             Section.table(failures_table(outcome)),
+            *([Section.table(measured_table(outcome))] if outcome.measured else []),
             *(Section.part(key, figure) for key, figure in figures.items()),
             *([Section.table(intervals_table(outcome))] if outcome.intervals else []),
         ],
@@ -145,6 +161,7 @@ def as_dict(name: str, outcome: Outcome) -> dict[str, Any]:
         "spent": {spent.name.lower(): _share(share) for spent, share in outcome.spent.items()},
         "failures_per_day": dict(outcome.failures_per_day),
         "accelerator_hours_lost": outcome.accelerator_hours_lost,
+        "measured": [asdict(each) for each in outcome.measured],
         "intervals": [
             {"interval_s": each.interval_s, "goodput": _share(each.goodput), "formula_daly": each.formula}
             for each in outcome.intervals

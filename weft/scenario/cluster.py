@@ -16,14 +16,16 @@ if TYPE_CHECKING:
     from weft.scenario.model import Scenario
 
 Part = Literal["accelerator", "host", "nic", "link", "switch", "plane", "cluster"]
-Effect = Literal["replace", "restart", "stall", "slow", "corrupt"]
+Effect = Literal["replace", "restart", "stall", "slow", "corrupt", "measured"]
+MEASURED_PARTS: tuple[Part, ...] = ("link", "switch", "plane", "nic")
+"""Parts whose failures packets can show."""
 INTERRUPTING: tuple[Effect, ...] = ("replace", "restart", "corrupt")
 """Effects that end the job, which starts again from a checkpoint."""
 _MINUTE_S, _DAY_S = 60.0, float(S_PER_DAY)
 _MOST_PARTS = 10**8
 # Keys that say something about some effects only, and whether these need them.
 _KEYS_OF: dict[str, tuple[tuple[Effect, ...], bool]] = {
-    "repair": (("replace", "slow", "corrupt"), False),
+    "repair": (("replace", "slow", "corrupt", "measured"), False),
     "stall": (("stall",), True),
     "speed": (("slow",), True),
     "noticed_after": (("corrupt",), True),
@@ -47,7 +49,8 @@ class FailureSection(Section):
     """`replace`: the job ends and starts again from its last checkpoint, once a spare host has taken the host's place.
     `restart`: it starts again on the same hosts. `stall`: all hosts wait for `stall`, and go on. `slow`: the job goes
     on at `speed` until the repair. `corrupt`: results are wrong, which is noticed after `noticed_after`; the job then
-    starts again from a checkpoint of before, without the host.
+    starts again from a checkpoint of before, without the host. `measured`: what the scenario's traffic shows, run with
+    packets with the part and without: one of `restart`, `slow` and `stall`.
     """
     repair: Annotated[Duration | None, Example("4h")] = None
     """Until the host is a spare again, or the job is as fast as before; by default a day."""
@@ -59,6 +62,12 @@ class FailureSection(Section):
     """Speed of the job, as a share of its speed before."""
     noticed_after: Annotated[Duration | None, Example("6h", (".effect=corrupt",))] = None
     """From when results are wrong until somebody knows."""
+
+    @model_validator(mode="after")
+    def _check_measured_part(self) -> FailureSection:
+        if self.effect == "measured" and self.part not in MEASURED_PARTS:
+            raise SectionKeyError("effect", f"measured: packets do not show failures of part {self.part}")
+        return self
 
     @model_validator(mode="after")
     def _check_keys_of_effects(self) -> FailureSection:
