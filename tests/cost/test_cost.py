@@ -21,6 +21,7 @@ from weft.cost.layout import floor_of
 from weft.cost.prices import Energy, FloorLayout
 from weft.errors import BadInputError
 from weft.paths import ROOT
+from weft.scenario import Change
 from weft.topologies import FabricSpec, fat_tree, leaf_spine, with_scale_up
 from weft.topologies.kinds.dragonfly import dragonfly
 from weft.topologies.kinds.optical_core import optical_core
@@ -165,7 +166,10 @@ def test_what_the_table_lacks_is_refused_with_what_it_has() -> None:
     far = table(layout={"accelerators_per_rack": 2, "rack_pitch_m": 200})
     with refused(
         BadInputError,
-        valid=("copper of 100Gb/s up to 3 m, optics of 100Gb/s up to 100 m, optics of 400Gb/s up to 100 m"),
+        valid=(
+            "copper of 100Gb/s up to 3 m, pluggable optics of 100Gb/s up to 100 m, "
+            "pluggable optics of 400Gb/s up to 100 m"
+        ),
         problem="p0l1:3-p0s0:2:",
     ):
         bill_of(small(), far)
@@ -187,6 +191,25 @@ def test_copper_is_taken_where_it_reaches_and_costs_less() -> None:
     assert kinds(price=134) == {"copper", "fibre"}
     assert kinds(price=134.01) == {"fibre"}
     assert bill_of(small(), table(copper=[])).count_of("fibre") == 6
+
+
+@pytest.mark.parametrize(("optics", "of_switches", "of_nics"), [("lpo", "LPO", "LPO"), ("cpo", "CPO", "transceiver")])
+def test_linear_optics_are_at_both_ends_and_engines_in_switches_alone(
+    optics: str, of_switches: str, of_nics: str
+) -> None:
+    shipped = read_prices(changes=[Change("optics", optics, "--assume"), Change("copper", [], "--assume")])
+    fabric = leaf_spine(planes=1, leaves=2, spines=1, hosts_per_leaf=2, host_rate_bps=800 * GBPS)
+    found = {item.name.split()[0]: item.count for item in bill_of(fabric, shipped).items if item.kind == "transceiver"}
+    # 4 links of hosts and 2 between switches.
+    ends = {of_switches: 4 + 2 * 2}
+    ends[of_nics] = ends.get(of_nics, 0) + 4
+    assert found == ends
+
+
+def test_optics_that_the_table_lacks_are_refused() -> None:
+    valid = "pluggable optics of 100Gb/s up to 100 m, pluggable optics of 400Gb/s up to 100 m"
+    with refused(BadInputError, valid=valid, problem="with cpo optics"):
+        bill_of(small(rate_gbps=100), table(copper=[], optics="cpo"))
 
 
 def test_hosts_fill_racks_and_switches_stand_amid_their_cables() -> None:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import fsum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from weft.cost.layout import Floor, floor_of
 from weft.cost.prices import CopperPrice, PriceTable, SwitchPrice, TransceiverPrice, of_class
@@ -132,35 +132,54 @@ def _box(ports: _PortCounts, switch: SwitchSpec, table: PriceTable) -> SwitchPri
 def _add_cables(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _Lines) -> list[float]:
     """Add the links that are not circuits and return their lengths, each once."""
     circuits = fabric.circuits.port_of if fabric.circuits is not None else {}
-    counts: Counter[tuple[int, float]] = Counter()
-    example: dict[tuple[int, float], str] = {}
+    switches = {switch.name for switch in fabric.switches}
+    counts: Counter[_LinkKind] = Counter()
+    example: dict[_LinkKind, str] = {}
     for link in fabric.links:
         if link.a not in circuits:
-            key = link.link.rate_bps, floor.length_m(link.a.node, link.b.node)
-            counts[key] += 1
-            example.setdefault(key, str(link))
-    for (rate_bps, length_m), count in sorted(counts.items()):
-        _add_links(table, rate_bps, length_m, count, lines, example[rate_bps, length_m])
-    return [length_m for _, length_m in counts]
+            of_switches = sum(end.node in switches for end in link.ends)
+            kind = _LinkKind(link.link.rate_bps, floor.length_m(link.a.node, link.b.node), of_switches)
+            counts[kind] += 1
+            example.setdefault(kind, str(link))
+    for kind, count in sorted(counts.items()):
+        _add_links(table, kind, count, lines, example[kind])
+    return [kind.length_m for kind in counts]
 
 
-def _add_links(table: PriceTable, rate_bps: int, length_m: float, count: int, lines: _Lines, example: str) -> None:
+class _LinkKind(NamedTuple):
+    """Links of a rate and a length, and how many of each one's ends are ports of switches."""
+
+    rate_bps: int
+    length_m: float
+    of_switches: int
+
+
+def _add_links(table: PriceTable, kind: _LinkKind, count: int, lines: _Lines, example: str) -> None:
     """Add links of a length: the cheaper of copper and optics that reaches, copper if the prices are equal."""
+    rate_bps, length_m, of_switches = kind
     cables = _reaching(table.copper, rate_bps, length_m)
-    optics = _reaching(table.transceivers, rate_bps, length_m)
     copper = min(cables, key=lambda each: each.price + length_m * each.price_per_m, default=None)
-    optic = min(optics, key=lambda each: (each.price, each.watts), default=None)
+    ends = [_optic(table, rate_bps, length_m, of_switch=end < of_switches) for end in range(2)]
+    optics = [each for each in ends if each is not None]
     fibre = table.fibre.price + length_m * table.fibre.price_per_m
     if copper is not None:
         price = copper.price + length_m * copper.price_per_m
-        if optic is None or price <= 2 * optic.price + fibre:
+        if len(optics) < 2 or price <= fsum(each.price for each in optics) + fibre:
             name = f"copper {shortest_rate(copper.rate)} up to {copper.reach_m:g} m"
             lines.add("copper", name, count, price, copper.watts, length_m)
             return
-    if optic is None:
+    if len(optics) < 2:
         raise _unreached(table, rate_bps, length_m, example)
-    _add_transceivers(optic, 2 * count, lines)
+    for optic in optics:
+        _add_transceivers(optic, count, lines)
     lines.add("fibre", "fibre", count, fibre, 0.0, length_m)
+
+
+def _optic(table: PriceTable, rate_bps: int, reach_m: float, *, of_switch: bool) -> TransceiverPrice | None:
+    """Return the cheapest transceiver of the fabric's optics that reaches; None if there is none."""
+    wanted = table.optics if of_switch or table.optics != "cpo" else "pluggable"
+    found = _reaching([each for each in table.transceivers if each.optics == wanted], rate_bps, reach_m)
+    return min(found, key=lambda each: (each.price, each.watts), default=None)
 
 
 _Reaching = TypeVar("_Reaching", CopperPrice, TransceiverPrice)
@@ -173,20 +192,23 @@ def _reaching(items: Sequence[_Reaching], rate_bps: int, length_m: float) -> lis
 
 
 def _unreached(table: PriceTable, rate_bps: int, length_m: float, example: str) -> BadInputError:
+    items: list[tuple[str, CopperPrice | TransceiverPrice]] = [("copper", each) for each in table.copper]
+    items += [(f"{each.optics} optics", each) for each in table.transceivers]
     valid = [
         f"{what} of {shortest_rate(each.rate)} up to {each.reach_m:g} m"
-        for what, items in (("copper", table.copper), ("optics", table.transceivers))
-        for each in items
+        for what, each in items
         if each.rate >= rate_bps
     ]
     return BadInputError(
-        f"{example}: the table of prices has no cable for {shortest_rate(rate_bps)} over {length_m:g} m",
+        f"{example}: the table of prices has no cable for {shortest_rate(rate_bps)} over {length_m:g} m with "
+        f"{table.optics} optics",
         valid=f"{', '.join(valid) or 'none of this rate'}",
     )
 
 
 def _add_transceivers(optic: TransceiverPrice, count: int, lines: _Lines) -> None:
-    name = f"transceiver {shortest_rate(optic.rate)} up to {optic.reach_m:g} m"
+    kind = "transceiver" if optic.optics == "pluggable" else optic.optics.upper()
+    name = f"{kind} {shortest_rate(optic.rate)} up to {optic.reach_m:g} m"
     lines.add("transceiver", name, count, optic.price, optic.watts)
 
 
@@ -214,10 +236,10 @@ def _add_circuits(fabric: FabricSpec, table: PriceTable, floor: Floor, lines: _L
         for end, length_m in zip(switch.ports, lengths, strict=True):
             rate_bps = fabric.switch(end.node).port(end.port).link.rate_bps
             reach_m = length_m + max(lengths)
-            optics = _reaching(table.transceivers, rate_bps, reach_m)
-            if not optics:
+            optic = _optic(table, rate_bps, reach_m, of_switch=True)
+            if optic is None:
                 raise _unreached(table, rate_bps, reach_m, f"{end}-{switch.name}")
-            _add_transceivers(min(optics, key=lambda each: (each.price, each.watts)), 1, lines)
+            _add_transceivers(optic, 1, lines)
             fibre = table.fibre.price + length_m * table.fibre.price_per_m
             lines.add("fibre", "fibre", 1, fibre, 0.0, length_m)
         found += lengths

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Protocol, TypeVar
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import pydantic
 from pydantic import Field
@@ -22,6 +22,9 @@ from weft.topologies.addressing import MAX_PORTS
 
 SHIPPED_TABLE = Path(__file__).parent / "prices.yaml"
 _MOST = 1e9
+
+Optics = Literal["pluggable", "lpo", "cpo"]
+"""Kinds of optics: modules with a signal processor, linear ones without (LPO), engines in a switch's package (CPO)."""
 
 Money = Annotated[float, number(0, _MOST, example="450")]
 Watts = Annotated[float, number(0, 1e6, example="10")]
@@ -85,6 +88,9 @@ class TransceiverPrice(Section):
     """Longest fibre."""
     price: Money
     watts: Watts
+    optics: Optics = "pluggable"
+    year: Annotated[int, whole(1990, 2100)] | None = None
+    """From when it was to be had."""
 
 
 class FibrePrice(Section):
@@ -147,6 +153,8 @@ class PriceTable(Section):
     """When the figures were assumed or collected."""
     source: _Line
     """Source of the figures; every output repeats it."""
+    optics: Optics = "pluggable"
+    """Optics of the fabric. `cpo` is of switches' ports alone: NICs have pluggable transceivers then."""
     currency: Annotated[str, Text("a currency", r"\A[^\s\x00-\x1f\x7f]{1,8}\Z", "$")] = "$"
     switches: list[SwitchPrice] = Field(min_length=1)
     nics: list[NicPrice] = Field(min_length=1)
