@@ -74,6 +74,12 @@ def test_what_was_measured_decides_the_effect(failure: MeasuredFailure, expected
     assert settled(SECTION.model_copy(update={"count": 3}), failure, 7).count == 3
 
 
+def test_a_host_without_its_nic_is_replaced() -> None:
+    nic = SECTION.model_copy(update={"part": "nic"})
+    found = settled(nic, MeasuredFailure("nic", "h0's first NIC", 0.0, 0.0, "it failed"), None)
+    assert (found.effect, found.repair) == ("replace", 3600.0)
+
+
 def test_without_traffic_or_such_a_part_nothing_is_measured(tmp_path: Path) -> None:
     with refused(BadInputError, place="small.yaml: traffic", problem="has none to measure"):
         measured(tmp_path, "link", traffic=[])

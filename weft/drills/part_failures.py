@@ -30,7 +30,9 @@ _AS_FAST = 0.999
 def settled(settings: FailureSection, failure: MeasuredFailure, count: int | None) -> FailureSection:
     """Return failures with the effect that was measured; `count` parts unless the scenario says how many."""
     found: dict[str, Any] = {"count": settings.count or count}
-    if failure.error:
+    if failure.error and settings.part == "nic":
+        found |= {"effect": "replace"}  # its host has no other
+    elif failure.error:
         found |= {"effect": "restart", "repair": None}
     elif failure.speed < _AS_FAST:
         found |= {"effect": "slow", "speed": failure.speed}

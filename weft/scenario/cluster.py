@@ -50,7 +50,7 @@ class FailureSection(Section):
     `restart`: it starts again on the same hosts. `stall`: all hosts wait for `stall`, and go on. `slow`: the job goes
     on at `speed` until the repair. `corrupt`: results are wrong, which is noticed after `noticed_after`; the job then
     starts again from a checkpoint of before, without the host. `measured`: what the scenario's traffic shows, run with
-    packets with the part and without: one of `restart`, `slow` and `stall`.
+    packets with the part and without: one of `replace`, `restart`, `slow` and `stall`.
     """
     repair: Annotated[Duration | None, Example("4h")] = None
     """Until the host is a spare again, or the job is as fast as before; by default a day."""
