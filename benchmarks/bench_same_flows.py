@@ -1,7 +1,7 @@
 """Weft and other simulators on the same flows, in turns: processor time, memory, slowdowns, and agreement by flow.
 
     .venv/bin/python benchmarks/bench_same_flows.py [--cases NAME…] [--peers NAME…] [--duration-us N]
-        [--hash-seeds N…] [--turns N] [--quick] [--json] [--realtime]
+        [--hash-seeds N…] [--one-per-pair] [--turns N] [--quick] [--json] [--realtime]
 
 | case | simulator | flows |
 |---|---|---|
@@ -11,13 +11,15 @@
 
 WEFT_NS3_HPCC, WEFT_HTSIM and WEFT_ASTRA_SIM name the programs, which are not part of Weft. Without `--peers`, those
 that are there run. Both sides of a case read one list of flows, and have the same topology, packets, marks, memory
-and parameters of congestion control, written from one scenario (peers/).
+and parameters of congestion control, written from one scenario (peers/); htsim_uec sets NSCC's parameters itself.
 
-A slowdown is a flow's completion time over its time alone on the fabric, which is Weft's in both rows. Correlations are
-Pearson's of the logarithms, and Spearman's; that of slowdowns leaves sizes and distances out. The least processor time
-of all turns counts; the emulated times of turns are the same. With several `--hash-seeds`, Weft runs with each of them
-and so with other paths: the further runs show by how much runs differ that differ in nothing else. `weft run` finds its
-modules and fabric.p4 compiled, as from its second run on.
+A slowdown is a flow's completion time over its time alone on the fabric, which is Weft's in both rows; a second table
+has slowdowns by size. Correlations are Pearson's of the logarithms, and Spearman's; that of slowdowns leaves sizes and
+distances out. The least processor time of all turns counts; the emulated times of turns are the same. With several
+`--hash-seeds`, Weft runs with each of them and so with other paths: the further runs show by how much runs differ that
+differ in nothing else. Flows between the same two hosts share a queue pair in Weft and have one each in the other
+simulators; `--one-per-pair` runs the first of them alone. `weft run` finds its modules and fabric.p4 compiled, as from
+its second run on.
 """
 
 from __future__ import annotations
@@ -27,8 +29,8 @@ import json
 import random
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +52,8 @@ NSCC_TREE = {"k": 8, "planes": 1, "host_rate": "100Gb/s", "delay": "1us", "queue
 NSCC_MARKS = {"kmin": "37440B", "kmax": "145600B", "pmax": 1}
 """9 and 35 packets, a fifth and four fifths of it."""
 TREE_HOSTS, SWITCH_HOSTS = 128, 64
+SIZE_RANGES = ((0, 10_000), (10_000, 100_000), (100_000, 1_000_000), (1_000_000, None))
+"""From so many bytes to less than so many, for slowdowns by size."""
 FLOW_BYTES, QUICK_BYTES = 2_000_000, 20_000
 QUICK_US, QUICK_HOSTS = 20, 8
 MIB = 1 << 20
@@ -139,6 +143,19 @@ CASES: Mapping[str, Case] = {
 }
 
 
+def one_per_pair(case: Case) -> Case:
+    """Return the case with only the first flow from one host to another: in Weft later ones share its queue pair."""
+
+    def work(size: Size) -> Work:
+        whole = case.work(size)
+        first: dict[tuple[int, int], Flow] = {}
+        for flow in whole.flows:
+            first.setdefault((flow.source, flow.destination), flow)
+        return replace(whole, flows=tuple(first.values()))
+
+    return replace(case, work=work)
+
+
 @dataclass(frozen=True)
 class Run:
     """One simulator in a case: processor time, peak memory, the last flow's end, slowdowns."""
@@ -156,6 +173,21 @@ class Run:
 
 
 @dataclass(frozen=True)
+class BySize:
+    """Slowdowns of a simulator's flows of some sizes in a case."""
+
+    case: str
+    simulator: str
+    sizes: str
+    flows: int
+    mean: float
+    p50: float
+    p95: float
+    p99: float
+    largest: float
+
+
+@dataclass(frozen=True)
 class Agreed:
     """How well another simulator agrees with Weft (peers.agreement); costs are Weft's over the other's."""
 
@@ -168,6 +200,21 @@ class Agreed:
     within_tenth: float
     processor_ratio: float
     memory_ratio: float
+
+
+@dataclass
+class Tables:
+    """The rows of all cases."""
+
+    runs: list[Run] = field(default_factory=list)
+    by_size: list[BySize] = field(default_factory=list)
+    agreement: list[Agreed] = field(default_factory=list)
+
+    def add(self, other: Tables) -> None:
+        """Add the rows of another case."""
+        self.runs += other.runs
+        self.by_size += other.by_size
+        self.agreement += other.agreement
 
 
 def run_row(case: str, simulator: str, work: Work, runs: Sequence[PeerRun]) -> Run:
@@ -190,6 +237,18 @@ def completions(runs: Sequence[PeerRun]) -> Integers:
     return found
 
 
+def size_rows(case: str, simulator: str, work: Work, runs: Sequence[PeerRun]) -> Iterator[BySize]:
+    """Return the slowdowns of a simulator's flows by size; ranges without flows have no row."""
+    took_ps, sizes = completions(runs), work.columns["size_bytes"]
+    for least, end in SIZE_RANGES:
+        chosen = (sizes >= least) & (sizes < (sizes.max() + 1 if end is None else end))
+        if chosen.any():
+            found = slowdowns(took_ps[chosen], work.ideal_ps[chosen])
+            largest = float((took_ps[chosen] / work.ideal_ps[chosen]).max())
+            named = f"from {least:,} B" if end is None else f"{least:,} to {end:,} B"
+            yield BySize(case, simulator, named, int(chosen.sum()), *found, largest)
+
+
 def agreed_row(case: str, simulator: str, work: Work, ours: Sequence[PeerRun], theirs: Sequence[PeerRun]) -> Agreed:
     """Return how well other runs agree with Weft's."""
     found = agreement(completions(ours), completions(theirs), work.ideal_ps)
@@ -207,9 +266,7 @@ def agreed_row(case: str, simulator: str, work: Work, ours: Sequence[PeerRun], t
     )
 
 
-def compare(
-    case: Case, size: Size, turns: int, folder: Path, hash_seeds: Sequence[int] = (SEED,)
-) -> tuple[list[Run], list[Agreed]]:
+def compare(case: Case, size: Size, turns: int, folder: Path, hash_seeds: Sequence[int] = (SEED,)) -> Tables:
     """Return the rows of Weft and the peer, and how well the peer agrees with Weft under the first hash seed.
 
     Further hash seeds have rows of their own. The peer stops after twice Weft's time. ns-3 would go on: timers of flows
@@ -227,19 +284,21 @@ def compare(
     first, *further = hash_seeds
     others = {peer.title: theirs, **{f"Weft, hash seed {seed}": ours[seed] for seed in further}}
     runs = {"Weft": ours[first], **others}
-    return (
+    return Tables(
         [run_row(work.title, simulator, work, each) for simulator, each in runs.items()],
+        [row for simulator, each in runs.items() for row in size_rows(work.title, simulator, work, each)],
         [agreed_row(work.title, simulator, work, ours[first], each) for simulator, each in others.items()],
     )
 
 
-def show(runs: Sequence[Run], agreed: Sequence[Agreed], *, as_json: bool) -> None:
-    """Print both tables."""
+def show(tables: Tables, *, as_json: bool) -> None:
+    """Print the tables."""
     if as_json:
-        print(json.dumps({"runs": [asdict(each) for each in runs], "agreement": [asdict(each) for each in agreed]}))
+        print(json.dumps(asdict(tables)))
         return
-    report_rows("Weft and other simulators on the same flows: cost, and slowdowns", runs, as_json=False)
-    report_rows("Agreement flow by flow; costs are Weft's over the other's", agreed, as_json=False)
+    report_rows("Weft and other simulators on the same flows: cost, and slowdowns", tables.runs, as_json=False)
+    report_rows("Slowdowns by flows' sizes", tables.by_size, as_json=False)
+    report_rows("Agreement flow by flow; costs are Weft's over the other's", tables.agreement, as_json=False)
 
 
 def chosen_peers(named: list[str] | None) -> list[str]:
@@ -266,6 +325,7 @@ def main() -> int:
     parser.add_argument(
         "--hash-seeds", type=int, nargs="+", default=[SEED], metavar="N", help="each draws other paths of Weft's flows"
     )
+    parser.add_argument("--one-per-pair", action="store_true", help="the first flow between two hosts alone")
     parser.add_argument("--turns", type=int, default=1, help="of which the least processor time counts")
     parser.add_argument("--quick", action="store_true", help=f"{QUICK_US} us, small flows, runs of seconds")
     options = parser.parse_args()
@@ -281,18 +341,16 @@ def main() -> int:
     size = Size(options.duration_us, FLOW_BYTES, SWITCH_HOSTS)
     if options.quick:
         size = Size(QUICK_US, QUICK_BYTES, QUICK_HOSTS)
-    runs: list[Run] = []
-    agreed: list[Agreed] = []
+    tables = Tables()
     with tempfile.TemporaryDirectory() as name:
         run_weft(one_each(Size(QUICK_US, QUICK_BYTES, 2)), Path(name))  # leaves bytecode and the program's code
         for case in (CASES[each] for each in options.cases):
             if case.peer in peers:
-                more = compare(case, size, options.turns, Path(name), options.hash_seeds)
-                runs += more[0]
-                agreed += more[1]
-    if not runs:
+                chosen = one_per_pair(case) if options.one_per_pair else case
+                tables.add(compare(chosen, size, options.turns, Path(name), options.hash_seeds))
+    if not tables.runs:
         parser.error("no case of --cases is for a simulator of --peers")
-    show(runs, agreed, as_json=options.json)
+    show(tables, as_json=options.json)
     return 0
 
 

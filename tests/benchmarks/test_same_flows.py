@@ -9,15 +9,18 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import bench_same_flows as bench
+import numpy as np
 import pytest
-from peers import PEERS, MissingPeerError
+from peers import PEERS, MissingPeerError, PeerRun, Spent
 
 from tests.benchmarks.peer_programs import stand_in
 from weft.paths import ROOT
+from weft.traffic.patterns import Flow
 
 SIZE = bench.Size(bench.QUICK_US, bench.QUICK_BYTES, bench.QUICK_HOSTS)
 
@@ -67,6 +70,40 @@ def test_both_run_and_are_compared(name: str, tmp_path: Path) -> None:
         assert theirs["end_us"] == pytest.approx(max(ends_us), rel=1e-5)
         slowdowns = [each * 1e6 / ideal for each, ideal in zip(took_us, work.ideal_ps.tolist(), strict=True)]
         assert theirs["mean"] == pytest.approx(sum(slowdowns) / len(slowdowns), rel=1e-4)
+        by_size = [row for row in found["by_size"] if (row["case"], row["simulator"]) == (case, PEERS[name].title)]
+        assert sum(row["flows"] for row in by_size) == len(slowdowns)
+        assert max(row["largest"] for row in by_size) == pytest.approx(max(slowdowns), rel=1e-4)
+        weighted = sum(row["mean"] * row["flows"] for row in by_size) / len(slowdowns)
+        assert weighted == pytest.approx(theirs["mean"], rel=1e-9)
+
+
+def test_slowdowns_are_those_of_the_sizes_that_they_are_said_to_be_of(tmp_path: Path) -> None:
+    sizes = (1, 9_999, 10_000, 2_000_000)
+    flows = tuple(Flow(0, 1 + place, size) for place, size in enumerate(sizes))
+    work = replace(bench.CASES["websearch-nscc"].work(SIZE), flows=flows)
+    took_ps = work.ideal_ps * np.array([2, 4, 5, 7])
+    run = PeerRun(Spent(1.0, 1), int(took_ps.max()), took_ps)
+    rows = list(bench.size_rows("case", "simulator", work, [run]))
+    assert [(row.sizes, row.flows, row.mean, row.largest) for row in rows] == [
+        ("0 to 10,000 B", 2, 3, 4),
+        ("10,000 to 100,000 B", 1, 5, 5),
+        ("from 1,000,000 B", 1, 7, 7),
+    ]
+
+
+def test_one_flow_per_pair_leaves_out_those_that_would_share_a_queue_pair() -> None:
+    case = bench.CASES["websearch-nscc"]
+    size = bench.Size(5000, bench.QUICK_BYTES, bench.QUICK_HOSTS)
+    every, first = case.work(size).flows, bench.one_per_pair(case).work(size).flows
+    # As docs/peers.md says; those of 100 kB to 1 MB have the tail.
+    assert (len(every), len(first)) == (1430, 1375)
+    assert [sum(1e5 <= flow.size_bytes < 1e6 for flow in flows) for flows in (every, first)] == [213, 201]
+    pairs = [(flow.source, flow.destination) for flow in first]
+    assert len(set(pairs)) == len(pairs)
+    assert set(pairs) == {(flow.source, flow.destination) for flow in every}
+    assert all(flow in every for flow in first)
+    starts = {(flow.source, flow.destination): flow.start_ps for flow in reversed(every)}
+    assert all(starts[pair] == flow.start_ps for pair, flow in zip(pairs, first, strict=True))
 
 
 @pytest.mark.slow
@@ -121,7 +158,8 @@ def test_real_simulators_agree_with_weft(name: str, tmp_path: Path) -> None:
         PEERS[case.peer].program()
     except MissingPeerError as error:
         pytest.skip(str(error))
-    (_, theirs), (agreed,) = bench.compare(case, SIZE, 1, tmp_path)
+    tables = bench.compare(case, SIZE, 1, tmp_path)
+    (_, theirs), (agreed,) = tables.runs, tables.agreement
     assert theirs.processor_s > 0
     # Of few flows on an idle fabric; ASTRA-sim stores whole messages and forwards them.
     assert 0.5 < agreed.median_ratio < 1.1

@@ -8,7 +8,7 @@ import pytest
 from tests.refusals import refused
 from weft import BadInputError, Fabric
 from weft.run.runner import run_scenario
-from weft.scenario import parse_scenario
+from weft.scenario import TransportSection, parse_scenario
 from weft.topologies import FabricSpec, leaf_spine
 from weft.traffic.extensions import ExtensionError, TrafficPattern, flows_of
 from weft.traffic.host_runs import flows_of_writes
@@ -38,6 +38,18 @@ def test_divided_flows_deliver_every_byte_over_so_many_queue_pairs(size_bytes: i
     # To one host, and from one that may be another.
     assert queue_pairs <= {4, 8}
     assert (incast.flows, incast.bytes_delivered) == (3, 3 * size_bytes)
+
+
+@pytest.mark.parametrize("protocol", ["rc", "uet"])
+def test_flows_between_the_same_hosts_share_a_queue_pair(protocol: str) -> None:
+    """So a flow waits for those that start before it, as docs/traffic.md says; one to another host does not."""
+    flows = [Flow(0, 2, 1_000_000), Flow(0, 2, 100, start_ps=10**6), Flow(0, 3, 100, start_ps=10**6)]
+    transport = TransportSection(protocol=protocol)
+    with Fabric(leaf_spine(**FABRIC), clock="virtual", int_telemetry=False, transport=transport) as fabric:
+        records = fabric.run_flows("flows", flows).records
+    ends_ps = records["start_ps"] + records["completion_ps"]
+    assert ends_ps[0] <= ends_ps[1] < ends_ps[0] + 10**6
+    assert ends_ps[2] < ends_ps[0] // 2
 
 
 def test_scenarios_divide_flows() -> None:

@@ -325,6 +325,20 @@ def test_nscc_takes_all_that_is_lost_at_once_off_the_window() -> None:
     assert nscc.window_bytes == before - 3 * FRAME_BYTES - 100
 
 
+@pytest.mark.parametrize(
+    ("idle_round_trips", "least", "most"), [(0, PRODUCT_BYTES, math.inf), (100, 0, 5 * FRAME_BYTES)]
+)
+def test_nscc_counts_idle_time_as_part_of_a_period(idle_round_trips: int, least: float, most: float) -> None:
+    """Little has arrived in a period that has just begun; a loss after idle time takes that for all (docs/peers.md)."""
+    nscc, now = control("nscc"), 0
+    # A period is of two round trips here.
+    for _ in range(4 * PRODUCT_BYTES // FRAME_BYTES + 4):
+        now += ROUND_TRIP_PS * FRAME_BYTES // PRODUCT_BYTES
+        nscc.on_acknowledgement(now, acknowledged_bytes=FRAME_BYTES, round_trip_ps=ROUND_TRIP_PS)
+    nscc.on_loss(now + idle_round_trips * ROUND_TRIP_PS, timeout=False, lost_bytes=FRAME_BYTES)
+    assert least <= nscc.window_bytes <= most
+
+
 @pytest.mark.parametrize("rate_gbps", [10, 100, 400, 800])
 @pytest.mark.parametrize("name", ["dctcp", "timely", "powertcp", "nscc"])
 def test_defaults_fill_an_idle_path_at_any_rate(name: str, rate_gbps: int) -> None:
