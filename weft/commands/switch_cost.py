@@ -16,6 +16,7 @@ from weft.quantities.units import PS_PER_S
 from weft.scenario import AggregationSection, FabricOptions
 from weft.scenario.aggregation import LaneCount
 from weft.scenario.options import Service
+from weft.topologies.fabric import DEFAULT_TREE_CHILDREN
 
 if TYPE_CHECKING:
     from weft.controller.switch_cost import JobCost, SwitchCost

@@ -88,7 +88,11 @@ class System:
                 up = above = 0
             elif down % (self.oversubscription * self.upper_switches):
                 per = f"{self.upper_switches} upper switches at an oversubscription of {self.oversubscription}"
-                return "upper_switches", f"{down} links of a first-tier switch are not shared evenly by {per}", "a divisor"
+                return (
+                    "upper_switches",
+                    f"{down} links of a first-tier switch are not shared evenly by {per}",
+                    "a divisor",
+                )
             else:
                 up = down // self.oversubscription
                 above = up // self.upper_switches * self.domains
@@ -147,9 +151,9 @@ class ScaleUpDomainSection(TopologySection):
     """Accelerators with the same first-tier switches; by default the system's, or all."""
     upper_switches: Annotated[int, whole(0, MAX_PORTS), Example("2", (".domain=4",))] | None = None
     """Second-tier switches of each plane; several domains need at least one."""
-    oversubscription: (
-        Annotated[int, whole(1, MAX_PORTS), Example("2", (".domain=4", ".upper_switches=2"))] | None
-    ) = None
+    oversubscription: Annotated[int, whole(1, MAX_PORTS), Example("2", (".domain=4", ".upper_switches=2"))] | None = (
+        None
+    )
     """Links of a first-tier switch to accelerators, divided by its links to the second tier; by default the system's,
     or 1."""
     delay: ShortTime = _DELAY_PS
