@@ -39,7 +39,7 @@ ALGORITHMS = ("nvls", "ring", "tree")
 PARTS = ("sizes", "contention", "lost-link", "bit-errors")
 LINKS = "nvl72"
 """The system with the links of all parts but `sizes`."""
-LOST_LINK_AT_US = 5
+LOST_LINK_AT_US = 2
 BIT_ERROR_RATES = (0.0, 1e-8, 1e-7, 1e-6)
 DOTS_KIB = (10, 26)
 """Exponents of 2 between which the picture's sizes lie."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given, settings
@@ -19,7 +19,7 @@ from weft.scenario.programs import macros_of
 from weft.topologies import TopologyError
 from weft.topologies.kinds import TOPOLOGY_KINDS, from_parameters
 from weft.topologies.kinds.base import TopologyKeyError
-from weft.topologies.kinds.scale_up import SYSTEMS, ScaleUpDomainSection, scale_up
+from weft.topologies.kinds.scale_up import SYSTEMS, ScaleUpDomainSection, SystemName, scale_up
 
 
 def section(**keys: Any) -> ScaleUpDomainSection:
@@ -90,6 +90,11 @@ def test_counts_are_as_given_and_parameters_build_an_equal_fabric(
     assert len(fabric.switches) == switches * (domains + keys["upper_switches"])
     assert from_parameters(fabric.parameters) == fabric
     assert section(**keys, link_rate="200Gb/s").build() == fabric
+
+
+def test_every_system_named_is_there_and_fits() -> None:
+    assert set(get_args(SystemName)) == set(SYSTEMS)
+    assert all(system.problem() is None for system in SYSTEMS.values())
 
 
 def test_keys_beside_a_system_change_it() -> None:

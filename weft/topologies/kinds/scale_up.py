@@ -103,7 +103,7 @@ class System:
         return None
 
 
-SYSTEMS: Mapping[SystemName, System] = {
+SYSTEMS: Mapping[str, System] = {
     # NVIDIA, "Upgrading Multi-GPU Interconnectivity with the Third-Generation NVIDIA NVSwitch": NVLink 4, 18 links of
     # 25 GB/s each way; NVIDIA's slides on NVSwitch (Hot Chips 34): 5, 4, 4 and 5 links to four switches, which have 20,
     # 16, 16 and 20 links to a second tier. The second tier's switches in a plane are assumed.
