@@ -7,6 +7,9 @@ from typing import Any
 import bench_scale_up
 import pytest
 
+from weft.paths import ROOT
+from weft.run.runner import run_scenario
+from weft.scenario import load_scenario
 from weft.topologies.kinds.scale_up import SYSTEMS
 from weft.traffic.aggregation_format import frame_bytes
 
@@ -29,6 +32,19 @@ def test_the_switches_fill_the_links_and_a_ring_sends_each_byte_nearly_twice() -
     assert rows["nvls"].time_us < rows["ring"].time_us
     assert rows["ring"].busbw_gbytes_per_s < 450 * 1024 / 1082
     assert "<path" in bench_scale_up.picture(list(rows.values()))
+
+
+@pytest.mark.slow
+def test_the_page_has_the_example_s_figures() -> None:
+    page = (ROOT / "docs" / "scale-up.md").read_text(encoding="utf-8")
+    result = run_scenario(load_scenario(ROOT / "examples" / "scale_up" / "dgx_h100.yaml"))
+    assert result.ok
+    assert not result.drops
+    for each in result.collectives:
+        if each.algorithm != "in-network":
+            figures = (each.time_ps / 1e6, each.size_bytes / each.time_ps * 1e3, each.busbw_bytes_per_s / 1e9)
+            cells = " | ".join(f"{figure:.1f}" for figure in figures)
+            assert f"| {each.algorithm} | {cells} |" in page
 
 
 @pytest.mark.slow
