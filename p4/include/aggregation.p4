@@ -14,6 +14,11 @@
 #endif
 #define SLOT_VERSIONS (2 * SLOTS)
 
+// Most children of a node in a tree: the bits that a slot has for them.
+#ifndef AGGREGATION_CHILDREN
+#define AGGREGATION_CHILDREN 32
+#endif
+
 const bit<4> AGGREGATION_VERSION = 2;
 const bit<4> KIND_CONTRIBUTION   = 0;
 const bit<4> KIND_RESULT         = 1;
@@ -81,7 +86,7 @@ struct job_t {
     bit<4>         ip_version;
     bit<16>        slot_base;
     bit<16>        slot_count;
-    bit<32>        full_bitmap;
+    bit<AGGREGATION_CHILDREN> full_bitmap;
     bit<1>         is_root;
     port_t         parent_port;
     mac_t          parent_mac;
@@ -101,7 +106,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     counter(8, CounterType.packets_and_bytes) aggregation_outcomes;
 
     register<bit<48>>(SLOT_VERSIONS) slot_tag;      // epoch, round
-    register<bit<32>>(SLOT_VERSIONS) slot_bitmap;   // contributors seen
+    register<bit<AGGREGATION_CHILDREN>>(SLOT_VERSIONS) slot_bitmap;   // contributors seen
     register<bit<8>>(SLOT_VERSIONS)  slot_state;
     register<bit<8>>(SLOT_VERSIONS)  slot_has_lanes; // 0: only headers have come
     register<bit<32>>(SLOT_VERSIONS) slot_request;   // operation, data type, destination
@@ -114,7 +119,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     AggregationLengths() lengths;
 
     job_t   job = { 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 };
-    bit<32> worker_bit = 0;
+    bit<AGGREGATION_CHILDREN> worker_bit = 0;
     bit<16> rank = 0;
     bit<1>  from_parent = 0;
     bit<1>  from_switch = 0;
@@ -136,7 +141,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
     ipv6_address_t destination = 0;
 
     action set_job(bit<32> queue_key, bit<16> epoch, bit<4> ip_version, bit<16> slot_base, bit<16> slot_count,
-                   bit<32> full_bitmap, bit<1> is_root, port_t parent_port, mac_t parent_mac,
+                   bit<AGGREGATION_CHILDREN> full_bitmap, bit<1> is_root, port_t parent_port, mac_t parent_mac,
                    ipv6_address_t parent_address, bit<16> rank_at_parent, bit<16> multicast_group,
                    bit<16> worker_count) {
         job_counter.count();
@@ -167,7 +172,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         size = 1024;
     }
 
-    action child(bit<16> child_rank, bit<32> child_bit, bit<1> is_switch) {
+    action child(bit<16> child_rank, bit<AGGREGATION_CHILDREN> child_bit, bit<1> is_switch) {
         member_counter.count();
         member_meter.read(meta.colour);
         rank = child_rank;
@@ -337,7 +342,7 @@ control Aggregation(inout headers_t hdr, inout metadata_t meta, inout standard_m
         if (drop_reason == DropReason.NONE) {
             index = (slot << 1) | (hdr.aggregation.round & 1);
             bit<48> tag;
-            bit<32> bitmap;
+            bit<AGGREGATION_CHILDREN> bitmap;
             bit<8> state;
             bit<8> has_lanes;
             bit<8> flags;

@@ -32,6 +32,7 @@ SMALL = {
     "bench_packet_hops.py": "--ranks 4",
     "bench_planes.py": "--planes 2 --leaves 2 --hosts-per-leaf 2 --mib 1 --picture p.svg",
     "bench_rails.py": "--fabrics rail-only --patterns moe_dispatch",
+    "bench_scale_up.py": "sizes --systems dgx-h100 --sizes 4096 --algorithms nvls --picture p.svg",
     "bench_shared_spines.py": "--jobs 2 --size 8192 --picture p.svg",
     "bench_tcp_linux.py": "--duration 3",
     "bench_torus.py": "--shape 3 3 --bytes 65536",

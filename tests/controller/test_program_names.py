@@ -8,8 +8,8 @@ from pathlib import Path
 from weft.controller.counters import OUTCOME_NAMES
 from weft.controller.features.parameter_cache import MAX_CACHED_BLOCKS
 from weft.controller.services import MAX_CELLS, MAX_CLIENT_ENTRIES
-from weft.controller.trees import MAX_CHILDREN
 from weft.topologies import addressing
+from weft.topologies.fabric import DEFAULT_TREE_CHILDREN
 from weft.traffic import service_format
 
 P4_FOLDER = Path(__file__).parents[2] / "p4"
@@ -40,11 +40,11 @@ def test_result_groups_are_the_program_s() -> None:
 
 
 def test_bitmap_and_cpu_port_are_the_program_s() -> None:
-    width = re.search(r"bit<(\d+)>\s+full_bitmap;", source("include/aggregation.p4"))
+    width = re.search(r"#define AGGREGATION_CHILDREN (\d+)", source("include/aggregation.p4"))
     port = re.search(r"CPU_PORT = (\d+)", source("include/headers.p4"))
     assert width is not None
     assert port is not None
-    assert int(width.group(1)) == MAX_CHILDREN
+    assert int(width.group(1)) == DEFAULT_TREE_CHILDREN
     assert int(port.group(1)) == addressing.CPU_PORT
 
 

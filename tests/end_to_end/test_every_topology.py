@@ -14,6 +14,7 @@ from weft.scenario.parsing import read_mapping
 
 pytestmark = [pytest.mark.mininet, pytest.mark.slow]
 RAILS = example("rail_only")
+SCALE_UP = example("scale_up")
 THREE_TIERS = example("three_tiers")
 FEWEST_HOSTS = {"pods": 2, "leaves": 1, "spines": 1, "hosts_per_leaf": 2}
 """Of three tiers with a leaf that two hosts share: k-ary fat trees, of the same kind, run as the example has them."""
@@ -46,5 +47,6 @@ def test_all_reduces_are_right(path: Path, routing: str) -> None:
     assert result.ok
     assert all(each.wrong == 0 and each.identical for each in result.collectives)
     # Rails meet inside hosts alone, over links between processes.
-    algorithms = {"hierarchical"} if path == RAILS else {"ring", "in-network"}
+    by_switches = "nvls" if path == SCALE_UP else "in-network"
+    algorithms = {"hierarchical"} if path == RAILS else {"ring", by_switches}
     assert {each.algorithm for each in result.collectives} >= algorithms

@@ -25,6 +25,7 @@ WATCHDOG = PFC | {"pfc.xoff": "64KiB", "pfc.watchdog": {"detection_time": "200us
 STORM = {"host": "h1", "state": "storming", "at": "10us"}
 TRIMMING = {"transport.protocol": "mrc", "int": False, "trimming.classes": [3]}
 SPRAY = {"transport.path": "spray", "transport.retransmission": "selective-repeat"}
+SCALE_UP = {"fabric": {"kind": "scale_up", "accelerators": 8, "switches": 2}, "credits": {"classes": [3]}}
 INCAST = {"traffic": [{"incast": "h0", "bytes_per_sender": "256KiB", "data": "lengths"}]}
 
 
@@ -82,6 +83,8 @@ PLANTED = [
             SPRAY),
     Planted("round-trip-parameter", {"transport.parameters": {"round_trip": "100ns"}},
             "transport.parameters.round_trip", ("100 ns",), {"transport.congestion_control": "hpcc"}),
+    Planted("scale-up-links", {"credits": {}}, "fabric.kind", ("credits",), SCALE_UP),
+    Planted("scale-up-links", {"faults.bit_error_rate": 1e-7}, "faults", ("send again",), SCALE_UP),
     Planted("segment-messages", {"fidelity.messages": "64KiB"}, "fidelity.messages"),
     Planted("slots", {"slots": 8}, "slots", ("8 slots",),
             {"traffic": [{"collective": "allreduce", "algorithms": ["in-network"], "sizes": ["64KiB"]}]}),

@@ -116,7 +116,7 @@ def test_terms_are_as_long_as_the_data(name):
         (
             "allreduce",
             spec_of(8, ranks_per_host=2),
-            [each.name for each in COLLECTIVE_KINDS["allreduce"].algorithms],
+            [each.name for each in COLLECTIVE_KINDS["allreduce"].algorithms if not each.general_name],
         ),
         ("allgather", spec_of(6), ["ring", "in-network"]),
         ("allgather", spec_of(8), ["ring", "halving-doubling", "in-network"]),
@@ -132,6 +132,17 @@ def test_what_is_suitable_can_be_made(name, spec, suitable):
         else:
             with pytest.raises(ValueError, match="valid: "):
                 collective.schedule(algorithm.name, spec, 0)
+
+
+@pytest.mark.parametrize("name", ["allreduce", "reducescatter", "allgather"])
+def test_on_a_scale_up_domain_the_switches_algorithm_is_listed_by_its_name_there(name):
+    collective, spec = COLLECTIVE_KINDS[name], spec_of(6, is_scale_up=True)
+    assert "nvls" in collective.suitable(spec)
+    assert "in-network" not in collective.suitable(spec)
+    assert collective.algorithm("nvls").generator is collective.algorithm("in-network").generator
+    assert collective.check("in-network", spec).in_network
+    with pytest.raises(ValueError, match="valid: in-network"):
+        collective.check("nvls", spec_of(6))
 
 
 def test_unknown_collectives_are_refused_by_name():

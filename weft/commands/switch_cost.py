@@ -11,12 +11,12 @@ import click
 
 from weft.cli import EXISTING_FILE
 from weft.commands.option_groups import QuantityOption
-from weft.controller.trees import MAX_CHILDREN
 from weft.quantities.definitions import POSITIVE_TIME, RATE, SIZE
 from weft.quantities.units import PS_PER_S
 from weft.scenario import AggregationSection, FabricOptions
 from weft.scenario.aggregation import LaneCount
 from weft.scenario.options import Service
+from weft.topologies.fabric import DEFAULT_TREE_CHILDREN
 
 if TYPE_CHECKING:
     from weft.controller.switch_cost import JobCost, SwitchCost
@@ -50,7 +50,7 @@ MAX_JOB_SLOTS = 2**16 - 1
 )
 @click.option(
     "--ranks",
-    type=click.IntRange(1, MAX_CHILDREN),
+    type=click.IntRange(1, DEFAULT_TREE_CHILDREN),
     default=8,
     show_default=True,
     help="Of a job below the switch; of a switch above leaves, its leaves.",

@@ -15,6 +15,7 @@ from weft.controller.queue_keys import QueueKeys, random_queue_key
 from weft.controller.trees import AggregationTree, plan_tree
 from weft.topologies import FabricSpec
 from weft.topologies.addressing import IpVersion, service_group_address
+from weft.topologies.fabric import DEFAULT_TREE_CHILDREN
 
 MAX_CELLS = 1024
 """Barriers and counters on a switch (SERVICE_CELLS in p4/include/services/synchronisation.p4)."""
@@ -123,6 +124,13 @@ class ServiceTable:
                 valid=f"up to {MAX_CLIENT_ENTRIES} of all",
             )
         tree = plan_tree(fabric, use.plane, use.hosts, failures)
+        for node in tree.nodes:
+            # Bits of a group's cells (service_child in p4/include/services/synchronisation.p4).
+            if len(node.children) > DEFAULT_TREE_CHILDREN:
+                raise JobError(
+                    f"{node.switch} would have {len(node.children)} children in a group's tree",
+                    valid=f"at most {DEFAULT_TREE_CHILDREN}",
+                )
         epoch, q_key = self.next_use()
         return ServiceGroup(GROUP_ID, use.hosts, tree, epoch, q_key, use.cell_count, use.window, use.ip_version)
 

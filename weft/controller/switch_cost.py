@@ -27,8 +27,8 @@ from weft.controller.program_sizes import (
     register_sizes,
     standard_field_bits,
 )
-from weft.controller.trees import MAX_CHILDREN
 from weft.topologies import leaf_spine
+from weft.topologies.fabric import DEFAULT_TREE_CHILDREN
 
 _SLOT_BASE = "slot_base"
 
@@ -115,8 +115,8 @@ class SwitchCost:
 
     def job(self, children: int, slots: int) -> JobCost:
         """Return a job's cost. Raises JobError for a number of children that a node cannot have."""
-        if not 1 <= children <= MAX_CHILDREN:
-            raise JobError(f"{children} children of a node", valid=f"1 to {MAX_CHILDREN}")
+        if not 1 <= children <= DEFAULT_TREE_CHILDREN:
+            raise JobError(f"{children} children of a node", valid=f"1 to {DEFAULT_TREE_CHILDREN}")
         entries, replicas = _planned(children)
         tables = [TableCost(entry_size(self._p4info, table), count) for table, count in entries.items()]
         widths = {name: standard_field_bits(self._program, name) for name in ("mcast_grp", "egress_port", "egress_rid")}

@@ -20,8 +20,6 @@ from weft.topologies import Endpoint, FabricSpec, PortSpec, SwitchSpec
 from weft.topologies.addressing import IpVersion
 from weft.topologies.distances import distance_rings, distances_from
 
-MAX_CHILDREN = 32
-"""Width of a slot's bitmap of contributors."""
 _MOST_SHOWN = 8
 
 
@@ -116,13 +114,13 @@ def plan_tree(
     # A tree of one switch needs no root above it, and no link between switches.
     if len(workers) == 1:
         leaf, workers_ports = next(iter(workers.items()))
-        return AggregationTree(plane, (TreeNode(leaf, _children(leaf, workers_ports)),))
+        return AggregationTree(plane, (TreeNode(leaf, _children(fabric, leaf, workers_ports)),))
     leaves = sorted(workers, key=lambda name: fabric.switch(name).index)
     root, parents = _choose_root(fabric, plane, leaves, failures, load)
     ports: dict[str, list[PortSpec]] = {name: workers[name] for name in leaves}
     for up in parents.values():
         ports.setdefault(up.peer.node, []).append(fabric.switch(up.peer.node).port(up.peer.port))
-    children = {name: _children(name, below) for name, below in ports.items()}
+    children = {name: _children(fabric, name, below) for name, below in ports.items()}
     ranks = {child.name: child.rank for below in children.values() for child in below}
     others = sorted(parents, key=lambda name: -fabric.switch(name).tier)
     nodes = (TreeNode(name, children[name], _parent(name, parents, ranks)) for name in [root.name, *others])
@@ -172,9 +170,10 @@ def place_in_tree(fabric: FabricSpec, node: TreeNode, ip_version: IpVersion) -> 
     }
 
 
-def _children(switch: str, ports: Sequence[PortSpec]) -> tuple[TreeChild, ...]:
-    if len(ports) > MAX_CHILDREN:
-        raise JobError(f"{switch} would have {len(ports)} children in the tree", valid=f"at most {MAX_CHILDREN}")
+def _children(fabric: FabricSpec, switch: str, ports: Sequence[PortSpec]) -> tuple[TreeChild, ...]:
+    most = fabric.tree_children
+    if len(ports) > most:
+        raise JobError(f"{switch} would have {len(ports)} children in the tree", valid=f"at most {most}")
     return tuple(TreeChild(port.peer.node, port.number, rank) for rank, port in enumerate(ports))
 
 
@@ -280,7 +279,7 @@ def _ports_inwards(fabric: FabricSpec, root: str, leaves: Sequence[str], failure
         ways = [
             port for port in failures.live_ports(fabric.switch(name)) if distance[port.peer.node] == distance[name] - 1
         ]
-        # A slot's bitmap has 32 bits, so children are spread over all possible parents.
+        # A slot's bitmap has few bits, so children are spread over all possible parents.
         best = min(ways, key=lambda port: (children[port.peer.node], port.number))
         chosen[name] = best
         children[best.peer.node] += 1

@@ -172,6 +172,7 @@ def check_algorithms(
             root=root,
             ranks_per_host=fabric.ranks_per_host or 1,
             rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
+            is_scale_up=fabric.is_scale_up,
         )
     for number, algorithm in enumerate(algorithms):
         with translated(ValueError, KeyProblem, f"{key}.algorithms[{number}]"):
@@ -186,8 +187,10 @@ def check_paths(collective: Collective, algorithms: Sequence[str] | None, topolo
         KeyProblem: they are missing for an algorithm in `key`.algorithms, or for all if it is not given or has `auto`.
     """
     found = objections(topology, collective)
+    special_names = {each.general_name: each.name for each in collective.algorithms if each.general_name}
     for number, algorithm in enumerate(algorithms or ()):
-        if objection := found.get(algorithm):
+        listed = algorithm if algorithm in found else special_names.get(algorithm, "")
+        if objection := found.get(listed):
             raise KeyProblem(f"{key}.algorithms[{number}]", objection)
     if (algorithms is None or AUTO in algorithms) and all(found.values()):
         reasons = [f"{name}: {objection}" for name, objection in found.items()]

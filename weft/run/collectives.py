@@ -219,6 +219,7 @@ def collective_spec(
             root=root,
             ranks_per_host=topology.ranks_per_host,
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
+            is_scale_up=topology.is_scale_up,
         )
         collective.check(algorithm, spec)
     except ValueError as error:

@@ -13,6 +13,7 @@ from weft.scenario.options import FabricOptions
 from weft.scenario.program import Program, compile_program
 from weft.scenario.switch_choice import by_switch
 from weft.topologies import FabricSpec
+from weft.topologies.fabric import DEFAULT_TREE_CHILDREN
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,13 @@ def program_files(fabric: FabricSpec, options: FabricOptions) -> dict[str, tuple
     return {switch.name: own.get(switch.name, (options.p4, "p4")) for switch in fabric.switches}
 
 
+def macros_of(fabric: FabricSpec, options: FabricOptions) -> dict[str, str]:
+    """Return what the preprocessor of a fabric's programs is to define."""
+    if fabric.tree_children == DEFAULT_TREE_CHILDREN:
+        return options.macros
+    return options.macros | {"AGGREGATION_CHILDREN": str(fabric.tree_children)}
+
+
 def compile_programs(fabric: FabricSpec, options: FabricOptions, directory: Path) -> Programs:
     """Compile the programs of a fabric's switches to `directory`, each file once. Raises as `compile_program`."""
     files = program_files(fabric, options)
@@ -57,5 +65,5 @@ def compile_programs(fabric: FabricSpec, options: FabricOptions, directory: Path
             # Files of different folders may share a name.
             folder = directory / f"program-{len(compiled)}" if compiled else directory
             folder.mkdir(exist_ok=True)
-            compiled[path] = compile_program(path, folder, options.compiler, options.macros, key)
+            compiled[path] = compile_program(path, folder, options.compiler, macros_of(fabric, options), key)
     return Programs({name: compiled[path] for name, (path, _) in files.items()})

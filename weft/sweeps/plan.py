@@ -16,10 +16,9 @@ from weft.clocks.environment import require_for
 from weft.errors import BadInputError, WeftError, translated
 from weft.paths import P4_DIRECTORY, PACKAGE
 from weft.run.extensions import extension_hashes
-from weft.run.spec import unlocated_run_spec
+from weft.run.spec import RunSpec, unlocated_run_spec
 from weft.scenario import (
     Change,
-    FabricOptions,
     Scenario,
     anchor_paths,
     apply_changes,
@@ -28,7 +27,7 @@ from weft.scenario import (
 )
 from weft.scenario.dotted import plain, set_at
 from weft.scenario.program import compile_program
-from weft.scenario.programs import program_files
+from weft.scenario.programs import macros_of, program_files
 from weft.sweeps.axes import (
     Assignment,
     Axis,
@@ -195,17 +194,18 @@ class PointMaker:
         if not program:
             del content["clock"]
         files = program_files(spec.fabric, scenario)
-        content["p4"] = {name: self._program_hash(spec.options, path) for name, (path, _) in files.items()}
+        content["p4"] = {name: self._program_hash(spec, path) for name, (path, _) in files.items()}
         del content["programs"]
         content["entries"] = _entries_hashes(scenario)
         text = json.dumps([self._weft, content, extension_hashes([scenario]), *program], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def _program_hash(self, options: FabricOptions, path: Path) -> str:
-        key = (path, options.compiler, tuple(options.macros.items()))
+    def _program_hash(self, spec: RunSpec, path: Path) -> str:
+        compiler, macros = spec.options.compiler, macros_of(spec.fabric, spec.options)
+        key = (path, compiler, tuple(macros.items()))
         if key not in self._programs:
             with scratch_directory() as directory:
-                self._programs[key] = compile_program(path, directory, options.compiler, options.macros).p4_hash
+                self._programs[key] = compile_program(path, directory, compiler, macros).p4_hash
         return self._programs[key]
 
 

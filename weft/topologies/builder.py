@@ -27,6 +27,7 @@ from weft.topologies.circuits import (
 )
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import (
+    DEFAULT_TREE_CHILDREN,
     Endpoint,
     FabricSpec,
     HostSpec,
@@ -236,8 +237,13 @@ class FabricBuilder:
         )
         return number
 
-    def build(self, parameters: Mapping[str, object]) -> FabricSpec:
-        """Return the fabric, with `parameters` stored as `FabricSpec.parameters`.
+    def build(
+        self,
+        parameters: Mapping[str, object],
+        tree_children: int = DEFAULT_TREE_CHILDREN,
+        is_scale_up: bool = False,
+    ) -> FabricSpec:
+        """Return the fabric; all arguments are attributes of `FabricSpec`.
 
         Raises:
             TopologyError: there are no hosts, two switches share a name, or the address space is too small.
@@ -261,6 +267,8 @@ class FabricBuilder:
             parameters=parameters,
             plane_networks=tuple(plan.plane_networks(plane) for plane in range(planes)),
             circuits=self._circuit_plan(switches),
+            tree_children=tree_children,
+            is_scale_up=is_scale_up,
         )
         return fabric if fabric.circuits is None else fabric.in_configuration(fabric.circuits.present)
 

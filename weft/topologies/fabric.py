@@ -44,6 +44,9 @@ __all__ = [
     "split_end",
 ]
 
+DEFAULT_TREE_CHILDREN = 32
+"""Most children of a node of an aggregation tree, unless a kind of topology has wider switches."""
+
 _Key = TypeVar("_Key")
 _Item = TypeVar("_Item")
 
@@ -55,7 +58,8 @@ class FabricSpec:
     NICs with the same number are in the same plane on all hosts and reach each other. `parameters` are the builder's
     arguments as plain JSON values, with its name under "kind": `weft.topologies.from_parameters(fabric.parameters)`
     builds an equal fabric. `plane_networks[p]` hold all addresses of plane p. With `circuits`, ports and links are as
-    in their present configuration.
+    in their present configuration. A node of an aggregation tree has up to `tree_children` children: for so many the
+    switches' program is compiled. `is_scale_up` if the whole fabric is a scale-up domain.
     """
 
     planes: int
@@ -67,6 +71,8 @@ class FabricSpec:
     scale_up: ScaleUpSpec | None = None
     spares: int = 0
     circuits: CircuitPlan | None = None
+    tree_children: int = DEFAULT_TREE_CHILDREN
+    is_scale_up: bool = False
 
     def in_configuration(self, name: str) -> FabricSpec:
         """Return the fabric with its circuits in another configuration: links change, ports and addresses stay.

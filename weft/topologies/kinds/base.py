@@ -66,6 +66,8 @@ class TopologySection(Section):
 
     refused: ClassVar[Mapping[str, str]] = {}
     """Shared keys that mean nothing for this kind, each with the reason."""
+    is_scale_up: ClassVar[bool] = False
+    """Whether the fabric is a scale-up domain."""
 
     kind: str
     """Kind of topology."""

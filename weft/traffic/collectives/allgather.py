@@ -15,6 +15,8 @@ from weft.traffic.schedules.in_network import in_network_all_gather, in_network_
 from weft.traffic.schedules.ring import ring_all_gather, ring_pass_cost
 from weft.traffic.schedules.spec import CollectiveSpec
 
+_IN_NETWORK = Algorithm("in-network", in_network_all_gather, in_network=True, cost=in_network_move_cost)
+
 
 class AllGather(Collective):
     """All parts for everybody. A rank's input is its own chunk, in its place."""
@@ -24,7 +26,8 @@ class AllGather(Collective):
     algorithms = (
         Algorithm("ring", ring_all_gather, cost=ring_pass_cost),
         Algorithm("halving-doubling", doubling_all_gather, not_a_power_of_two, cost=halving_cost),
-        Algorithm("in-network", in_network_all_gather, in_network=True, cost=in_network_move_cost),
+        _IN_NETWORK,
+        _IN_NETWORK.on_scale_up("nvls"),
     )
     is_parted = True
     is_same_on_all_ranks = True

@@ -17,6 +17,8 @@ from weft.traffic.schedules.ring import ring_all_reduce, ring_all_reduce_cost
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.schedules.tree import tree_all_reduce, tree_all_reduce_cost
 
+_IN_NETWORK = Algorithm("in-network", in_network_all_reduce, in_network=True, cost=in_network_cost)
+
 
 class AllReduce(Collective):
     """Everybody's sum, maximum or minimum, for everybody."""
@@ -28,7 +30,8 @@ class AllReduce(Collective):
         Algorithm("tree", tree_all_reduce, cost=tree_all_reduce_cost),
         Algorithm("halving-doubling", halving_doubling_all_reduce, cost=halving_doubling_cost),
         Algorithm("hierarchical", hierarchical_all_reduce, one_rank_a_host, cost=hierarchical_cost),
-        Algorithm("in-network", in_network_all_reduce, in_network=True, cost=in_network_cost),
+        _IN_NETWORK,
+        _IN_NETWORK.on_scale_up("nvls"),
         Algorithm(
             "hierarchical-in-network",
             hierarchical_in_network_all_reduce,

@@ -12,6 +12,18 @@ def not_a_power_of_two(spec: CollectiveSpec) -> str:
     return f"{spec.rank_count} ranks are not each left with a chunk (valid: powers of two)"
 
 
+def scale_up_domain(spec: CollectiveSpec) -> str:
+    """Condition of algorithms by the switches of a scale-up domain."""
+    if spec.is_scale_up:
+        return ""
+    if spec.ranks_per_host > 1 or spec.hosts:
+        return (
+            "the links inside hosts are a crossbar, in which no switch adds (valid: fabric.kind: scale_up for the "
+            "domain alone, hierarchical-in-network between hosts)"
+        )
+    return "the fabric is no scale-up domain (valid: in-network, or fabric.kind: scale_up)"
+
+
 def one_rank_a_host(spec: CollectiveSpec) -> str:
     """Condition of algorithms that work inside hosts first, over scale-up links."""
     if spec.ranks_per_host > 1:

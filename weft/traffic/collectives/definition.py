@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from weft.errors import InvalidValueError
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives.conditions import scale_up_domain
 from weft.traffic.costs import CostOf, plain_cost
 from weft.traffic.data_types import DataType
 from weft.traffic.lane_schedule import LaneSchedule, Schedule
@@ -38,6 +39,8 @@ class Algorithm:
             float32 sums are those of block floating point.
         by_rail: whether switches reduce separately for the ranks of the same number on all hosts.
         cost: predicts its time for a spec over given links, by which `auto` chooses.
+        general_name: the algorithm that does the same under another name, on fabrics that this one does not suit, too;
+            "" if there is none.
     """
 
     name: str
@@ -46,6 +49,11 @@ class Algorithm:
     in_network: bool = False
     by_rail: bool = False
     cost: CostOf = plain_cost
+    general_name: str = ""
+
+    def on_scale_up(self, name: str) -> Algorithm:
+        """Return the same algorithm under the name that it has on scale-up domains alone."""
+        return replace(self, name=name, unsuitable=scale_up_domain, general_name=self.name)
 
 
 class Collective(abc.ABC):
@@ -146,8 +154,10 @@ class Collective(abc.ABC):
         return found
 
     def suitable(self, spec: CollectiveSpec) -> list[str]:
-        """Return the names of the algorithms that can do what the spec asks."""
-        return [each.name for each in self.algorithms if not self._objection(each, spec)]
+        """Return the names of the algorithms that can do what the spec asks, each algorithm once."""
+        found = [each for each in self.algorithms if not self._objection(each, spec)]
+        general = {each.general_name for each in found}
+        return [each.name for each in found if each.name not in general]
 
     def _objection(self, algorithm: Algorithm, spec: CollectiveSpec) -> str:
         return (

@@ -11,6 +11,8 @@ from weft.traffic.schedules.in_network import in_network_cost, in_network_reduce
 from weft.traffic.schedules.ring import ring_pass_cost, ring_reduce_scatter
 from weft.traffic.schedules.spec import CollectiveSpec
 
+_IN_NETWORK = Algorithm("in-network", in_network_reduce_scatter, in_network=True, cost=in_network_cost)
+
 
 class ReduceScatter(Collective):
     """A part of the sum, maximum or minimum for each."""
@@ -20,7 +22,8 @@ class ReduceScatter(Collective):
     algorithms = (
         Algorithm("ring", ring_reduce_scatter, cost=ring_pass_cost),
         Algorithm("halving-doubling", halving_reduce_scatter, not_a_power_of_two, cost=halving_cost),
-        Algorithm("in-network", in_network_reduce_scatter, in_network=True, cost=in_network_cost),
+        _IN_NETWORK,
+        _IN_NETWORK.on_scale_up("nvls"),
     )
     reduces = True
     is_parted = True

@@ -61,13 +61,14 @@ def _aligned(size_bytes: int) -> int:
 
 @dataclass(frozen=True)
 class RankPlaces:
-    """The fabric, as a job needs it: each rank's host, each plane's rate (0: out of use), and the classes of data that
-    switches keep apart.
+    """The fabric, as a job needs it: each rank's host, each plane's rate (0: out of use), the classes of data that
+    switches keep apart, and whether the fabric is a scale-up domain.
     """
 
     hosts: tuple[int, ...]
     plane_rates_bps: tuple[int, ...]
     traffic_classes: tuple[int, ...] = (DATA_CLASS,)
+    is_scale_up: bool = False
 
 
 @dataclass(frozen=True)
@@ -294,6 +295,7 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
         root=call.root,
         protocol=call.protocol,
         clear_to_send=call.clear_to_send,
+        is_scale_up=places.is_scale_up,
         **shape._asdict(),
     )
     in_network = {each.name for each in collective.algorithms if each.in_network}

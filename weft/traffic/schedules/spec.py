@@ -29,6 +29,8 @@ class CollectiveSpec:
     host by host. Where ranks share hosts in another way, `hosts` has the host of each: scale-up links join ranks of the
     same host; it has no other effect.
 
+    `is_scale_up` if the network that joins the ranks is a scale-up domain; schedules do not depend on it.
+
     Messages travel in NCCL's `protocol`, "" for none. With `clear_to_send`, receivers clear those between hosts.
 
     In the network every plane has `trees`, over which its elements are striped. Schedules name tree t of plane p as
@@ -49,6 +51,7 @@ class CollectiveSpec:
     trees: int = 1
     protocol: ProtocolName = NONE
     clear_to_send: ClearToSend | None = None
+    is_scale_up: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""
