@@ -424,6 +424,7 @@ class VirtualLab(Lab):
             segments=self.options.fidelity.settings(self.options.mtu_bytes),
             nic_costs=self.options.nic.costs(),
             protocols=self.options.protocols.settings(),
+            compute_scale=self.options.faults.compute_scale(host.name),
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,
             plane_addresses=self._plane_addresses if self.runs_commands and transport.kind.spans_planes else (),

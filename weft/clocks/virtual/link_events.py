@@ -10,6 +10,7 @@ import asyncio
 import contextlib
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from weft.clocks.link_events import LinkEvents, Operation
 from weft.clocks.switch_configs import faults_config
@@ -17,13 +18,16 @@ from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
-from weft.controller.fabric_watch import HostCounters
+from weft.controller.link_readings import HostCounters
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.options import FabricOptions
 from weft.topologies import Endpoint, FabricLink, FabricSpec
+
+if TYPE_CHECKING:
+    from weft.controller.noise.watch import PortReader
 
 
 class VirtualLinkEvents(LinkEvents):
@@ -70,6 +74,12 @@ class VirtualLinkEvents(LinkEvents):
         """See LinkEvents; the way there and back takes as long as to switches."""
         await self._loop.sleep_ps(self._options.control.latency)
         return self._ends.host_counters()
+
+    def _port_reader(self) -> PortReader:
+        """See LinkEvents."""
+        from weft.clocks.virtual.port_reader import VirtualPortReader  # it costs nothing where it is not used
+
+        return VirtualPortReader(self._ends, self.fabric, self._loop, self._options.control.latency)
 
     def _now_ps(self) -> int:
         return self._loop.now_ps()
