@@ -288,7 +288,14 @@ class VirtualLab(Lab):
                 self._circuit_ports.begin(ends)
                 self.circuits = CircuitControl(self.operations, self._circuit_ports)
             self._link_events = VirtualLinkEvents(
-                self.fabric, self.options, ends, self._loop, self.controller, self.operations, self.circuits
+                self.fabric,
+                self.options,
+                ends,
+                self._loop,
+                self.controller,
+                self.operations,
+                self.circuits,
+                group.host_of,
             )
             group.follow_parted(self._link_events.parted)
             if self._deadlocks is not None:

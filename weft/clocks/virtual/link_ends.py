@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -148,6 +148,16 @@ class LinkEnds:
         """Return what is read of ports, each by the process that serves it."""
         own = {end: read(each) for end, each in directions.items() if each.owner == self._processes.number}
         found = of_all(self._processes, "the state of ports", own)
+        return {end: state for each in found for end, state in each.items()}
+
+    def read_hosts_of(
+        self, ends: Iterable[Endpoint], read: Callable[[Host, Endpoint], T]
+    ) -> dict[Endpoint, T]:
+        """Return what is read of hosts' ports, each by the process that serves the host."""
+        own = {
+            end: read(self._hosts[end.node], end) for end in ends if self._owners[end.node] == self._processes.number
+        }
+        found = of_all(self._processes, "the state of hosts' ports", own)
         return {end: state for each in found for end, state in each.items()}
 
     def storm(self, host: str, classes: Sequence[int]) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent
+from weft.scenario.nic import NicSection
 from weft.scenario.options import FabricOptions
 from weft.topologies import Endpoint, FabricLink, FabricSpec
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class VirtualLinkEvents(LinkEvents):
-    """See LinkEvents."""
+    """See LinkEvents. `host_of` returns the place of the host that has a rank."""
 
     def __init__(
         self,
@@ -42,8 +43,10 @@ class VirtualLinkEvents(LinkEvents):
         controller: BlockingFabricController,
         operations: Operations,
         circuits: CircuitControl | None = None,
+        host_of: Callable[[int], int] = int,
     ) -> None:
         super().__init__(fabric, options, controller, operations)
+        self._host_of = host_of
         self._circuits = circuits
         self._ends = ends
         self._loop = loop
@@ -79,7 +82,17 @@ class VirtualLinkEvents(LinkEvents):
         """See LinkEvents."""
         from weft.clocks.virtual.port_reader import VirtualPortReader  # it costs nothing where it is not used
 
-        return VirtualPortReader(self._ends, self.fabric, self._loop, self._options.control.latency)
+        options = self._options
+        is_held = bool(options.pfc.classes or options.credits.classes or options.link_retry.links)
+        return VirtualPortReader(
+            self._ends,
+            self.fabric,
+            self._loop,
+            options.control.latency,
+            self._host_of,
+            judges_nics=options.nic == NicSection() and not options.transport.kind.spans_planes,
+            reads_int=options.int_telemetry and options.transport.kind.carries_int and not is_held,
+        )
 
     def _now_ps(self) -> int:
         return self._loop.now_ps()

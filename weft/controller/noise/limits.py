@@ -32,7 +32,9 @@ PAUSE_WINDOW = 8
 GAP_FRAMES = 16
 """A port's rate is measured over the time in which it would send so many of the largest frames."""
 LEAST_GAPS = 4
-"""Such times before a port is judged."""
+"""Such times in a row, each below the rate, before a switch's port is slow."""
+LEAST_NIC_GAPS = 8
+"""The same of a NIC, of which only its queue pairs say whether packets wait."""
 FAILURES_FLOOR = 0.01
 """Failures of a healthy link in a run, in the mean, at most. Links fail a few times a year; a run lasts seconds."""
 LINKS_LEFT = 0.5

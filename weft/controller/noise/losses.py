@@ -8,8 +8,8 @@ whatever they carry.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, fields
 from typing import TypeVar
 
 from weft.controller.link_watch import Reading
@@ -18,16 +18,15 @@ from weft.controller.noise.limits import LEAST_PEERS, LOSS_FLOOR, TIMES_PEERS, N
 from weft.controller.noise.tails import log_binomial_tail
 
 _Name = TypeVar("_Name")
-_WORST_PEERS = 0.25
-"""Share of the peers, the worst, that do not say what is usual: they may be noisy themselves."""
 
 
 @dataclass(frozen=True)
 class Lost:
-    """Packets that a direction has certainly lost, of those sent."""
+    """Packets that a direction has certainly lost, of those sent, which had so many bytes."""
 
     packets: int = 0
     sent: int = 0
+    sent_bytes: int = 0
 
     @property
     def ratio(self) -> float:
@@ -45,7 +44,7 @@ class LossCount:
 
     def __init__(self, at_once: int = 1) -> None:
         self._at_once = at_once
-        self._sent_before, self._most_lost_before = 0, 0
+        self._sent_before = self._sent_bytes_before = self._most_lost_before = 0
         self._last: Reading | None = None
         self._is_new = False
 
@@ -57,40 +56,64 @@ class LossCount:
         """Return what was certainly lost since the beginning. Decreased counters begin anew."""
         most_lost = reading.sent_packets - reading.received_packets
         if self._is_new or (self._last is not None and not self._last.is_before(reading)):
-            self._sent_before, self._most_lost_before, self._is_new = reading.certain_packets, most_lost, False
+            self._sent_before, self._sent_bytes_before = reading.certain_packets, reading.sent_bytes
+            self._most_lost_before, self._is_new = most_lost, False
         self._last = reading
         # What had been lost by then can only be less than what has been lost by now.
         self._most_lost_before = min(self._most_lost_before, most_lost)
         lost = reading.certain_packets - reading.received_packets - self._at_once - self._most_lost_before
-        return Lost(max(0, lost), max(0, reading.certain_packets - self._sent_before))
+        sent, sent_bytes = reading.certain_packets - self._sent_before, reading.sent_bytes - self._sent_bytes_before
+        return Lost(max(0, lost), sent, sent_bytes)
 
 
 def lossy_directions(
-    counts: Mapping[_Name, Lost], limits: NoiseLimits, test: int
+    counts: Mapping[_Name, Lost], limits: NoiseLimits, test: int, others: Mapping[_Name, Lost] | None = None
 ) -> Iterator[tuple[_Name, Evidence]]:
-    """Yield the directions that lose more than their peers may, given all directions of one role.
+    """Yield the directions that lose more than their peers may.
 
-    `test` is the number of this test of them, from 1.
+    Several noisy ones hide each other a little; the worst is found first, and callers leave it out from then on.
+
+    Args:
+        counts: directions of one role.
+        limits: thresholds.
+        test: number of this test of them, from 1.
+        others: directions of all roles, which say what is usual where too few of the role carry packets.
+
     """
     log_chance = limits.log_chance(len(counts), test)
-    usual = _usual_ratio(list(counts.values()))
+    of_role, of_all = _Sum.of(counts.values()), _Sum.of((counts if others is None else others).values())
     for name, lost in counts.items():
-        if lost.ratio < limits.least_loss or lost.ratio < TIMES_PEERS * usual:
+        if lost.ratio < limits.least_loss:
             continue
-        if log_binomial_tail(lost.packets, lost.sent, max(LOSS_FLOOR, TIMES_PEERS * usual)) > log_chance:
+        usual = of_role.without(lost) or of_all.without(lost)
+        if usual is None or lost.ratio < TIMES_PEERS * usual.ratio:
             continue
-        words = f"{lost.packets:,} of {lost.sent:,} packets lost, {_percent(usual)} by its peers"
-        yield name, Evidence("lossy", lost.ratio, usual, words)
+        # If all lose alike, each of the lost packets was this direction's with the share that it has of those sent: the
+        # test of Przyborowski and Wilenski (Biometrika 1940), exact whatever the ratio and whoever sent how much. Wrong
+        # bits hit long packets more often, so the share is that of packets or of bytes, whichever explains more.
+        share = max(lost.sent / (lost.sent + usual.sent), lost.sent_bytes / max(1, lost.sent_bytes + usual.sent_bytes))
+        of_peers = log_binomial_tail(lost.packets, lost.packets + usual.packets, share)
+        of_floor = log_binomial_tail(lost.packets, lost.sent, LOSS_FLOOR)
+        if max(of_peers, of_floor) <= log_chance:
+            words = f"{lost.packets:,} of {lost.sent:,} packets lost, by its peers {usual.packets:,} of {usual.sent:,}"
+            yield name, Evidence("lossy", lost.ratio, usual.ratio, words)
 
 
-def _usual_ratio(counts: Sequence[Lost]) -> float:
-    """Return the loss ratio of directions without the worst of them; 0 if there are too few to say."""
-    sending = sorted((each for each in counts if each.sent), key=lambda each: each.ratio)
-    kept = sending[: len(sending) - max(1, int(len(sending) * _WORST_PEERS))]
-    if len(kept) < LEAST_PEERS:
-        return 0.0
-    return sum(each.packets for each in kept) / sum(each.sent for each in kept)
+@dataclass(frozen=True)
+class _Sum:
+    """What directions have lost together, and how many of them have sent anything."""
 
+    lost: Lost
+    sending: int
 
-def _percent(ratio: float) -> str:
-    return f"{100 * ratio:.2g} %"
+    @classmethod
+    def of(cls, counts: Collection[Lost]) -> _Sum:
+        """Return the sum."""
+        lost = Lost(*(sum(getattr(each, key.name) for each in counts) for key in fields(Lost)))
+        return cls(lost, sum(each.sent > 0 for each in counts))
+
+    def without(self, one: Lost) -> Lost | None:
+        """Return what all but one have lost; None if too few of them have sent anything."""
+        if self.sending <= LEAST_PEERS:
+            return None
+        return Lost(*(getattr(self.lost, key.name) - getattr(one, key.name) for key in fields(Lost)))

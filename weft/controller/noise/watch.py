@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from weft.controller.link_readings import LinkReadings, Read
 from weft.controller.noise.evidence import Evidence, NoisyPart
 from weft.controller.noise.flaps import flapping_links
-from weft.controller.noise.limits import NoiseLimits
+from weft.controller.noise.int_stamps import IntStamps, Stack
+from weft.controller.noise.limits import LEAST_GAPS, LEAST_NIC_GAPS, NoiseLimits
 from weft.controller.noise.losses import Lost, LossCount, lossy_directions
 from weft.controller.noise.pauses import Paused, PauseWatch, pausing_ports
-from weft.controller.noise.rates import PortQueue, RateWatch, gap_ps
+from weft.controller.noise.rates import NicState, PortQueue, RateWatch, gap_ps, nic_queues
 from weft.controller.noise.stragglers import Computations, slow_ranks
 from weft.controller.noise.taking_out import TakingOut
 from weft.controller.operations import Operations
@@ -43,6 +44,12 @@ class PortReader(Protocol):
         self, least_waiting_bytes: Mapping[Endpoint, int], gaps_ps: Mapping[Endpoint, int]
     ) -> Mapping[Endpoint, tuple[PortQueue, PortQueue]]:
         """Return two states of those ports where at least so many bytes wait, this time apart."""
+
+    async def nics(self, gaps_ps: Mapping[Endpoint, int]) -> Mapping[Endpoint, tuple[NicState, NicState, NicState]]:
+        """Return three states of hosts' ports, each this time after the one before; none of NICs with costs."""
+
+    async def stacks(self) -> Sequence[Stack]:
+        """Return the latest INT stacks; none where ports may be held, of which INT says nothing."""
 
     async def paused(self, ports: Iterable[Endpoint]) -> Mapping[Endpoint, Paused]:
         """Return how long ports were held by PFC; ports without it are missing."""
@@ -79,6 +86,7 @@ class NoiseWatch:
         self._readings = readings
         self._ports = ports
         self._notice_ps = notice_ps
+        self._int_stamps = IntStamps(operations.controller)
         self._taking_out = TakingOut(operations, acts=settings.acts)
         self._known: set[tuple[str, str]] = set()
         self._waiting: list[tuple[int, FabricLink, Evidence]] = []
@@ -89,17 +97,22 @@ class NoiseWatch:
         self._roles: dict[tuple[bool, bool], list[int]] = {}
         self._links: dict[Endpoint, FabricLink] = {}
         self._rates: dict[Endpoint, RateWatch] = {}
+        self._stamped: dict[Endpoint, RateWatch] = {}
+        self._nics: dict[Endpoint, RateWatch] = {}
         self._gaps_ps: dict[Endpoint, int] = {}
         self._pauses: dict[Endpoint, PauseWatch] = {}
         for number, direction in enumerate(readings.directions):
             sender, receiver = direction.sender, direction.receiver
             role = (sender.node in hosts, receiver.node in hosts)
             self._roles.setdefault(role, []).append(number)
-            if sender.node in hosts:
-                continue
+            rate_bps = direction.link.link.rate_bps
             self._links[sender] = direction.link
-            self._rates[sender] = RateWatch(direction.link.link.rate_bps, frame_bytes)
-            self._gaps_ps[sender] = gap_ps(direction.link.link.rate_bps, frame_bytes)
+            self._gaps_ps[sender] = gap_ps(rate_bps, frame_bytes)
+            if sender.node in hosts:
+                self._nics[sender] = RateWatch(rate_bps, frame_bytes, LEAST_NIC_GAPS)
+                continue
+            self._rates[sender] = RateWatch(rate_bps, frame_bytes, LEAST_GAPS)
+            self._stamped[sender] = RateWatch(rate_bps, frame_bytes, LEAST_GAPS)
             if receiver.node in hosts:
                 self._pauses[sender] = PauseWatch()
 
@@ -142,9 +155,16 @@ class NoiseWatch:
                 self._forget(direction.link)
                 count.restart()
             counts.append(None if read.reading is None else count.take(read.reading))
+        # Parts that are known to be noisy say nothing about what is usual.
+        fabric = self._operations.controller.fabric
+        usual = {
+            number: count
+            for number, count in enumerate(counts)
+            if count is not None and (fabric.link_name(directions[number].link), "lossy") not in self._known
+        }
         for numbers in self._roles.values():
-            of_role = {number: count for number in numbers if (count := counts[number]) is not None}
-            for number, evidence in lossy_directions(of_role, self._settings.limits, self._tests):
+            of_role = {number: usual[number] for number in numbers if number in usual}
+            for number, evidence in lossy_directions(of_role, self._settings.limits, self._tests, usual):
                 named = Evidence(
                     evidence.fault, evidence.measured, evidence.usual, f"{directions[number].name}: {evidence.words}"
                 )
@@ -154,16 +174,30 @@ class NoiseWatch:
         """Forget what a link's failure explains."""
         self._waiting = [each for each in self._waiting if each[1].ends != link.ends]
         for end in (link.a, link.b):
-            if end in self._rates:
-                self._rates[end].restart()
+            for watches in (self._rates, self._stamped, self._nics):
+                if end in watches:
+                    watches[end].restart()
 
     async def _judge_rates(self) -> None:
         least = {end: watch.least_waiting_bytes for end, watch in self._rates.items()}
         for end, (before, after) in (await self._ports.queues(least, self._gaps_ps)).items():
-            self._rates[end].take(before, after)
-            if (evidence := self._rates[end].found(self._settings.limits)) is not None:
-                self._rates[end].restart()
-                await self._take_out(self._links[end], evidence, end)
+            await self._judge_rate(end, self._rates[end], before, after)
+        stacks = await self._ports.stacks()
+        for end, pairs in (await self._int_stamps.pairs(stacks, self._operations.clock.now_ps())).items():
+            for pair in pairs:
+                await self._judge_rate(end, self._stamped[end], *pair, source="INT: ")
+        gaps_ps = {end: self._gaps_ps[end] for end in self._nics}
+        for end, states in (await self._ports.nics(gaps_ps)).items():
+            await self._judge_rate(end, self._nics[end], *nic_queues(*states))
+
+    async def _judge_rate(
+        self, end: Endpoint, watch: RateWatch, before: PortQueue, after: PortQueue, source: str = ""
+    ) -> None:
+        watch.take(before, after)
+        if (evidence := watch.found(self._settings.limits)) is not None:
+            watch.restart()
+            evidence = replace(evidence, words=f"{source}{evidence.words}")
+            await self._take_out(self._links[end], evidence, end)
 
     async def _judge_pauses(self) -> None:
         for end, paused in (await self._ports.paused(self._pauses)).items():
