@@ -10,10 +10,10 @@ from weft.controller.blocking import BlockingFabricController
 from weft.controller.counters import Count, PortCounters
 from weft.controller.elements import Element, link_element
 from weft.controller.event_log import ControllerEvent
-from weft.controller.fabric_watch import FabricWatch
+from weft.controller.fabric_watch import ConfirmSlow, FabricWatch
+from weft.controller.failures import Failures
 from weft.controller.link_readings import HostCounters, LinkReadings
 from weft.controller.noise.evidence import NoisyPart
-from weft.controller.failures import Failures
 from weft.controller.operations import Operations
 from weft.controller.reachability import connected_parts
 from weft.controller.repair import Repair
@@ -120,7 +120,10 @@ class LinkEvents(abc.ABC):
             self._transit_ps(),
             self._segment_packets,
             notice_ps=control.detection + control.latency // 2,
+            confirm_slow=self._confirm_slow,
         )
+
+    _confirm_slow: ConfirmSlow | None = None
 
     def _begin(self, events: Iterable[EventSection]) -> None:
         for event in events:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from weft.controller.event_log import EventKind
 from weft.controller.link_readings import LinkReadings, ReadHosts
 from weft.controller.link_watch import DirectionWatch, Loss, Slowness
 from weft.controller.operations import Operations
-from weft.topologies import FabricLink
+from weft.topologies import Endpoint, FabricLink
 
 _GBPS = 10**9
+
+
+ConfirmSlow = Callable[[Endpoint, int], Awaitable[bool]]
+"""Returns whether a port sends below a rate in b/s while packets wait."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,8 @@ class FabricWatch:
         at_once: packets that a sender counts together (`DirectionWatch`).
         notice_ps: time until the controller knows that a link is down. Packets lost in a failure do not make a link
             lossy, so findings wait that long.
+        confirm_slow: whether a port that looks slow is. Counters and marks alone cannot tell it from one that sends
+            equal bursts in each interval. None where nothing else is known of ports.
 
     """
 
@@ -48,16 +54,16 @@ class FabricWatch:
         transit_ps: int,
         at_once: int = 1,
         notice_ps: int = 0,
+        confirm_slow: ConfirmSlow | None = None,
     ) -> None:
         self._operations = operations
         self._interval_ps = interval_ps
         self._notice_ps = notice_ps
+        self._confirm_slow = confirm_slow
         self._found: list[_Found] = []
         self._readings = LinkReadings(operations, links, read_hosts, transit_ps)
         limits = operations.settings.limits
-        self._watches = [
-            DirectionWatch(each.link.link.rate_bps, limits, at_once) for each in self._readings.directions
-        ]
+        self._watches = [DirectionWatch(each.link.link.rate_bps, limits, at_once) for each in self._readings.directions]
 
     async def run(self) -> None:
         """Monitor until cancelled."""
@@ -78,6 +84,8 @@ class FabricWatch:
             if read.reading is None:
                 continue
             for finding in watch.take(read.reading):
+                if isinstance(finding, Slowness) and not await self._is_slow(direction.sender, finding):
+                    continue
                 kind, detail = _described(finding)
                 self._found.append(_Found(now_ps, direction.link, kind, f"{direction.name}: {detail}"))
 
@@ -85,6 +93,9 @@ class FabricWatch:
         self._found = [found for found in self._found if found not in due]
         for found in due:
             await self._operations.take_out_faulty(found.link, found.kind, found.detail)
+
+    async def _is_slow(self, sender: Endpoint, finding: Slowness) -> bool:
+        return self._confirm_slow is None or await self._confirm_slow(sender, finding.nominal_bps)
 
     def _forget(self, link: FabricLink, watch: DirectionWatch) -> None:
         watch.restart()

@@ -1,4 +1,5 @@
-"""Reads the counters at both ends of a fabric's links so that they can be compared (see `weft.controller.link_watch`)."""
+"""Reads the counters at both ends of a fabric's links so that they can be compared (see
+`weft.controller.link_watch`)."""
 
 from __future__ import annotations
 

@@ -43,8 +43,8 @@ class FaultsOfHost(Section):
     host: Annotated[str, Text("a host", r"\S", "h3")]
     """Which host; the fault stays with it when a spare takes its rank."""
     compute: Annotated[float, number(0.1, 1000, example="1.25")]
-    """Factor that lengthens its computations of jobs: items `model`, `trace`, `inference`, `parameter_server`, `storage`,
-    `remote_memory`."""
+    """Factor that lengthens its computations of jobs: items `model`, `trace`, `inference`, `parameter_server`,
+    `storage`, `remote_memory`."""
 
 
 class LinkFaults(Section):

@@ -142,17 +142,13 @@ class LinkEnds:
         found = of_all(self._processes, "what NICs have counted", own)
         return {end: counted for each in found for end, counted in each.items()}
 
-    def read_ports(
-        self, directions: Mapping[Endpoint, Direction], read: Callable[[Direction], T]
-    ) -> dict[Endpoint, T]:
+    def read_ports(self, directions: Mapping[Endpoint, Direction], read: Callable[[Direction], T]) -> dict[Endpoint, T]:
         """Return what is read of ports, each by the process that serves it."""
         own = {end: read(each) for end, each in directions.items() if each.owner == self._processes.number}
         found = of_all(self._processes, "the state of ports", own)
         return {end: state for each in found for end, state in each.items()}
 
-    def read_hosts_of(
-        self, ends: Iterable[Endpoint], read: Callable[[Host, Endpoint], T]
-    ) -> dict[Endpoint, T]:
+    def read_hosts_of(self, ends: Iterable[Endpoint], read: Callable[[Host, Endpoint], T]) -> dict[Endpoint, T]:
         """Return what is read of hosts' ports, each by the process that serves the host."""
         own = {
             end: read(self._hosts[end.node], end) for end in ends if self._owners[end.node] == self._processes.number

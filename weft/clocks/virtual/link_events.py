@@ -26,6 +26,7 @@ from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.nic import NicSection
 from weft.scenario.options import FabricOptions
 from weft.topologies import Endpoint, FabricLink, FabricSpec
+from weft.traffic.header_sizes import largest_frame_bytes
 
 if TYPE_CHECKING:
     from weft.controller.noise.watch import PortReader
@@ -77,6 +78,22 @@ class VirtualLinkEvents(LinkEvents):
         """See LinkEvents; the way there and back takes as long as to switches."""
         await self._loop.sleep_ps(self._options.control.latency)
         return self._ends.host_counters()
+
+    async def _confirm_slow(self, sender: Endpoint, rate_bps: int) -> bool:
+        """See ConfirmSlow: measure a switch's port a few times while packets wait there."""
+        from weft.controller.noise.limits import GAP_FRAMES, LEAST_GAPS, NoiseLimits
+        from weft.controller.noise.rates import RateWatch, gap_ps
+
+        ratio = self.operations.settings.limits.slow_ratio
+        if ratio is None or sender.node in {host.name for host in self.fabric.hosts}:
+            return ratio is not None
+        frame_bytes = self._segment_packets * largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes)
+        watch, reader = RateWatch(rate_bps, frame_bytes), self._port_reader()
+        for _ in range(LEAST_GAPS):
+            states = await reader.queues({sender: watch.least_waiting_bytes}, {sender: gap_ps(rate_bps, frame_bytes)})
+            for before, after in states.values():
+                watch.take(before, after)
+        return watch.found(NoiseLimits(slow=min(ratio, 1 - 2 / GAP_FRAMES))) is not None
 
     def _port_reader(self) -> PortReader:
         """See LinkEvents."""

@@ -19,8 +19,9 @@ _T = TypeVar("_T")
 class VirtualPortReader:
     """A `PortReader`. A request takes half of `latency_ps` to a switch, and its answer as long.
 
-    `host_of` returns the place of the host that has a rank. `judges_nics`: whether NICs send as fast as their ports, without costs, over one port for each queue pair.
-    `reads_int`: whether packets carry INT, and nothing but its rate ever keeps a port from sending.
+    `host_of` returns the place of the host that has a rank. `judges_nics`: whether NICs send as fast as their ports,
+    without costs, over one port for each queue pair. `reads_int`: whether packets carry INT, and nothing but its rate
+    ever keeps a port from sending.
     """
 
     def __init__(
@@ -74,7 +75,9 @@ class VirtualPortReader:
         for gap_ps, ends in by_gap.items():
             states = [self._nics(ends)]
             # Most of the time few hosts send.
-            ends = [end for end, state in states[0].items() if any(each.permitted_bytes for each in state.senders.values())]
+            ends = [
+                end for end, state in states[0].items() if any(each.permitted_bytes for each in state.senders.values())
+            ]
             for _ in range(2 if ends else 0):
                 await self._loop.sleep_ps(gap_ps)
                 states.append(self._nics(ends))
@@ -163,6 +166,4 @@ def _paused(direction: Direction, now_ps: int) -> Paused | None:
     classes = direction.mac.stats()["pfc"] if direction.mac is not None else None
     if not classes:
         return None
-    return Paused(
-        now_ps, tuple(each["paused_ps"] for each in classes), tuple(each["is_paused"] for each in classes)
-    )
+    return Paused(now_ps, tuple(each["paused_ps"] for each in classes), tuple(each["is_paused"] for each in classes))

@@ -19,7 +19,8 @@ class Evidence:
 
     Attributes:
         fault: what is wrong.
-        measured: the figure that is unusual: a share of packets or of time, a part of the rate, a number of failures, or
+        measured: the figure that is unusual: a share of packets or of time, a part of the rate, a number of failures,
+        or
             times the computing time of others.
         usual: the same figure of peers, or the bound for a healthy part.
         words: the counts behind the figure.
@@ -43,8 +44,8 @@ class NoisyPart(PlainData):
     kind: PartKind
     """`link`: between switches. `host link`: a host's NIC, its cable or the switch's port. `host`: its computing."""
     fault: Fault
-    """`lossy`: it loses packets. `slow`: it sends below its rate. `flapping`: it fails again and again. `pausing`: the NIC
-    asks by PFC for long pauses. `straggling`: the host computes longer than its peers."""
+    """`lossy`: it loses packets. `slow`: it sends below its rate. `flapping`: it fails again and again. `pausing`: the
+    NIC asks by PFC for long pauses. `straggling`: the host computes longer than its peers."""
     measured: float
     """Share of packets lost, part of the rate, failures, share of time paused, or times the computing time of peers."""
     usual: float

@@ -21,4 +21,7 @@ def flapping_links(failures: Mapping[_Name, int], links: int, limits: NoiseLimit
     for name, count in failures.items():
         usual = max(FAILURES_FLOOR, (total - count) / max(1, links - 1))
         if log_poisson_tail(count, usual) <= limits.log_chance(links, count):
-            yield name, Evidence("flapping", float(count), usual, f"failed {count} times, {usual:.2g} times would be usual")
+            yield (
+                name,
+                Evidence("flapping", float(count), usual, f"failed {count} times, {usual:.2g} times would be usual"),
+            )

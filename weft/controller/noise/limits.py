@@ -17,8 +17,8 @@ from weft.controller.errors import SettingError
 FAMILIES = 3
 """Families of statistical tests: losses, failures, computing times."""
 LOSS_FLOOR = 1e-6
-"""Loss ratio of a healthy link, at most. With a bit error ratio of 1e-12, the objective of IEEE 802.3, a frame of 4 KiB is
-lost with a probability of 3.5e-8."""
+"""Loss ratio of a healthy link, at most. With a bit error ratio of 1e-12, the objective of IEEE 802.3, a frame of 4 KiB
+is lost with a probability of 3.5e-8."""
 TIMES_PEERS = 3.0
 """A lossy direction loses at least so many times the share that its peers lose."""
 LEAST_PEERS = 3
@@ -72,7 +72,7 @@ class NoiseLimits:
             ("false_findings", 0 < self.false_findings < 1, "above 0 and below 1"),
             ("least_loss", 0 < self.least_loss < 1, "above 0 and below 1"),
             ("slow", 0 < self.slow < highest, f"above 0 and below {highest:g}"),
-            ("straggler", 1 < self.straggler, "above 1"),
+            ("straggler", self.straggler > 1, "above 1"),
         )
         for name, is_valid, valid in checks:
             if not is_valid:

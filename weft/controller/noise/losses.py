@@ -1,9 +1,9 @@
 """Lossy directions of links: a test of each one's losses against those of its peers.
 
-Losses are counted between the two ends of a link (`weft.controller.link_watch`), so what a full queue drops is not among
-them: the sender never sent it. Corruption does not depend on the load (Zhuo et al., "Understanding and Mitigating Packet
-Corruption in Data Center Networks", SIGCOMM 2017), so losses of n packets are binomial, and directions are comparable
-whatever they carry.
+Losses are counted between the two ends of a link (`weft.controller.link_watch`), so what a full queue drops is not
+among them: the sender never sent it. Corruption does not depend on the load (Zhuo et al., "Understanding and Mitigating
+Packet Corruption in Data Center Networks", SIGCOMM 2017), so losses of n packets are binomial, and directions are
+comparable whatever they carry.
 """
 
 from __future__ import annotations

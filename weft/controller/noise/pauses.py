@@ -40,9 +40,7 @@ class PauseWatch:
             return
         took_ps = now.time_ps - last.time_ps
         held_ps = 0
-        for before, after, was, still in zip(
-            last.paused_ps, now.paused_ps, last.is_paused, now.is_paused, strict=True
-        ):
+        for before, after, was, still in zip(last.paused_ps, now.paused_ps, last.is_paused, now.is_paused, strict=True):
             # A pause counts when it ends, so one that lasts may show no more than that it is there.
             whole = was and still and before == after
             held_ps = max(held_ps, took_ps if whole else min(took_ps, after - before))

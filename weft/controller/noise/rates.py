@@ -1,9 +1,10 @@
 """Slow ports and NICs: with packets waiting they send at their rates, or are slow.
 
 A port that has Q bytes waiting, may send them, and is not paused sends min(Q, R t) bytes in a time t at its rate R,
-whatever waits and whoever sent it: queues are work-conserving. So the port's state is read twice, the time apart in which
-it would send GAP_FRAMES of the largest frames. If as much was waiting at first, what it has sent since then measures its
-rate, to within a frame. No congestion makes it less, so a healthy port is never below 1 - 1/GAP_FRAMES of its rate.
+whatever waits and whoever sent it: queues are work-conserving. So the port's state is read twice, the time apart in
+which it would send GAP_FRAMES of the largest frames. If as much was waiting at first, what it has sent since then
+measures its rate, to within a frame. No congestion makes it less, so a healthy port is never below 1 - 1/GAP_FRAMES of
+its rate.
 
 NICs have no queues: queue pairs give them packets as they can send them. A queue pair that may send W more bytes (its
 window less what is in flight), is not paced below the port's rate, and has more to send, is a queue of W bytes. It had

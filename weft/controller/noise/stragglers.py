@@ -1,9 +1,9 @@
 """Slow hosts: computing times of ranks that do the same work, compared operation by operation.
 
-Ranks are peers if their programs have the same operations in the same order, such as the ranks of a pipeline stage. Each
-computation of a rank is divided by the median of its peers' for the same computation, so different work at different
-times does not matter. A host is slow if it is so in every category of computing (a rank that computes longer in one of
-them has more of that work, as experts have), by more than the scatter of single computations explains.
+Ranks are peers if their programs have the same operations in the same order, such as the ranks of a pipeline stage.
+Each computation of a rank is divided by the median of its peers' for the same computation, so different work at
+different times does not matter. A host is slow if it is so in every category of computing (a rank that computes longer
+in one of them has more of that work, as experts have), by more than the scatter of single computations explains.
 """
 
 from __future__ import annotations

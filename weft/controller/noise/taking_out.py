@@ -7,7 +7,7 @@ from weft.controller.elements import Element, host_element, link_element, plane_
 from weft.controller.noise.evidence import Evidence, NoisyPart, PartKind
 from weft.controller.noise.limits import LINKS_LEFT, PLANES_LEFT
 from weft.controller.operations import OperationRefusedError, Operations
-from weft.topologies import Endpoint, FabricLink
+from weft.topologies import FabricLink
 
 
 class TakingOut:
@@ -109,5 +109,3 @@ def _noisy(time_ps: int, part: str, kind: PartKind, evidence: Evidence, element:
         element=element,
         reason=reason,
     )
-
-

@@ -11,7 +11,7 @@ from weft.controller.noise.evidence import Evidence, NoisyPart
 from weft.controller.noise.flaps import flapping_links
 from weft.controller.noise.int_stamps import IntStamps, Stack
 from weft.controller.noise.limits import LEAST_GAPS, LEAST_NIC_GAPS, NoiseLimits
-from weft.controller.noise.losses import Lost, LossCount, lossy_directions
+from weft.controller.noise.losses import LossCount, Lost, lossy_directions
 from weft.controller.noise.pauses import Paused, PauseWatch, pausing_ports
 from weft.controller.noise.rates import NicState, PortQueue, RateWatch, gap_ps, nic_queues
 from weft.controller.noise.stragglers import Computations, slow_ranks
