@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -60,7 +61,10 @@ def test_limits_out_of_range_are_refused(values: dict[str, float]) -> None:
 
 
 def counted(lost: list[int], sent: list[int]) -> dict[int, Lost]:
-    return {number: Lost(packets, of, of * 1000) for number, (packets, of) in enumerate(zip(lost, sent, strict=True))}
+    return {
+        number: Lost(packets, of, of * 1000, packets)
+        for number, (packets, of) in enumerate(zip(lost, sent, strict=True))
+    }
 
 
 def test_a_direction_that_loses_more_than_its_peers_is_found_and_no_other() -> None:
@@ -95,9 +99,9 @@ def test_directions_of_all_roles_say_what_is_usual_where_few_of_the_role_send() 
 
 def test_long_packets_may_lose_more_where_bits_are_wrong() -> None:
     # 80 times as long, 40 times as many lost.
-    counts = {0: Lost(40, 1000, 4_000_000)} | {number: Lost(1, 1000, 50_000) for number in range(1, 5)}
+    counts = {0: Lost(40, 1000, 4_000_000, 40)} | {number: Lost(1, 1000, 50_000, 1) for number in range(1, 5)}
     assert list(lossy_directions(counts, LIMITS, test=1)) == []
-    same = {number: Lost(each.packets, each.sent, 50_000) for number, each in counts.items()}
+    same = {number: replace(each, sent_bytes=50_000) for number, each in counts.items()}
     assert [number for number, _ in lossy_directions(same, LIMITS, test=1)] == [0]
 
 
@@ -120,15 +124,30 @@ def reading(sent: int, received: int, on_the_way: int = 0) -> Reading:
     return Reading(0, sent, received, sent + on_the_way, sent * 1000)
 
 
+def settled(count: LossCount, last: Reading) -> Lost:
+    """What counts once later readings have shown what was on its way."""
+    return [count.take(last) for _ in range(4)][-1]
+
+
 def test_only_what_is_certainly_lost_counts() -> None:
     count = LossCount()
-    assert count.take(reading(100, 90, on_the_way=20)).packets == 9  # one packet may be on its way
-    assert count.take(reading(200, 190)).packets == 9
+    first = count.take(reading(100, 90, on_the_way=20), overtaking=3)
+    assert (first.packets, first.most) == (9, 13)  # one packet may be on its way
+    assert count.take(reading(200, 190)) == replace(first, most=10)
+    assert settled(count, reading(300, 289)) == Lost(10, 300, 300_000, 11)
     count.restart()
-    assert count.take(reading(300, 270)) == Lost(0, 0, 0)
-    assert count.take(reading(400, 365)) == Lost(4, 100, 100_000)
+    assert count.take(reading(400, 370)) == Lost()
+    assert settled(count, reading(500, 465)) == Lost(4, 100, 100_000, 5)
     # A switch that was restarted counts from 0.
-    assert count.take(reading(10, 10)).packets == 0
+    assert count.take(reading(10, 10)) == Lost()
+
+
+def test_packets_on_the_way_at_peers_are_not_their_losses() -> None:
+    busy = [LossCount() for _ in range(5)]
+    for number in range(1, 5):
+        counts = {place: each.take(reading(number * 1000, number * 1000 - 1)) for place, each in enumerate(busy)}
+        assert list(lossy_directions(counts, LIMITS, number)) == []
+    assert all(each.most == 1 for each in counts.values())
 
 
 def port(time_ps: int, waiting: int, sent: int, **held: object) -> PortQueue:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -50,11 +51,13 @@ class Direction:
 class Read:
     """A direction's reading; None if the link is down, or an end cannot be read.
 
-    `has_failed`: the link has failed since the last reading, which explains losses.
+    `has_failed`: the link has failed since the last reading, which explains losses. `overtaking`: packets that the
+    sender sent after its first reading and that the receiver may have counted, as far as the link's delay allows.
     """
 
     reading: Reading | None
     has_failed: bool = False
+    overtaking: int = 0
 
 
 class LinkReadings:
@@ -92,16 +95,18 @@ class LinkReadings:
         Reading distant switches takes time, so hosts are read before or after them, whichever is safe.
         """
         read_ports, clock = self._operations.controller.read_ports, self._operations.clock
+        began_ps = clock.now_ps()
         early = _Counted(await read_ports(self._ports, [PORT_SENT]), await self._read_hosts())
         await clock.sleep_ps(self._wait_ps)
         hosts = await self._read_hosts()
         switches = await read_ports(self._ports, [PORT_RECEIVED, PORT_SENT, ECN_MARKED])
         received, late = _Counted(switches, hosts), _Counted(switches, await self._read_hosts())
-        found = [self._reading(each, early, received, late) for each in self.directions]
+        took_ps = clock.now_ps() - began_ps
+        found = [self._reading(each, early, received, late, took_ps) for each in self.directions]
         self._failures = {ends: self._operations.failures_of(ends) for ends in self._failures}
         return found
 
-    def _reading(self, direction: Direction, early: _Counted, received: _Counted, late: _Counted) -> Read:
+    def _reading(self, direction: Direction, early: _Counted, received: _Counted, late: _Counted, took_ps: int) -> Read:
         ends = direction.link.ends
         before = early.at(direction.sender, self._host_names)
         after = late.at(direction.sender, self._host_names)
@@ -117,4 +122,6 @@ class LinkReadings:
             sent_bytes=after.sent.bytes,
             marked_packets=after.ecn_marked.packets,
         )
-        return Read(reading, self._failures[ends] != self._operations.failures_of(ends))
+        on_the_way = min(1.0, direction.link.link.delay_ps / max(1, took_ps))
+        overtaking = math.ceil((1.0 - on_the_way) * (after.sent.packets - before.sent.packets))
+        return Read(reading, self._failures[ends] != self._operations.failures_of(ends), overtaking)

@@ -8,8 +8,9 @@ comparable whatever they carry.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from weft.controller.link_watch import Reading
@@ -20,18 +21,44 @@ from weft.controller.noise.tails import log_binomial_tail
 _Name = TypeVar("_Name")
 
 
+_SETTLING = 4
+"""Readings after which a reading is judged: meanwhile later ones show what was only on its way."""
+
+
 @dataclass(frozen=True)
 class Lost:
-    """Packets that a direction has certainly lost, of those sent, which had so many bytes."""
+    """Losses of a direction.
+
+    Attributes:
+        packets: packets that it has certainly lost.
+        sent: packets sent, of which these are.
+        sent_bytes: bytes of them.
+        most: packets that it may have lost, at most.
+
+    """
 
     packets: int = 0
     sent: int = 0
     sent_bytes: int = 0
+    most: int = 0
 
     @property
     def ratio(self) -> float:
         """Share of the packets sent; 0 without any."""
         return self.packets / self.sent if self.sent else 0.0
+
+    def __add__(self, other: Lost) -> Lost:
+        """Return the losses of both together."""
+        return Lost(
+            self.packets + other.packets,
+            self.sent + other.sent,
+            self.sent_bytes + other.sent_bytes,
+            self.most + other.most,
+        )
+
+    def without(self, part: Lost) -> Lost:
+        """Return the losses of the others of a sum."""
+        return self + Lost(-part.packets, -part.sent, -part.sent_bytes, -part.most)
 
 
 class LossCount:
@@ -47,23 +74,36 @@ class LossCount:
         self._sent_before = self._sent_bytes_before = self._most_lost_before = 0
         self._last: Reading | None = None
         self._is_new = False
+        self._settling: deque[Lost] = deque(maxlen=_SETTLING)
 
     def restart(self) -> None:
         """Begin anew with the next reading, as after a failure of the link, which explains its losses."""
         self._is_new = True
 
-    def take(self, reading: Reading) -> Lost:
-        """Return what was certainly lost since the beginning. Decreased counters begin anew."""
+    def take(self, reading: Reading, overtaking: int = 0) -> Lost:
+        """Return what was lost since the beginning, as of some readings before. Decreased counters begin anew.
+
+        `overtaking` packets at most were sent after the first reading of the sender, and have arrived all the same.
+        """
         most_lost = reading.sent_packets - reading.received_packets
         if self._is_new or (self._last is not None and not self._last.is_before(reading)):
             self._sent_before, self._sent_bytes_before = reading.certain_packets, reading.sent_bytes
             self._most_lost_before, self._is_new = most_lost, False
+            self._settling.clear()
         self._last = reading
         # What had been lost by then can only be less than what has been lost by now.
         self._most_lost_before = min(self._most_lost_before, most_lost)
-        lost = reading.certain_packets - reading.received_packets - self._at_once - self._most_lost_before
-        sent, sent_bytes = reading.certain_packets - self._sent_before, reading.sent_bytes - self._sent_bytes_before
-        return Lost(max(0, lost), sent, sent_bytes)
+        missing = reading.certain_packets - reading.received_packets - self._most_lost_before
+        now = Lost(
+            max(0, missing - self._at_once),
+            reading.certain_packets - self._sent_before,
+            reading.sent_bytes - self._sent_bytes_before,
+            max(0, missing) + overtaking,
+        )
+        earlier = [replace(each, most=min(each.most, now.most)) for each in self._settling]
+        self._settling.clear()
+        self._settling.extend([*earlier, now])
+        return self._settling[0]
 
 
 def lossy_directions(
@@ -80,40 +120,27 @@ def lossy_directions(
         others: directions of all roles, which say what is usual where too few of the role carry packets.
 
     """
-    log_chance = limits.log_chance(len(counts), test)
-    of_role, of_all = _Sum.of(counts.values()), _Sum.of((counts if others is None else others).values())
+    everything = counts if others is None else others
+    log_chance = limits.log_chance(len(everything), test)
     for name, lost in counts.items():
         if lost.ratio < limits.least_loss:
             continue
-        usual = of_role.without(lost) or of_all.without(lost)
+        usual = _of_others(counts, lost) or _of_others(everything, lost)
         if usual is None or lost.ratio < TIMES_PEERS * usual.ratio:
             continue
         # If all lose alike, each of the lost packets was this direction's with the share that it has of those sent: the
         # test of Przyborowski and Wilenski (Biometrika 1940), exact whatever the ratio and whoever sent how much. Wrong
         # bits hit long packets more often, so the share is that of packets or of bytes, whichever explains more.
         share = max(lost.sent / (lost.sent + usual.sent), lost.sent_bytes / max(1, lost.sent_bytes + usual.sent_bytes))
-        of_peers = log_binomial_tail(lost.packets, lost.packets + usual.packets, share)
+        of_peers = log_binomial_tail(lost.packets, lost.packets + usual.most, share)
         of_floor = log_binomial_tail(lost.packets, lost.sent, LOSS_FLOOR)
         if max(of_peers, of_floor) <= log_chance:
             words = f"{lost.packets:,} of {lost.sent:,} packets lost, by its peers {usual.packets:,} of {usual.sent:,}"
             yield name, Evidence("lossy", lost.ratio, usual.ratio, words)
 
 
-@dataclass(frozen=True)
-class _Sum:
-    """What directions have lost together, and how many of them have sent anything."""
-
-    lost: Lost
-    sending: int
-
-    @classmethod
-    def of(cls, counts: Collection[Lost]) -> _Sum:
-        """Return the sum."""
-        lost = Lost(*(sum(getattr(each, key.name) for each in counts) for key in fields(Lost)))
-        return cls(lost, sum(each.sent > 0 for each in counts))
-
-    def without(self, one: Lost) -> Lost | None:
-        """Return what all but one have lost; None if too few of them have sent anything."""
-        if self.sending <= LEAST_PEERS:
-            return None
-        return Lost(*(getattr(self.lost, key.name) - getattr(one, key.name) for key in fields(Lost)))
+def _of_others(counts: Mapping[_Name, Lost], one: Lost) -> Lost | None:
+    """Return what all directions but one have lost together; None if too few of them have sent anything."""
+    if sum(each.sent > 0 for each in counts.values()) <= LEAST_PEERS:
+        return None
+    return sum(counts.values(), Lost()).without(one)

@@ -154,7 +154,7 @@ class NoiseWatch:
             if read.reading is None or read.has_failed:
                 self._forget(direction.link)
                 count.restart()
-            counts.append(None if read.reading is None else count.take(read.reading))
+            counts.append(None if read.reading is None else count.take(read.reading, read.overtaking))
         # Parts that are known to be noisy say nothing about what is usual.
         fabric = self._operations.controller.fabric
         usual = {
