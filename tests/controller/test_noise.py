@@ -53,7 +53,7 @@ def test_chances_of_all_tests_of_a_part_add_up_to_its_share() -> None:
 
 
 @pytest.mark.parametrize(
-    "values", [{"false_findings": 0}, {"least_loss": 1}, {"slow": 0.95}, {"slow": 0}, {"straggler": 1}]
+    "values", [{"false_findings": 0}, {"least_loss": 1.5}, {"slow": 0.95}, {"slow": 0}, {"straggler": 1}]
 )
 def test_limits_out_of_range_are_refused(values: dict[str, float]) -> None:
     with pytest.raises(SettingError, match=next(iter(values))):

@@ -165,7 +165,7 @@ def test_files_do_not_depend_on_the_workers(tmp_path: Path) -> None:
     ("keys", "place"),
     [
         ({"clock": "real", "health": {}}, "health"),
-        ({"health": {"slow": 0.95}}, "health"),
+        ({"health": {"slow": 0.95}}, "health.slow"),
         ({"health": {"straggler": 0.5}}, "health.straggler"),
         ({"health": {"nothing": 1}}, "health.nothing"),
         ({"health": 3}, "health"),

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import model_validator
-
-from weft.controller.noise.limits import NoiseLimits
+from weft.controller.noise.limits import MOST_SLOW, NoiseLimits
 from weft.controller.noise.watch import NoiseSettings
 from weft.quantities.definitions import TIME, number
 from weft.quantities.units import PS_PER_US
@@ -30,18 +28,13 @@ class HealthSection(Section):
     """Probability that statistical tests find anything in a healthy run, at most."""
     least_loss: Annotated[float, number(0, 1, above=True, example="0.001")] = NoiseLimits.least_loss
     """Share of lost packets below which a link is left alone, whatever its peers lose."""
-    slow: Annotated[float, number(0, 1, above=True, example="0.8")] = NoiseLimits.slow
-    """Share of its rate below which a port with waiting packets is slow; up to 0.93."""
+    slow: Annotated[float, number(0, MOST_SLOW, above=True, example="0.8")] = NoiseLimits.slow
+    """Share of its rate below which a port with waiting packets is slow."""
     straggler: Annotated[float, number(1, 1000, above=True, example="1.2")] = NoiseLimits.straggler
     """Times the computing time of its peers from which a host is slow."""
 
-    @model_validator(mode="after")
-    def _possible(self) -> HealthSection:
-        self.settings()
-        return self
-
     def settings(self) -> NoiseSettings:
-        """Return what the controller takes. Raises SettingError."""
+        """Return what the controller takes."""
         limits = NoiseLimits(self.false_findings, self.least_loss, self.slow, self.straggler)
         return NoiseSettings(limits, self.interval, self.act)
 

@@ -81,7 +81,7 @@ class VirtualLinkEvents(LinkEvents):
 
     async def _confirm_slow(self, sender: Endpoint, rate_bps: int) -> bool:
         """See ConfirmSlow: measure a switch's port a few times while packets wait there."""
-        from weft.controller.noise.limits import GAP_FRAMES, LEAST_GAPS, NoiseLimits
+        from weft.controller.noise.limits import LEAST_GAPS, MOST_SLOW, NoiseLimits
         from weft.controller.noise.rates import RateWatch, gap_ps
 
         ratio = self.operations.settings.limits.slow_ratio
@@ -93,7 +93,7 @@ class VirtualLinkEvents(LinkEvents):
             states = await reader.queues({sender: watch.least_waiting_bytes}, {sender: gap_ps(rate_bps, frame_bytes)})
             for before, after in states.values():
                 watch.take(before, after)
-        return watch.found(NoiseLimits(slow=min(ratio, 1 - 2 / GAP_FRAMES))) is not None
+        return watch.found(NoiseLimits(slow=min(ratio, MOST_SLOW))) is not None
 
     def _port_reader(self) -> PortReader:
         """See LinkEvents."""
