@@ -18,6 +18,7 @@ from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
+from weft.controller.fabric_watch import ConfirmSlow
 from weft.controller.link_readings import HostCounters
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
@@ -78,6 +79,10 @@ class VirtualLinkEvents(LinkEvents):
         """See LinkEvents; the way there and back takes as long as to switches."""
         await self._loop.sleep_ps(self._options.control.latency)
         return self._ends.host_counters()
+
+    def _confirms_slow(self) -> ConfirmSlow:
+        """See LinkEvents."""
+        return self._confirm_slow
 
     async def _confirm_slow(self, sender: Endpoint, rate_bps: int) -> bool:
         """See ConfirmSlow: measure a switch's port a few times while packets wait there."""

@@ -127,8 +127,8 @@ class VirtualPortReader:
 
 def _queue(direction: Direction, now_ps: int) -> PortQueue:
     port, mac = direction.transmit.stats(), direction.mac.stats() if direction.mac is not None else None
-    dropped = ("down_dropped", "egress_dropped", "storm_dropped", "trim_dropped")
-    held = [each["packets"] for name, each in port.items() if name in dropped]  # type: ignore[index]
+    dropped = (port["down_dropped"], port["egress_dropped"], port["storm_dropped"], port["trim_dropped"])
+    held = [each["packets"] for each in dropped]
     is_held = not direction.transmit.is_up
     for pfc in (mac["pfc"] or ()) if mac is not None else ():
         held.append(pfc["paused_ps"])
