@@ -6,6 +6,7 @@ import math
 import random
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,16 +108,14 @@ def test_long_packets_may_lose_more_where_bits_are_wrong() -> None:
 
 @pytest.mark.parametrize("ratio", [0.0001, 0.001, 0.01])
 def test_links_that_all_lose_alike_are_not_lossy(ratio: float) -> None:
-    draws, found = random.Random(1), 0
+    draws, found = np.random.default_rng(1), 0
     for _ in range(60):
-        shares = [draws.lognormvariate(0, 2) for _ in range(8)]
-        sent, lost = [0] * 8, [0] * 8
+        shares, sent, lost = draws.lognormal(0, 2, 8), np.zeros(8, int), np.zeros(8, int)
         for test in range(1, 11):
-            for number, share in enumerate(shares):
-                more = int(share * 200)
-                sent[number] += more
-                lost[number] += sum(draws.random() < ratio for _ in range(more))
-            found += len(list(lossy_directions(counted(lost, sent), LIMITS, test)))
+            more = draws.poisson(200 * shares)
+            sent += more
+            lost += draws.binomial(more, ratio)
+            found += len(list(lossy_directions(counted(lost.tolist(), sent.tolist()), LIMITS, test)))
     assert found == 0
 
 
