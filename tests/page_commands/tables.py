@@ -69,6 +69,7 @@ LOSES = {
         "queue storm"
     ),
     "weft run examples/datagrams.yaml": "link lost",
+    "weft run examples/noisy_parts.yaml": "link lost",
     "weft drill examples/drills/two-tier.yaml": "link lost",
     "weft drill SCENARIO": "link cut",
 }

@@ -51,6 +51,7 @@ FULL = HostConfig(
     plane_addresses=(("10.0.0.1", "10.1.0.1"), ("fd00::1", "fd01::1")),
     verbs_socket="/tmp/h3.verbs",
     verbs_listener=9,
+    compute_scale=1.25,
 )
 
 
@@ -96,7 +97,8 @@ def test_what_lacks_is_named(name):
                     "wall_clock_floor_ns, realtime_priority, transport, paths, segments, nic_costs, "
                     "protocols, "
                     "recording, int_rates_bps, scale_up, metrics_socket, control_socket, "
-                    "verbs_socket, verbs_listener, verbs_device, counters_socket, plane_addresses"
+                    "verbs_socket, verbs_listener, verbs_device, counters_socket, plane_addresses, "
+                    "compute_scale"
                 ),
                 "problem": "field 'speed' is unknown",
             },

@@ -156,6 +156,7 @@ WITHIN: dict[str, dict[str, Any]] = {
     "credits": {"credits": {"classes": [3]}},
     "link_retry": {"link_retry": {"links": ["*<->*"]}},
     "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},
+    "faults.hosts[]": {"faults": {"hosts": [{"host": "h0", "compute": 2}]}},
     "cluster.failures[]": {"cluster": {"failures": [{"mtbf": "9d"}]}},
     "events[]": {"events": [{"link": "h0<->p0l0", "state": "down", "at": "1us"}]},
     "circuits.schedule[]": {

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.counters import Count, PortCounters
 from weft.controller.elements import Element, link_element
 from weft.controller.event_log import ControllerEvent
-from weft.controller.fabric_watch import FabricWatch, HostCounters
+from weft.controller.fabric_watch import ConfirmSlow, FabricWatch
 from weft.controller.failures import Failures
+from weft.controller.link_readings import HostCounters, LinkReadings
+from weft.controller.noise.evidence import NoisyPart
 from weft.controller.operations import Operations
 from weft.controller.reachability import connected_parts
 from weft.controller.repair import Repair
@@ -28,6 +30,9 @@ from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkChoice, LinkEn
 from weft.traffic.header_sizes import largest_frame_bytes
 from weft.traffic.host_stats import PortTraffic
 from weft.traffic.parted_hosts import PartedHosts
+
+if TYPE_CHECKING:
+    from weft.controller.noise.watch import NoiseWatch, PortReader
 
 Operation = Callable[[], Coroutine[Any, Any, object]]
 """Begins what an operator wants done."""
@@ -55,6 +60,8 @@ class LinkEvents(abc.ABC):
         self.operations = operations
         self._options = options
         self._controller = controller
+        self.noise: NoiseWatch | None = None
+        """What looks for noisy parts; None unless the options have `health`."""
         self._failure: BaseException | None = None
         self._is_up: dict[LinkEnds, bool] = {}
         self._unrepaired: dict[int, LinkEventResult] = {}  # by identity, as the same may happen twice
@@ -69,6 +76,35 @@ class LinkEvents(abc.ABC):
         if self.operations.settings.limits.any:
             for watch in self._watches():
                 self._controller.call(self.operations.begin(watch.run()))
+        if self._options.health is not None:
+            self.noise = self._noise_watch()
+            self._controller.call(self.operations.begin(self.noise.run()))
+
+    def _noise_watch(self) -> NoiseWatch:
+        """Return what looks for noisy parts."""
+        from weft.controller.noise.watch import NoiseWatch  # it costs nothing where it is not used
+        from weft.scenario.health import health_settings
+
+        settings, control, packets = health_settings(self._options), self._options.control, self._segment_packets
+        assert settings is not None
+        readings = LinkReadings(self.operations, self.fabric.links, self._read_hosts, self._transit_ps())
+        return NoiseWatch(
+            self.operations,
+            settings,
+            readings,
+            self._port_reader(),
+            frame_bytes=packets * largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes),
+            at_once=packets,
+            notice_ps=control.detection + control.latency // 2,
+        )
+
+    def _port_reader(self) -> PortReader:
+        """Return what reads the queues of switches' ports."""
+        raise NotImplementedError("refused by check_health")
+
+    def noisy_parts(self) -> list[NoisyPart]:
+        """Return the noisy parts found so far."""
+        return [] if self.noise is None else list(self.noise.found)
 
     def _watches(self) -> list[FabricWatch]:
         """Return what watches the fabric's links."""
@@ -84,7 +120,12 @@ class LinkEvents(abc.ABC):
             self._transit_ps(),
             self._segment_packets,
             notice_ps=control.detection + control.latency // 2,
+            confirm_slow=self._confirms_slow(),
         )
+
+    def _confirms_slow(self) -> ConfirmSlow | None:
+        """Return what measures ports that look slow; None where nothing can."""
+        return None
 
     def _begin(self, events: Iterable[EventSection]) -> None:
         for event in events:

@@ -58,9 +58,10 @@ def options_of_programs(options: FabricOptions, pipelines: Pipelines) -> FabricO
     if options.telemetry.is_on:
         for table in FEATURES.named("INT-MD").tables:
             _require_on_all("telemetry.mode", pipelines, table, "int-md")
-    if options.controller.link_watch is not None:
+    readers = {"controller.link_watch": options.controller.link_watch, "health": options.health}
+    for key in (key for key, section in readers.items() if section is not None):
         for counter in (PORT_RECEIVED, PORT_SENT):
-            _require_counter("controller.link_watch", pipelines, counter)
+            _require_counter(key, pipelines, counter)
     return options
 
 

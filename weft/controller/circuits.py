@@ -133,7 +133,7 @@ class CircuitControl:
         self._operations.note("circuits", name, f"{len(removed)} go, {len(added)} come")
         written, rerouted = Written(), False
         if drain:
-            rerouted = _keeps_destinations(before, controller.settings.routing, controller.routed_around, removed)
+            rerouted = keeps_destinations(before, controller.settings.routing, controller.routed_around, removed)
             if rerouted:
                 written += await self._operations.avoid_circuits(_failures_of(removed))
             if packets := await self._packets_until_quiet(removed, began_ps):
@@ -200,7 +200,7 @@ def _failures_of(links: Iterable[FabricLink]) -> Failures:
     return Failures(links=frozenset(link.ends for link in links))
 
 
-def _keeps_destinations(fabric: FabricSpec, routing: str, around: Failures, removed: Iterable[FabricLink]) -> bool:
+def keeps_destinations(fabric: FabricSpec, routing: str, around: Failures, removed: Iterable[FabricLink]) -> bool:
     """Return whether routes that also avoid the removed links still reach all current destinations."""
     now, then = plane_routings(routing, fabric), plane_routings(routing, fabric)
     without = around | _failures_of(removed)

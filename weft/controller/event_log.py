@@ -10,8 +10,8 @@ from typing import Literal, get_args
 from weft.quantities.plain_data import PlainData
 
 EventKind = Literal[
-    "link down", "link up", "programmed", "damped", "reused", "lossy", "slow", "cordoned", "draining", "drained",
-    "restored", "kept in use", "still busy", "failed",
+    "link down", "link up", "programmed", "damped", "reused", "lossy", "slow", "flapping", "pausing", "straggling",
+    "cordoned", "draining", "drained", "restored", "kept in use", "still busy", "failed",
     "plane lost", "plane found", "host lost", "host found", "swapped", "circuits", "evicted",
 ]  # fmt: skip
 EVENT_KINDS = get_args(EventKind)

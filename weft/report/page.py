@@ -21,7 +21,7 @@ from weft.results.report_parts import ReportPart, ReportTable
 
 # Figures and tables below those of the traffic's results; a figure stands with the table of the same thing.
 _ORDER = (
-    ("table", "link_events"), ("table", "controller_events"), ("figure", "queues"),
+    ("table", "link_events"), ("table", "noisy_parts"), ("table", "controller_events"), ("figure", "queues"),
     ("figure", "heat"), ("figure", "rates"), ("figure", "memory"), ("figure", "pauses"), ("figure", "timeline"),
     ("figure", "fct"), ("figure", "slowdown"), ("table", "slowest"), ("figure", "int"), ("table", "int_paths"),
     ("table", "planes"), ("table", "memory"), ("table", "pauses"), ("table", "credits"), ("table", "drops"),

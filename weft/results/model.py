@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import ConfigDict, Field
 
 from weft.controller.event_log import ControllerEvent
+from weft.controller.noise.evidence import NoisyPart
 from weft.quantities.plain_data import PlainData, plain
 from weft.recording.unions import unions
 from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell, RegisterCell
@@ -33,6 +34,7 @@ from weft.results.link_loads import LINK_LOADS, LinkLoadResult
 from weft.results.link_retries import LINK_RETRIES, LinkRetryResult
 from weft.results.losses import LossResult
 from weft.results.nic_storms import NIC_STORMS, NicStormResult
+from weft.results.noisy_parts import NOISY_PARTS
 from weft.results.packet_conservation import PACKET_CONSERVATION, PacketConservation
 from weft.results.pfc_watchdog import PFC_STORMS, PFC_WATCHDOG, PfcStormResult, PfcWatchdogResult
 from weft.results.planes import PLANES, PlaneResult
@@ -256,6 +258,8 @@ class Results:
     """Registers of the P4 program that are not 0; only if `observe` asks for them, and up to 1,000."""
     rows_lost: int = 0
     """Rows that are missing from the tables."""
+    noisy_parts: list[NoisyPart] = field(default_factory=list)
+    """Only with `health`, and if there are any: noisy parts that were found, and what was done about them."""
     unfinished_events: list[UnfinishedEvent] = field(default_factory=list)
     """Only if there are any: scheduled events, of links, of operators, of circuits, that the traffic ended before."""
     failures: list[ItemFailure] = field(default_factory=list)
@@ -333,6 +337,7 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     LINK_RETRIES,
     RELAYS,
     LINK_EVENTS,
+    NOISY_PARTS,
     CONTROLLER_EVENTS,
     INT_PATHS,
     TELEMETRY_REPORTS,
@@ -347,6 +352,7 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "fidelity",
     "fast_forward",
     "controller_events",
+    "noisy_parts",
     "telemetry_reports",
     "telemetry_hops",
     "counters",

@@ -184,11 +184,24 @@ class Exchanges:
             outcome = each.outcome
             began, done = min(outcome.started_ps), max(outcome.finished_ps)
             self.phases.append(Phase(f"{task.name}{label}", began, done, outcome.run))
+        self._judge_computing(tasks, ended)
         counted = self._counted_since(before, bool(reducing))
         return [
             replace(each, counted=counted, verdict=task.verify(each.outputs) if task.verify else None)
             for task, each in zip(tasks, ended, strict=True)
         ]
+
+    def _judge_computing(self, tasks: Sequence[Task[Any]], ended: Sequence[Ended]) -> None:
+        """Compare the computing times of jobs' ranks, if the fabric looks for noisy parts."""
+        noise = self._lab.link_events.noise
+        if noise is None:
+            return
+        from weft.run.computing_peers import computing_peers  # it costs nothing where it is not used
+
+        for task, each in zip(tasks, ended, strict=True):
+            if task.job is not None:
+                hosts = [self._lab.fabric.hosts[number].name for number in each.hosts]
+                self._lab.controller.call(noise.judge_computing(computing_peers(task.job, hosts, each.times)))
 
     def end(self, name: str, span_ps: tuple[int, int], before: HostTotals) -> HostTotals:
         """Record the phase of a run since `begin`; return what hosts have counted since."""
@@ -267,6 +280,10 @@ class Exchanges:
                     self.hosts.operation_times(run) if task.job is not None else ()
                     for run, task in zip(runs, tasks, strict=True)
                 ]
+                hosts = [
+                    self.hosts.hosts_of(run) if task.job is not None else ()
+                    for run, task in zip(runs, tasks, strict=True)
+                ]
                 answers = [self._answers(task, run) for run, task in zip(runs, tasks, strict=True)]
             except BaseException as error:
                 self._leave_job(error)
@@ -278,9 +295,9 @@ class Exchanges:
                 for run in runs:
                     self.hosts.release(run)
             return [
-                Ended(outcome, HostTotals(0, 0), each, of_flows, of_operations, of_service)
-                for outcome, each, of_flows, of_operations, of_service in zip(
-                    outcomes, outputs, records, times, answers, strict=True
+                Ended(outcome, HostTotals(0, 0), each, of_flows, of_operations, of_ranks, of_service)
+                for outcome, each, of_flows, of_operations, of_ranks, of_service in zip(
+                    outcomes, outputs, records, times, hosts, answers, strict=True
                 )
             ]
 

@@ -187,6 +187,7 @@ class Findings:
             link_events=events.results_now(),
             unfinished_events=events.unfinished(),
             controller_events=events.controller_events(),
+            noisy_parts=events.noisy_parts(),
             retransmissions=totals.retransmissions,
             cnps=totals.cnps,
             out_of_sequence_packets=totals.out_of_sequence_packets,

@@ -121,6 +121,10 @@ def _check(spec: RunSpec) -> None:
     check_promises(spec.options.tenants, spec.fabric.fastest_bps)
     watches_links = spec.options.controller.link_watch is not None
     check_circuits(spec.fabric, spec.options.circuits, watches_links)
+    if spec.options.health is not None:
+        from weft.scenario.health import check_health  # it costs nothing where it is not used
+
+        check_health(spec.fabric, spec.options)
     check_int_rates(spec.fabric, spec.options)
     check_routing(spec.fabric, spec.options)
     check_telemetry(spec.fabric, spec.options)

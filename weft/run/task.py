@@ -62,6 +62,7 @@ class Ended:
         outputs: every rank's data; empty if packets carried lengths, and for repetitions before the last.
         records: records of the task's finished flows.
         times: times of each rank's operations, in emulated time, if the task is a job.
+        hosts: indices of the hosts that had the ranks, in their order, if the task is a job.
         answers: records of each rank for tasks with `asks`: a switch service, a store, TCP flows or programs.
         verdict: verdict on the outputs, if they were compared.
     """
@@ -71,6 +72,7 @@ class Ended:
     outputs: list[NDArray[Any]]
     records: EndedFlows
     times: Sequence[RankTimes] = ()
+    hosts: Sequence[int] = ()
     answers: Sequence[ServiceRecords | ParameterRecords | TcpRecords | ApplicationRecords] = ()
     verdict: Verdict | None = None
 

@@ -9,7 +9,7 @@ from weft.scenario.controller import ControllerSection, FlapDampingSection, Link
 from weft.scenario.events import EventSection
 from weft.scenario.keywords import fabric_options
 from weft.scenario.link_retry import LinkRetrySection
-from weft.scenario.links import FaultsOfLinks, LinkFaults
+from weft.scenario.links import FaultsOfHost, FaultsOfLinks, LinkFaults
 from weft.scenario.memory import (
     BufferSection,
     CreditsSection,
@@ -51,6 +51,7 @@ __all__ = [
     "EventSection",
     "FabricKeywords",
     "FabricOptions",
+    "FaultsOfHost",
     "FaultsOfLinks",
     "FaultsSection",
     "FidelitySection",

@@ -23,6 +23,13 @@ def check_links(fabric: FabricSpec, options: FabricOptions) -> None:
     """Check that the fabric has the links that `options` names. Raises KeyProblem."""
     for number, some in enumerate(options.faults.links):
         require_link(fabric, some.link, f"faults.links[{number}].link")
+    hosts = [host.name for host in fabric.hosts]
+    for number, host in enumerate(options.faults.hosts):
+        if host.host not in hosts:
+            key = f"faults.hosts[{number}].host"
+            raise KeyProblem(
+                key, f"no host {host.host!r}{did_you_mean(host.host, hosts)}", valid=f"{hosts[0]} to {hosts[-1]}"
+            )
     for number, name in enumerate(options.credits.links or ()):
         require_link(fabric, name, f"credits.links[{number}]")
     for number, name in enumerate(options.link_retry.links):

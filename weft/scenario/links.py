@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from weft.quantities.definitions import Probability, ShortTime
+from weft.quantities.definitions import Probability, ShortTime, number
 from weft.quantities.example import Example
 from weft.scenario.values import Section, Text
 from weft.topologies import LINK_PATTERN
@@ -35,6 +35,16 @@ class FaultsOfLinks(Section):
     """As `faults.extra_delay`."""
     bit_error_rate: Annotated[Probability | None, Example("1e-9")] = None
     """As `faults.bit_error_rate`."""
+
+
+class FaultsOfHost(Section):
+    """What is wrong with a host."""
+
+    host: Annotated[str, Text("a host", r"\S", "h3")]
+    """Which host; the fault stays with it when a spare takes its rank."""
+    compute: Annotated[float, number(0.1, 1000, example="1.25")]
+    """Factor that lengthens its computations of jobs: items `model`, `trace`, `inference`, `parameter_server`,
+    `storage`, `remote_memory`."""
 
 
 class LinkFaults(Section):

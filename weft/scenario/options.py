@@ -35,7 +35,7 @@ from weft.scenario.switch_choice import SwitchChoice
 from weft.scenario.telemetry import TelemetrySection
 from weft.scenario.tenants import TenantName, TenantSection, tenant_settings
 from weft.scenario.transport import TransportSection
-from weft.scenario.values import FeatureSection, ForFeature, Section
+from weft.scenario.values import FeatureSection, ForFeature, Section, SectionOnUse
 from weft.traffic.aggregation_format import LANE_COUNT
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.transport_settings import PathTraits
@@ -51,7 +51,7 @@ _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
 # Costs that nothing pays unless a collective names a protocol, and sections that do nothing by default.
-_IN_RESULTS_IF_CHANGED = {"link_retry", "protocols", "telemetry", "trimming"}
+_IN_RESULTS_IF_CHANGED = {"health", "link_retry", "protocols", "telemetry", "trimming"}
 
 
 class FabricOptions(Section):
@@ -120,6 +120,7 @@ class FabricOptions(Section):
     ecn: EcnSection = EcnSection()
     control: ControlSection = ControlSection()
     controller: ControllerOrClass = ControllerSection()
+    health: Annotated[Section | None, SectionOnUse("weft.scenario.health", "HealthSection")] = None
     routing: RoutingSection = RoutingSection()
     transport: TransportSection = TransportSection()
     fidelity: FidelitySection = FidelitySection()
@@ -249,6 +250,7 @@ class FabricKeywords(TypedDict, total=False):
     ecn: EcnSection | None
     control: ControlSection | None
     controller: ControllerSection | None
+    health: Section | None
     routing: RoutingSection | None
     transport: TransportSection | None
     fidelity: FidelitySection | None

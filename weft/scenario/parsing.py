@@ -154,10 +154,7 @@ def parse_scenario(
             plain["traffic"] = [
                 _parse_traffic(item, places, context, ("traffic", index)) for index, item in enumerate(items)
             ]
-        for name, field in Scenario.model_fields.items():
-            on_use = next((each for each in field.metadata if isinstance(each, SectionOnUse)), None)
-            if on_use is not None and plain.get(name) is not None:
-                plain[name] = _parse_on_use(on_use, plain[name], places, context, name)
+        _parse_sections_on_use(Scenario, plain, places, context)
         scenario = _validated(Scenario, plain, places, context)
         check_across(scenario)
     except KeyProblem as problem:
@@ -168,10 +165,22 @@ def parse_scenario(
 def parse_options(tree: Mapping[str, Any]) -> FabricOptions:
     """Check the options of a fabric, given as a scenario's keys; bare numbers are b/s and ps. Raises BadInputError."""
     places = Places("options", tree)
-    options = _validated(FabricOptions, tree, places, {UNITS_REQUIRED: False})
+    plain, context = dict(tree), {UNITS_REQUIRED: False}
     with places.locating():
+        _parse_sections_on_use(FabricOptions, plain, places, context)
+        options = _validated(FabricOptions, plain, places, context)
         check_options(options)
     return options
+
+
+def _parse_sections_on_use(
+    model: type[Section], plain: dict[str, Any], places: Places, context: dict[str, Any]
+) -> None:
+    """Replace the values of sections that are imported only where they are used."""
+    for name, field in model.model_fields.items():
+        on_use = next((each for each in field.metadata if isinstance(each, SectionOnUse)), None)
+        if on_use is not None and plain.get(name) is not None:
+            plain[name] = _parse_on_use(on_use, plain[name], places, context, name)
 
 
 def _parse_on_use(kind: SectionOnUse, value: Any, places: Places, context: dict[str, Any], key: str) -> Section:

@@ -11,7 +11,7 @@ from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile
 from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, TOLERANCE, ShortTime, Size, number
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
-from weft.scenario.links import FaultsOfLinks, LinkFaults
+from weft.scenario.links import FaultsOfHost, FaultsOfLinks, LinkFaults
 from weft.scenario.values import Section
 from weft.topologies import Endpoint, LinkChoice
 from weft.traffic.transport_settings import SegmentSettings
@@ -22,6 +22,8 @@ class FaultsSection(LinkFaults):
 
     links: list[FaultsOfLinks] = Field(default=[])
     """Other faults on some links, in place of those that an item names; of several items the last counts."""
+    hosts: Annotated[list[FaultsOfHost], Example("[{host: h3, compute: 1.25}]")] = Field(default=[])
+    """Hosts that compute slowly."""
 
     def on(self, sender: Endpoint, receiver: Endpoint) -> LinkFaults:
         """Return what goes wrong with what one end of a link sends to the other."""
@@ -30,6 +32,10 @@ class FaultsSection(LinkFaults):
             if LinkChoice.parse(some.link).takes(sender, receiver):
                 faults = faults.with_those_of(some)
         return faults
+
+    def compute_scale(self, host: str) -> float:
+        """Return the factor that lengthens a host's computations."""
+        return next((each.compute for each in self.hosts if each.host == host), 1.0)
 
     @cached_property
     def everywhere(self) -> LinkFaults:

@@ -532,6 +532,10 @@ class Host:
         """Return all queue pairs that are there, of connections and of programs."""
         return [*(each.queue_pair for each in self._connections.values()), *self._opened]
 
+    def connected(self, plane: int) -> list[tuple[Channel, QueuePair]]:
+        """Return the connections over one of its ports."""
+        return [(channel, each.queue_pair) for channel, each in self._connections.items() if channel.plane == plane]
+
     def nic_stats(self) -> list[NicStats]:
         """Return what the NIC has counted at each of its ports."""
         return [self.nic.stats(plane.port) for plane in self._planes]

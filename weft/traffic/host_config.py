@@ -116,7 +116,7 @@ class HostConfig:
     `verbs_device`: the folder of that device, with the counters that it writes for those who connect to
     `counters_socket`. `plane_addresses`: of every host, by plane, each IP version apart, for programs whose queue pairs
     of MRC use all planes and name one. `ip`: how its NICs take part in IP, of a host that has no kernel. `ev_paths`:
-    the paths that EVs of its transport name; None: switches hash EVs.
+    the paths that EVs of its transport name; None: switches hash EVs. `compute_scale` lengthens its computations.
     """
 
     name: str
@@ -145,4 +145,5 @@ class HostConfig:
     counters_socket: str | None = None
     plane_addresses: tuple[tuple[IpAddress, ...], ...] = ()
     ip: tuple[IpNicConfig, ...] | None = field(default=None, metadata=IN_PROCESS)
+    compute_scale: float = 1.0
     ev_paths: EvPaths | None = field(default=None, metadata=IN_PROCESS)

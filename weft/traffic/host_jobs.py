@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +70,9 @@ class HostJob:
         """Start the run. Raises ValueError if it runs already, or for connections and memory that are missing."""
         if self._job is not None:
             raise ValueError(f"run {command.run} has been started already")
+        part = self._command.part
         job = bind_job(
-            self._command.part,
+            replace(part, compute_scale=part.compute_scale * self._host.config.compute_scale),
             self._operations,
             self._shared,
             self._host.channels(),

@@ -17,7 +17,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from weft.clocks.link_events import LinkEvents, Operation, counters_of_host
 from weft.controller.blocking import BlockingFabricController
-from weft.controller.fabric_watch import FabricWatch, HostCounters
+from weft.controller.fabric_watch import FabricWatch
+from weft.controller.link_readings import HostCounters
 from weft.controller.operations import Operations
 from weft.errors import EnvironmentLacksError
 from weft.port_monitor import has_carrier

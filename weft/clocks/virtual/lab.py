@@ -288,7 +288,14 @@ class VirtualLab(Lab):
                 self._circuit_ports.begin(ends)
                 self.circuits = CircuitControl(self.operations, self._circuit_ports)
             self._link_events = VirtualLinkEvents(
-                self.fabric, self.options, ends, self._loop, self.controller, self.operations, self.circuits
+                self.fabric,
+                self.options,
+                ends,
+                self._loop,
+                self.controller,
+                self.operations,
+                self.circuits,
+                group.host_of,
             )
             group.follow_parted(self._link_events.parted)
             if self._deadlocks is not None:
@@ -428,6 +435,7 @@ class VirtualLab(Lab):
             segments=self.options.fidelity.settings(self.options.mtu_bytes),
             nic_costs=self.options.nic.costs(),
             protocols=self.options.protocols.settings(),
+            compute_scale=self.options.faults.compute_scale(host.name),
             recording=recording_of(self.options.observe, self.fabric, host),
             int_rates_bps=rates,
             plane_addresses=self._plane_addresses if self.runs_commands and transport.kind.spans_planes else (),

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from weft.clocks.link_events import counters_of_host
 from weft.clocks.virtual.processes import Processes, of_all
@@ -18,6 +18,8 @@ from weft.traffic.host import Host
 
 if TYPE_CHECKING:
     from weft.engine._core import PortStats
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -139,6 +141,20 @@ class LinkEnds:
         }
         found = of_all(self._processes, "what NICs have counted", own)
         return {end: counted for each in found for end, counted in each.items()}
+
+    def read_ports(self, directions: Mapping[Endpoint, Direction], read: Callable[[Direction], T]) -> dict[Endpoint, T]:
+        """Return what is read of ports, each by the process that serves it."""
+        own = {end: read(each) for end, each in directions.items() if each.owner == self._processes.number}
+        found = of_all(self._processes, "the state of ports", own)
+        return {end: state for each in found for end, state in each.items()}
+
+    def read_hosts_of(self, ends: Iterable[Endpoint], read: Callable[[Host, Endpoint], T]) -> dict[Endpoint, T]:
+        """Return what is read of hosts' ports, each by the process that serves the host."""
+        own = {
+            end: read(self._hosts[end.node], end) for end in ends if self._owners[end.node] == self._processes.number
+        }
+        found = of_all(self._processes, "the state of hosts' ports", own)
+        return {end: state for each in found for end, state in each.items()}
 
     def storm(self, host: str, classes: Sequence[int]) -> None:
         """Have all ports of a host's NIC ask for pauses of these classes without end; none: they stop."""

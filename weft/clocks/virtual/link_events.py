@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from weft.clocks.link_events import LinkEvents, Operation
 from weft.clocks.switch_configs import faults_config
@@ -17,17 +18,23 @@ from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
-from weft.controller.fabric_watch import HostCounters
+from weft.controller.fabric_watch import ConfirmSlow
+from weft.controller.link_readings import HostCounters
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
 from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent
+from weft.scenario.nic import NicSection
 from weft.scenario.options import FabricOptions
 from weft.topologies import Endpoint, FabricLink, FabricSpec
+from weft.traffic.header_sizes import largest_frame_bytes
+
+if TYPE_CHECKING:
+    from weft.controller.noise.watch import PortReader
 
 
 class VirtualLinkEvents(LinkEvents):
-    """See LinkEvents."""
+    """See LinkEvents. `host_of` returns the place of the host that has a rank."""
 
     def __init__(
         self,
@@ -38,8 +45,10 @@ class VirtualLinkEvents(LinkEvents):
         controller: BlockingFabricController,
         operations: Operations,
         circuits: CircuitControl | None = None,
+        host_of: Callable[[int], int] = int,
     ) -> None:
         super().__init__(fabric, options, controller, operations)
+        self._host_of = host_of
         self._circuits = circuits
         self._ends = ends
         self._loop = loop
@@ -70,6 +79,42 @@ class VirtualLinkEvents(LinkEvents):
         """See LinkEvents; the way there and back takes as long as to switches."""
         await self._loop.sleep_ps(self._options.control.latency)
         return self._ends.host_counters()
+
+    def _confirms_slow(self) -> ConfirmSlow:
+        """See LinkEvents."""
+        return self._confirm_slow
+
+    async def _confirm_slow(self, sender: Endpoint, rate_bps: int) -> bool:
+        """See ConfirmSlow: measure a switch's port a few times while packets wait there."""
+        from weft.controller.noise.limits import LEAST_GAPS, MOST_SLOW, NoiseLimits
+        from weft.controller.noise.rates import RateWatch, gap_ps
+
+        ratio = self.operations.settings.limits.slow_ratio
+        if ratio is None or sender.node in {host.name for host in self.fabric.hosts}:
+            return ratio is not None
+        frame_bytes = self._segment_packets * largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes)
+        watch, reader = RateWatch(rate_bps, frame_bytes), self._port_reader()
+        for _ in range(LEAST_GAPS):
+            states = await reader.queues({sender: watch.least_waiting_bytes}, {sender: gap_ps(rate_bps, frame_bytes)})
+            for before, after in states.values():
+                watch.take(before, after)
+        return watch.found(NoiseLimits(slow=min(ratio, MOST_SLOW))) is not None
+
+    def _port_reader(self) -> PortReader:
+        """See LinkEvents."""
+        from weft.clocks.virtual.port_reader import VirtualPortReader  # it costs nothing where it is not used
+
+        options = self._options
+        is_held = bool(options.pfc.classes or options.credits.classes or options.link_retry.links)
+        return VirtualPortReader(
+            self._ends,
+            self.fabric,
+            self._loop,
+            options.control.latency,
+            self._host_of,
+            judges_nics=options.nic == NicSection() and not options.transport.kind.spans_planes,
+            reads_int=options.int_telemetry and options.transport.kind.carries_int and not is_held,
+        )
 
     def _now_ps(self) -> int:
         return self._loop.now_ps()
