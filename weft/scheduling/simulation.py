@@ -106,12 +106,11 @@ class _Simulation:
 
     # --- jobs
 
-    def _need(self, job: Job) -> Need:
-        found = self._needs.get(job.accelerators)
+    def _need(self, accelerators: int) -> Need:
+        found = self._needs.get(accelerators)
         if found is None:
-            per_host = self._cluster.accelerators_per_host
-            found = Need.of(job.accelerators, per_host, self._settings.consolidated)
-            self._needs[job.accelerators] = found
+            found = Need.of(accelerators, self._cluster.accelerators_per_host, self._settings.consolidated)
+            self._needs[accelerators] = found
         return found
 
     def _enqueue(self, number: int) -> None:
@@ -123,7 +122,7 @@ class _Simulation:
     def _place_for(self, number: int) -> Placement | None:
         """Return where a job can start now."""
         job = self._records[number].job
-        need = self._need(job)
+        need = self._need(job.accelerators)
         if not self._free.may_hold(need):
             return None
         placement = self._policy.choose(Room(self._cluster, self._free.of_host, need), self._wish)
@@ -225,7 +224,7 @@ class _Simulation:
             assert progress.placement is not None
             left_s = progress.since_s + progress.remaining_s - self._now_s
             ends.append((self._now_s + left_s * self._settings.limit, progress.placement))
-        need = self._need(self._records[number].job)
+        need = self._need(self._records[number].job.accelerators)
         return reservation(self._cluster, self._free, need, self._level_for(need), ends)
 
     def _level_for(self, need: Need) -> Level:
@@ -239,7 +238,7 @@ class _Simulation:
 
         None, and nothing is taken, if all of them together would not make room.
         """
-        need = self._need(self._records[number].job)
+        need = self._need(self._records[number].job.accelerators)
         level = self._level_for(need)
         free = self._free.copy(self._cluster)
         victims: list[int] = []
@@ -285,7 +284,7 @@ class _Simulation:
         before = progress.placement
         assert before is not None
         self._free.give(before)
-        need = self._need(record.job)
+        need = self._need(record.job.accelerators)
         placement = self._policy.choose(Room(self._cluster, self._free.of_host, need), self._wish)
         self._free.take(before)
         if placement is None:
@@ -313,8 +312,8 @@ class _Simulation:
     def _some_could_start(self) -> bool:
         """Return whether the free accelerators would hold a job that waits, wherever it stands in the queue."""
         for size, count in self._sizes.items():
-            need = self._needs.get(size)
-            if not count or need is None or not self._free.may_hold(need):
+            need = self._need(size)
+            if not count or not self._free.may_hold(need):
                 continue
             room = Room(self._cluster, self._free.of_host, need)
             if len(room.fits(self._level_for(need))):
