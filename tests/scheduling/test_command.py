@@ -43,7 +43,7 @@ def schedule(*arguments: object) -> Result:
 
 def test_policies_stand_next_to_each_other(scenario: Path) -> None:
     said = schedule(scenario, "--seeds", 2).stdout
-    assert "small: 80 jobs on 32 accelerators in 8 hosts (2 leaf), load 90%, 2 draws" in said
+    assert "small: 80 jobs on 32 accelerators in 8 hosts (leaf: 2), load 90%, 2 draws" in said
     for policy in ("backfill", "first-fit", "kueue", "random", "slurm-tree"):
         assert f"\n{policy} " in said
     assert "the scenario has no `schedule.slowdown`" in said
@@ -82,7 +82,7 @@ def test_clusters_and_jobs_of_files(scenario: Path) -> None:
     files = [f"schedule.topology={folder / 'topology.conf'}", f"schedule.trace={folder / 'jobs.csv'}"]
     without = "schedule={accelerators_per_host: 8}"
     said = schedule(scenario, *(word for each in (without, *files) for word in ("--set", each))).stdout
-    assert "60 jobs on 256 accelerators in 32 hosts (4 switch-1, 2 switch-2)" in said
+    assert "60 jobs on 256 accelerators in 32 hosts (switch-1: 4, switch-2: 2)" in said
     files = [f"schedule.topology={folder / 'kueue-topology.yaml'}", f"schedule.nodes={folder / 'nodes.yaml'}"]
     nodes = ("schedule.accelerators_per_host=null", *files, "schedule.level=cloud.provider.com/topology-rack")
     said = schedule(scenario, "--seeds", 1, *(word for each in nodes for word in ("--set", each))).stdout

@@ -156,6 +156,9 @@ WITHIN: dict[str, dict[str, Any]] = {
     "credits": {"credits": {"classes": [3]}},
     "link_retry": {"link_retry": {"links": ["*<->*"]}},
     "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},
+    "schedule": {"schedule": {"sizes": [{"accelerators": 1}]}},
+    "schedule.sizes[]": {"schedule": {"sizes": [{"accelerators": 1}]}},
+    "schedule.slowdown.spread[]": {"schedule": {"slowdown": {"spread": [{"leaves": 2, "factor": 2}]}}},
     "cluster.failures[]": {"cluster": {"failures": [{"mtbf": "9d"}]}},
     "events[]": {"events": [{"link": "h0<->p0l0", "state": "down", "at": "1us"}]},
     "circuits.schedule[]": {

@@ -127,5 +127,4 @@ def _trial(base: Mapping[str, Any], settings: SlowdownSection, fabric: Cluster, 
         }
         for ranks in jobs_of(fabric, shape)
     ]
-    words = f"{shape.hosts} hosts on {shape.leaves} leaves in {shape.groups} groups, {len(items)} jobs"
-    return Trial(words, {**base, "traffic": [{"together": items}]})
+    return Trial(f"{shape.words}, {len(items)} such jobs", {**base, "traffic": [{"together": items}]})

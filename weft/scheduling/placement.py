@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from weft.quantities.arrays import Integers
+from weft.quantities.readable import counted
 from weft.scheduling.cluster import Cluster, Level
 
 
@@ -58,6 +59,12 @@ class Spread:
     hosts: int
     leaves: int
     groups: int = 1
+
+    @property
+    def words(self) -> str:
+        """Its numbers in words; one group is not mentioned."""
+        words = f"{counted(self.hosts, 'host')} on {counted(self.leaves, 'leaf', 'leaves')}"
+        return f"{words} in {self.groups} groups" if self.groups > 1 else words
 
 
 class Free:

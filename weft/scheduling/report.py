@@ -39,7 +39,7 @@ _COUNTS = ("preemptions", "migrations")
 def words(comparison: Comparison) -> str:
     """Return what was simulated, in a sentence."""
     cluster = comparison.cluster
-    levels = ", ".join(f"{len(level.domains):,} {level.name}" for level in cluster.levels[:-1])
+    levels = ", ".join(f"{level.name}: {len(level.domains):,}" for level in cluster.levels[:-1])
     return (
         f"{comparison.jobs:,} jobs on {cluster.accelerators:,} accelerators in {len(cluster.hosts):,} hosts"
         f"{f' ({levels})' if levels else ''}, load {comparison.load:.0%}, {comparison.seeds} "
@@ -79,7 +79,7 @@ def _spread_table(slowdowns: MeasuredSlowdowns) -> ReportTable:
         factor = slowdowns.factor(spread.hosts * slowdowns.accelerators_per_host, spread)
         rows.append(
             [
-                f"{spread.hosts} hosts on {spread.leaves} leaves in {spread.groups} groups",
+                spread.words,
                 f"{time_ps / PS_PER_US:,.1f}",
                 f"{factor:.2f}",
                 f"{1 + slowdowns.communication * (factor - 1):.2f}",
