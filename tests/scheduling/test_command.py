@@ -159,3 +159,19 @@ def test_packets_measure_what_spread_costs(scenario: Path, tmp_path: Path) -> No
     assert shapes[2, 1] == 1
     assert shapes[2, 2] > 1.5
     assert json.loads(schedule(*arguments).stdout) == found
+
+
+def test_the_example_s_policies_keep_their_order() -> None:
+    """What docs/scheduling.md shows, at a tenth of its size and with factors in place of packets."""
+    small = ("schedule.jobs=500", "schedule.slowdown.spread=[{leaves: 2, factor: 2.3}, {leaves: 4, factor: 2.9}]")
+    options = [word for change in small for word in ("--set", change)]
+    said = schedule(EXAMPLES_DIRECTORY / "scheduling/policies.yaml", "--seeds", 2, "--json", *options).stdout
+    found = {
+        policy: {figure: value["mean"] for figure, value in figures.items()}
+        for policy, figures in json.loads(said)["policies"].items()
+    }
+    waits_s = [found[policy]["wait_mean_s"] for policy in ("kueue", "slurm-tree", "backfill", "first-fit", "random")]
+    assert waits_s == sorted(waits_s)
+    assert found["random"]["slowdown_mean"] > found["first-fit"]["slowdown_mean"] > found["slurm-tree"]["slowdown_mean"]
+    assert found["first-fit"]["leaves_over_needed"] > found["slurm-tree"]["leaves_over_needed"]
+    assert found["kueue"]["fragmentation"] > found["first-fit"]["fragmentation"]

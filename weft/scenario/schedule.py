@@ -75,7 +75,7 @@ class SlowdownSection(Section):
 class PreemptionSection(Section):
     """Urgent jobs take the accelerators of others, the last to start first."""
 
-    cost: Annotated[Duration, Example("3min")] = 300.0
+    cost: Annotated[Duration, Example("3min", ("schedule.urgent=0.1",))] = 300.0
     """Time that a preempted job needs in addition, to save a checkpoint and to start again from it."""
 
 
