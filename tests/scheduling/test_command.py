@@ -105,6 +105,7 @@ def test_errors_name_file_and_key(scenario: Path) -> None:
         ("schedule.policies=[kueue, kueue]",): r"schedule\.policies\[1\].*twice",
         ("schedule.policies=[lifo]",): r"schedule\.policies",
         ("schedule.run_time.median=3h",): "is above the mean",
+        ("schedule.slowdown.spread=[{leaves: 2, factor: 2}, {leaves: 2, factor: 3}]",): "two factors for 2 leaves",
         ("schedule.trace=jobs.csv",): "means nothing with `trace`",
         ("schedule.nodes=nodes.yaml",): "means nothing without `topology`",
         ("schedule.preemption={}",): "means nothing without urgent jobs",
@@ -162,7 +163,7 @@ def test_packets_measure_what_spread_costs(scenario: Path, tmp_path: Path) -> No
 
 
 def test_the_example_s_policies_keep_their_order() -> None:
-    """What docs/scheduling.md shows, at a tenth of its size and with factors in place of packets."""
+    """The order that docs/scheduling.md shows, at a tenth of its size and with factors in place of packets."""
     small = ("schedule.jobs=500", "schedule.slowdown.spread=[{leaves: 2, factor: 2.3}, {leaves: 4, factor: 2.9}]")
     options = [word for change in small for word in ("--set", change)]
     said = schedule(EXAMPLES_DIRECTORY / "scheduling/policies.yaml", "--seeds", 2, "--json", *options).stdout

@@ -54,11 +54,11 @@ class SpreadSection(Section):
     leaves: Annotated[int, whole(1, MOST_ACCELERATORS, example="2")]
     """Switches with hosts, or domains of the lowest level, that the job spans, or more."""
     factor: Annotated[float, number(1, 1000, example="1.4")]
-    """Time of its communication over that of a job that is packed."""
+    """Time of its communication over a packed job's."""
 
 
 class SlowdownSection(Section):
-    """What a job loses that is spread over more switches than it needs."""
+    """Loss of a job that is spread over more switches than it needs."""
 
     communication: Annotated[float, number(0, 1, example="0.3")] = 0.3
     """Share of a packed job's time in which it waits for the network."""
@@ -70,6 +70,14 @@ class SlowdownSection(Section):
     """Its size."""
     ranks: Annotated[int, whole(2, 4096, example="32")] = 16
     """Ranks of the largest job that is measured; a larger one counts as one with as many hosts on each leaf."""
+
+    @model_validator(mode="after")
+    def _check_spread(self) -> SlowdownSection:
+        leaves = [each.leaves for each in self.spread or ()]
+        for number_, own in enumerate(leaves):
+            if own in leaves[:number_]:
+                raise SectionKeyError("spread", f"has two factors for {own} leaves", valid="one for each number")
+        return self
 
 
 class PreemptionSection(Section):

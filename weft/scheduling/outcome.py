@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import mean, stdev
 
@@ -53,7 +53,7 @@ class Timeline:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a policy came to: figures by the names of `FIGURES`, and the timeline of the first seed."""
+    """Results of a policy: figures by the names of `FIGURES`, and the timeline of the first seed."""
 
     policy: str
     summary: str
@@ -135,7 +135,6 @@ def compare(
     slowdowns: Slowdowns,
     seed: int,
     seeds: int,
-    progress: Callable[[str, int], None] | None = None,
 ) -> Comparison:
     """Run each policy on the same jobs, with `seeds` draws of them; a trace's jobs are always the same.
 
@@ -151,11 +150,10 @@ def compare(
     outcomes = []
     for name in names:
         policy = POLICIES.named(name)
-        runs: list[Run] = []
-        for number, workload in enumerate(workloads):
-            if progress is not None:
-                progress(name, number)
-            runs.append(simulate(cluster, workload.jobs, policy, settings, slowdowns, (seed, number, 9)))
+        runs = [
+            simulate(cluster, workload.jobs, policy, settings, slowdowns, (seed, number))
+            for number, workload in enumerate(workloads)
+        ]
         found = [_figures(run, cluster) for run in runs]
         figures = {figure: Interval.of([each[figure] for each in found]) for figure in FIGURES}
         outcomes.append(Outcome(name, policy.summary, figures, _timeline(runs[0], workloads[0], cluster)))

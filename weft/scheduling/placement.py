@@ -129,7 +129,7 @@ class Room:
 
     @cached_property
     def _partial(self) -> Integers:
-        """Hosts that could give the rest beside whole ones, as 1."""
+        """Hosts that could give the rest next to whole ones, as 1."""
         return ((self.free >= self.need.rest) & (self.free < self.cluster.accelerators_per_host)).astype(np.int64)
 
     def of_domains(self, level: Level) -> Integers:

@@ -18,7 +18,7 @@ _MANY = np.iinfo(np.int64).max
 
 @dataclass(frozen=True)
 class Wish:
-    """What a scenario asks of every choice.
+    """Requests of a scenario for every choice.
 
     Attributes:
         level: number of the level in which a job shall lie.

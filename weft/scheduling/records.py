@@ -11,7 +11,7 @@ from weft.scheduling.workload import Job
 
 @dataclass
 class JobRecord:
-    """What became of a job; times in seconds.
+    """Life of a job; times in seconds.
 
     Attributes:
         started_s: when it first started.
@@ -66,7 +66,7 @@ class Progress:
 class State(NamedTuple):
     """The cluster from a time on: accelerators in use, and jobs that wait.
 
-    `idle` are free accelerators while a job waits, `unusable` those of them that no waiting job could use.
+    `idle` are free accelerators while a job waits, `unusable` the ones that no waiting job could use.
     """
 
     at_s: float

@@ -15,7 +15,7 @@ class Slowdowns(Protocol):
     """Gives the slow-down of a job by where it lies."""
 
     def of_job(self, accelerators: int, spread: Spread) -> float:
-        """Return its run time over that of a packed job."""
+        """Return its run time over a packed job's."""
 
 
 class NoSlowdown:
@@ -40,7 +40,7 @@ class GivenSlowdowns:
         return max(reached, key=lambda each: each.leaves).factor if reached else 1.0
 
     def of_job(self, accelerators: int, spread: Spread) -> float:
-        """Return its run time over that of a packed job."""
+        """Return its run time over a packed job's."""
         packed = self.factor(self.cluster.fewest_leaves(accelerators))
         return 1 + self.communication * max(0.0, self.factor(spread.leaves) / packed - 1)
 
@@ -59,7 +59,7 @@ class MeasuredSlowdowns:
     times_ps: Mapping[Spread, int]
 
     def factor(self, accelerators: int, spread: Spread) -> float:
-        """Return the time of a job's communication over that of a packed one."""
+        """Return the time of a job's communication over a packed job's."""
         hosts = power_of_two(-(-accelerators // self.accelerators_per_host))
         most = max((each.hosts for each in self.times_ps), default=1)
         times = max(1, hosts // most)
@@ -73,7 +73,7 @@ class MeasuredSlowdowns:
         return max(1.0, self.times_ps[own] / self.times_ps[packed])
 
     def of_job(self, accelerators: int, spread: Spread) -> float:
-        """Return its run time over that of a packed job."""
+        """Return its run time over a packed job's."""
         return 1 + self.communication * (self.factor(accelerators, spread) - 1)
 
 

@@ -53,7 +53,7 @@ _WHOLE = ("accelerators", "urgent")
 
 
 def workload_of(settings: ScheduleSection, cluster: Cluster, seed: Sequence[int]) -> Workload:
-    """Return the jobs of a scenario: those of its trace, or drawn by `seed`.
+    """Return the jobs of a scenario, from its trace or drawn by `seed`.
 
     Raises:
         BadInputError: there are no sizes, a job is larger than the cluster can hold, or the trace is not valid.

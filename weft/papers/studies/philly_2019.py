@@ -69,10 +69,10 @@ def _unusable(runs: Sequence[Run]) -> float:
     """Return the share of free GPUs that no waiting job could use, over all of the time."""
     unusable_s = free_s = 0.0
     for run in runs:
-        states = np.array(run.states, dtype=np.float64)
-        lengths_s = np.diff(np.clip(states[:, 0], None, run.records[-1].job.arrival_s))
-        unusable_s += float(lengths_s @ states[:-1, 4])
-        free_s += float(lengths_s @ (_SERVERS * _GPUS_PER_SERVER - states[:-1, 1]))
+        at_s, used, _, _, unusable = np.array(run.states, dtype=np.float64).T
+        lengths_s = np.diff(np.clip(at_s, None, run.records[-1].job.arrival_s))
+        unusable_s += float(lengths_s @ unusable[:-1])
+        free_s += float(lengths_s @ (_SERVERS * _GPUS_PER_SERVER - used[:-1]))
     return unusable_s / free_s
 
 
@@ -169,7 +169,7 @@ KIND = Study(
         ),
         Value(
             "mean wait",
-            "mean wait of jobs; published: of all virtual clusters, whose loads are not",
+            "mean wait of jobs; published: of all virtual clusters (their loads are not)",
             _MEAN_WAIT_S,
             "s",
             _SUMMARY,

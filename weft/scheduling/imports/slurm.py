@@ -2,11 +2,12 @@
 
 Source: the manual page topology.conf(5) and doc/html/topology.shtml of Slurm. `LinkSpeed` is read and means nothing, as
 in Slurm. A tree's level 1 are the switches with nodes; jobs do not span switches without a common parent. Blocks are
-paired with those that follow them into larger ones, whose sizes in nodes are `BlockSizes`.
+paired with the next ones into larger blocks; `BlockSizes` are their sizes in nodes.
 """
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from weft.scheduling.cluster import WHOLE, Cluster, Level, level_of
 from weft.scheduling.imports.hostlists import MOST_NAMES, names_of
 
 _MOST_LEVELS = 16
-_LONGEST_NAME = 64
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _SWITCH, _BLOCK, _SIZES = "switchname", "blockname", "blocksizes"
 _KEYS: Mapping[str, Mapping[str, str]] = {
     _SWITCH: {_SWITCH: "SwitchName", "switches": "Switches", "nodes": "Nodes", "linkspeed": "LinkSpeed"},
@@ -44,8 +45,8 @@ class _Line:
     @property
     def name(self) -> str:
         name = self.values[self.kind]
-        if not name or len(name) > _LONGEST_NAME:
-            raise self.error(f"{shown(name)} is no name", f"1 to {_LONGEST_NAME} characters")
+        if not _NAME.fullmatch(name):
+            raise self.error(f"{shown(name)} is no name", "up to 64 letters, digits, _ . and -")
         return name
 
 
@@ -100,7 +101,6 @@ def _line(place: str, words: Sequence[str]) -> _Line:
 def _unique(lines: Sequence[_Line]) -> dict[str, _Line]:
     found: dict[str, _Line] = {}
     for line in lines:
-        # A name may be a list itself, for nothing that has children.
         if line.name in found:
             raise line.error(f"{line.name} is described twice, first at {found[line.name].place}")
         found[line.name] = line
