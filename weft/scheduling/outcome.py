@@ -21,6 +21,8 @@ from weft.scheduling.workload import Workload, workload_of
 
 _BUCKETS = 200
 """Means over time of which a timeline is drawn."""
+_CHOICES = 9
+"""Stream of random numbers for the choices of policies; those before are the jobs'."""
 _STUDENT_T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.179, 2.131, 2.086, 2.042)
 _DEGREES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30)
 """Degrees of freedom of these, each for itself and up to the next."""
@@ -151,7 +153,7 @@ def compare(
     for name in names:
         policy = POLICIES.named(name)
         runs = [
-            simulate(cluster, workload.jobs, policy, settings, slowdowns, (seed, number))
+            simulate(cluster, workload.jobs, policy, settings, slowdowns, (seed, number, _CHOICES))
             for number, workload in enumerate(workloads)
         ]
         found = [_figures(run, cluster) for run in runs]
