@@ -64,6 +64,7 @@ LAYERS = [
     "trials",
     "bench",
     "drills",
+    "scheduling",
     "papers",
     "live",
     "workbench",

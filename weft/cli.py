@@ -72,6 +72,7 @@ SECTIONS = {
         "calibrate": Entry("weft.commands.calibrate", "calibrate", "Fit a scenario's costs to logs of nccl-tests"),
         "cost": Entry("weft.commands.cost", "cost", "Print prices and power of fabrics"),
         "goodput": Entry("weft.commands.goodput", "goodput", "Show what failures leave of a cluster's time"),
+        "schedule": Entry("weft.commands.schedule", "schedule", "Place jobs on a cluster by several policies"),
         "switch-cost": Entry(
             "weft.commands.switch_cost", "switch_cost", "Print what in-network reduction takes of a switch"
         ),

@@ -15,7 +15,7 @@ from weft.run.lint.checked import findings_in
 from weft.scenario import parse_scenario
 from weft.scenario.schema import Key, SectionOfKeys, sections
 
-NO_SCENARIOS = {"infragraph.infra.yaml"}
+NO_SCENARIOS = {"infragraph.infra.yaml", "kueue-topology.yaml", "nodes.yaml"}
 # They take long to build a fabric of, by their bounds.
 LARGE = ("planes", "leaves", "spines", "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", ".block", "count",
          "shape", "switches", "slices", "width", "length")  # fmt: skip

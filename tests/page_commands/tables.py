@@ -45,6 +45,10 @@ SMALL = {
         instead={"--test 8.3 --test 11": "--test 8.3 --test 11.1"}
     ),
     "weft goodput SCENARIO": Small("--set 'cluster.failures=[{part: host, mtbf: 20d}]'"),
+    "weft schedule SCENARIO": Small("--seeds 1 --set schedule.jobs=20 --set 'schedule.sizes=[{accelerators: 1}]'"),
+    "weft schedule examples/scheduling/policies.yaml": Small(
+        "--seeds 1 --set schedule.jobs=40 --set 'schedule.slowdown.spread=[{leaves: 2, factor: 2}]'"
+    ),
     "weft drill SCENARIO": Small(
         _SHORT + " --set drill.objective.slowdown=1000 --set drill.objective.recovery=1s", {"--count 100": "--count 1"}
     ),

@@ -147,6 +147,9 @@ BESIDE: dict[str, dict[str, Any]] = {
     "cluster.failures[].stall": {"cluster.failures[0].effect": "stall"},
     "cluster.failures[].speed": {"cluster.failures[0].effect": "slow"},
     "cluster.failures[].noticed_after": {"cluster.failures[0].effect": "corrupt"},
+    "schedule.nodes": {"schedule.topology": "topology.yaml"},
+    "schedule.run_time.median": {"schedule.run_time.mean": "36500d"},
+    "schedule.sizes[].run_time.median": {"schedule.sizes[0].run_time.mean": "36500d"},
     "fabric.rail_optimised": {"fabric.ranks_per_host": 2},
 }
 WITHIN: dict[str, dict[str, Any]] = {
@@ -157,6 +160,11 @@ WITHIN: dict[str, dict[str, Any]] = {
     "link_retry": {"link_retry": {"links": ["*<->*"]}},
     "faults.links[]": {"faults": {"links": [{"link": "h0<->p0l0"}]}},
     "faults.hosts[]": {"faults": {"hosts": [{"host": "h0", "compute": 2}]}},
+    "schedule": {"schedule": {"sizes": [{"accelerators": 1}]}},
+    "schedule.sizes[]": {"schedule": {"sizes": [{"accelerators": 1}]}},
+    "schedule.sizes[].run_time": {"schedule": {"sizes": [{"accelerators": 1, "run_time": {}}]}},
+    "schedule.preemption": {"schedule": {"urgent": 0.5, "preemption": {}}},
+    "schedule.slowdown.spread[]": {"schedule": {"slowdown": {"spread": [{"leaves": 2, "factor": 2}]}}},
     "cluster.failures[]": {"cluster": {"failures": [{"mtbf": "9d"}]}},
     "events[]": {"events": [{"link": "h0<->p0l0", "state": "down", "at": "1us"}]},
     "circuits.schedule[]": {

@@ -57,6 +57,8 @@ FAILING = {
         ("cost lab:01-allreduce --assume no-such-key=1", 3),
         ("goodput", 2),
         ("goodput lab:01-allreduce", 3),
+        ("schedule", 2),
+        ("schedule lab:01-allreduce", 3),
         ("switch-cost --memory 1MiB --jobs 1", 2),
     ],
     "Program": [

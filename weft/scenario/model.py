@@ -32,6 +32,7 @@ class Scenario(FabricOptions, _NamedFabric):
     """Items to run, one after the other."""
     cluster: Annotated[Section | None, SectionOnUse("weft.scenario.cluster", "ClusterSection")] = None
     drill: Annotated[Section | None, SectionOnUse("weft.scenario.drill", "DrillSection")] = None
+    schedule: Annotated[Section | None, SectionOnUse("weft.scenario.schedule", "ScheduleSection")] = None
 
     @cached_property
     def places(self) -> Places:

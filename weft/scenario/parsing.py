@@ -27,6 +27,8 @@ from weft.traffic.class_reference import absolute_reference, is_class_reference
 
 _BY_SWITCH = ("programs", "entries", "commands")
 """Keys that have a file for each choice of switches."""
+_FILES = {"fabric": ("path", HOST_FILE), "schedule": ("topology", "nodes", "trace")}
+"""Keys of sections that name a file."""
 _Section = TypeVar("_Section", bound=Section)
 
 
@@ -80,12 +82,13 @@ def apply_changes(tree: dict[str, Any], changes: Sequence[Change]) -> dict[str, 
 def anchor_paths(tree: dict[str, Any], folder: Path) -> None:
     """Make the files that a scenario's tree names absolute; relative ones lie below `folder`.
 
-    These are the P4 programs, files of entries, files of a topology and its hosts, files of items of the traffic
-    (`TrafficSection.files`) and every `path/to/file.py:Class`, wherever it stands.
+    These are the P4 programs, files of entries, files of a topology and its hosts, of a schedule, files of items of the
+    traffic (`TrafficSection.files`) and every `path/to/file.py:Class`, wherever it stands.
     """
     sections = [section for name in _BY_SWITCH if isinstance(section := tree.get(name), dict)]
     of_switches = [(section, key) for section in sections for key in section]
-    own = ((tree, "p4"), *((tree.get("fabric"), key) for key in ("path", HOST_FILE)), *of_switches)
+    of_sections = [(tree.get(section), key) for section, keys in _FILES.items() for key in keys]
+    own = ((tree, "p4"), *of_sections, *of_switches)
     for section, key in (*own, *_files_of(tree.get("traffic"))):
         if isinstance(section, dict) and isinstance(section.get(key), str):
             if "\0" in section[key]:
