@@ -123,7 +123,7 @@ def expanded(tree: dict[str, Any]) -> dict[str, Any]:
 
 
 def preset_text(preset: FabricPreset) -> str:
-    """Return a preset as YAML: a scenario with the same keys, each with its source behind it as a comment."""
+    """Return a preset as YAML: a scenario with the same keys, each below a comment with its source."""
     lines = [f"# {preset.name}: {preset.summary}", "#", "# Sources:"]
     lines += [f"#   [{name}] {source.title}, {source.url}" for name, source in preset.sources.items()]
     lines += ["", *_keys_text(preset.keys), ""]
