@@ -88,6 +88,7 @@ SECTIONS = {
         "labs": Entry("weft.commands.labs", "labs", "List the labs, or copy one"),
         "check": Entry("weft.commands.check", "check", "Check a lab's solution"),
         "init": Entry("weft.commands.init", "init", "Write a small commented scenario"),
+        "presets": Entry("weft.commands.presets", "presets", "List presets of fabrics, or show one with its sources"),
         "schema": Entry("weft.commands.schema", "schema", "Print the JSON Schema of scenarios and results"),
         "completion": Entry("weft.commands.completion", "completion", "Complete commands and labs in your shell"),
     },

@@ -75,6 +75,8 @@ FAILING = {
         ("check --solution", 2),
         ("check .", 3),
         ("init bad.yaml", 3),
+        ("init new.yaml --preset no-such-preset", 3),
+        ("presets no-such-preset", 3),
         ("schema --markdown --results", 2),
         ("completion tcsh", 2),
     ],

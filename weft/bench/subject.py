@@ -12,6 +12,7 @@ from weft.errors import BadInputError
 from weft.run.spec import RunSpec, run_spec
 from weft.scenario import Change, anchor_paths, apply_changes, parse_scenario, read_mapping
 from weft.scenario.dotted import plain
+from weft.scenario.fabric_presets import expanded
 from weft.topologies import FabricSpec
 from weft.traffic.transports.registry import TRANSPORT_KINDS
 
@@ -178,7 +179,8 @@ def read_subject(path: Path, changes: Sequence[Change] = ()) -> Subject:
     options = apply_changes(tree, changes)
     kept = {key: value for key, value in plain(tree).items() if key not in _TESTS_OWN}
     parse_scenario({**kept, "clock": "virtual"}, str(path), units_required=True, options=options)
-    return subject_of(kept, str(path))
+    # Variants of the fabric take keys away, also of a preset: it is written out.
+    return subject_of(expanded(kept), str(path))
 
 
 def subject_of(tree: dict[str, Any], place: str) -> Subject:

@@ -7,11 +7,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from weft.scenario.fabric_presets import fabric_preset_names
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import Places
 from weft.scenario.topology import Fabric
 from weft.scenario.traffic import Traffic
-from weft.scenario.values import Section, SectionOnUse, Text
+from weft.scenario.values import Name, Section, SectionOnUse, Text
 from weft.topologies.kinds.leaf_spine import LeafSpineSection
 
 
@@ -22,6 +23,9 @@ class _NamedFabric(Section):
         str, Text("a name of up to 41 of a-z, 0-9 and -", r"\A[a-z0-9][a-z0-9-]{0,40}\Z", "incast-100g")
     ] = "fabric"
     """Name of the results' directory."""
+    preset: Annotated[str | None, Name("preset", fabric_preset_names)] = None
+    """Keys of a known kind of fabric (docs/presets.md), below the scenario's own: `weft presets NAME` shows them with
+    their sources. The scenario's own keys count where both have one; null takes one of the preset's away."""
     fabric: Fabric = LeafSpineSection()
 
 

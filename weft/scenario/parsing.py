@@ -17,6 +17,7 @@ from weft.quantities.yaml_files import read_mapping
 from weft.scenario.checks import check_across, check_options
 from weft.scenario.dotted import key_of, set_at, split_path
 from weft.scenario.explain import explain
+from weft.scenario.fabric_presets import with_preset
 from weft.scenario.model import Scenario
 from weft.scenario.options import FabricOptions
 from weft.scenario.places import KeyProblem, Places
@@ -144,6 +145,8 @@ def parse_scenario(
     """
     places = Places(place, tree, options or {})
     context = {UNITS_REQUIRED: units_required}
+    with places.locating():
+        tree, places = with_preset(tree, places)
     plain: Any = dict(tree)
     for name, field in Scenario.model_fields.items():
         if field.alias and name in plain:

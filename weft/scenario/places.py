@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weft.errors import BadInputError, Refusal
 from weft.scenario.dotted import key_of, split_path
+from weft.scenario.presets import PRESET_KEY
 
 Path = Sequence[str | int]
 
@@ -26,12 +27,19 @@ class Places:
     """The places of a scenario's keys.
 
     `name` is the file, or whatever holds them all; `tree` what was read, with its lines; `options` the keys that
-    options of a command have set, and these options.
+    options of a command have set, and these options; `below` keys that the file has by naming what has them, such as a
+    preset, and `below_name` its name.
     """
 
     name: str
     tree: Any = None
     options: Mapping[str, str] = field(default_factory=dict)
+    below: Mapping[str, Any] = field(default_factory=dict)
+    below_name: str = ""
+
+    def above(self, below: Mapping[str, Any], name: str) -> Places:
+        """Return the places of the same keys, on top of those that a preset has."""
+        return replace(self, below=below, below_name=name)
 
     def of(self, path: Path) -> str:
         """Return the place of a key, or of what holds it: `file.yaml:3`, `--set fabric.planes`."""
@@ -44,6 +52,8 @@ class Places:
             below = [option for key, option in self.options.items() if key.startswith(f"{key_of(path)}.")]
             if below:
                 return below[0]
+            if _depth(self.below, path) > _depth(self.tree, path):
+                return f"{self.of([PRESET_KEY])} ({self.below_name})"
         return self.name if line is None else f"{self.name}:{line}"
 
     @contextlib.contextmanager
@@ -79,3 +89,13 @@ def _line_of(tree: Any, path: Path) -> tuple[int | None, bool]:
         except (KeyError, IndexError, TypeError):
             return line, False
     return line, bool(path)
+
+
+def _depth(tree: Any, path: Path) -> int:
+    """Return how many parts of a path lead through a tree."""
+    for depth, part in enumerate(path):
+        try:
+            tree = tree[part]
+        except (KeyError, IndexError, TypeError):
+            return depth
+    return len(path)

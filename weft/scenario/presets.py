@@ -33,7 +33,7 @@ class Presets:
         """Return the data that a name stands for; other data as they are. Raises ValueError for an unknown name."""
         if isinstance(value, Mapping) and PRESET_KEY in value:
             named = self._named(value[PRESET_KEY])
-            return _merged(named, {key: each for key, each in value.items() if key != PRESET_KEY})
+            return merged(named, {key: each for key, each in value.items() if key != PRESET_KEY})
         return self._named(value) if isinstance(value, str) else value
 
     def _named(self, name: object) -> dict[str, Any]:
@@ -73,12 +73,16 @@ def _as_written(section: Section) -> dict[str, Any]:
     return found
 
 
-def _merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a mapping in which `above` counts where both have a key; sections within are merged, too."""
+def merged(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a mapping in which `above` counts where both have a key; sections within are merged, too.
+
+    None above takes a key of `below` away.
+    """
     found = dict(below)
     for key, value in above.items():
         inner = found.get(key)
-        if isinstance(inner, Mapping) and isinstance(value, Mapping):
-            value = _merged(inner, value)
-        found[key] = value
+        if value is None and key in below:
+            del found[key]
+            continue
+        found[key] = merged(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return found

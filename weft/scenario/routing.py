@@ -45,9 +45,10 @@ class RoutingSection(FeatureSection):
     load_balancing: LoadBalancingMode = DEFAULT_LOAD_BALANCING
     """How a switch chooses among equal next hops.
 
-    `flow`: by a hash of the five-tuple. `flow_and_queue_pair`: that and RoCEv2's destination queue pair. `flowlet`: at
-    random, again after a pause of the flow. `round_robin`, `random`: each packet of a flow takes the next one, or any.
-    `adaptive`: by the depths of three queues, the flow's own (for packets, the next one's) and two at random.
+    `flow`: by a hash of the five-tuple. `flow_and_queue_pair`: that and RoCEv2's destination queue pair (E-ECMP).
+    `flowlet`: at random, again after a pause of the flow. `round_robin`, `random`: each packet of a flow takes the next
+    one, or any. `adaptive`: by the depths of three queues, the flow's own (for packets, the next one's) and two at
+    random.
     """
     flowlet_gap: Annotated[PositiveTime, Example("100us", (".load_balancing=flowlet",))] = DEFAULT_FLOWLET_GAP_PS
     """A pause so long lets `flowlet`, and `adaptive` by flowlets, choose again."""

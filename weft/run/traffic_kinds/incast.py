@@ -33,7 +33,7 @@ class IncastTraffic(FlowsBesideOthers):
     plane: Annotated[int, whole(0, MAX_PLANES - 1)] = 0
     """Plane of the flows."""
     queue_pairs: QueuePairs = 1
-    """Queue pairs over which each flow is divided; their packets may take different paths."""
+    """Queue pairs over which each flow is divided (queue-pair scaling); their packets may take different paths."""
     data: FlowData = "zeros"
     """`lengths`: packets carry only their payload's length, for large runs under the virtual clock."""
 

@@ -24,7 +24,7 @@ class PermutationTraffic(FlowsBesideOthers):
     permutation: FlowSize
     """Bytes that each host writes on each plane."""
     queue_pairs: QueuePairs = 1
-    """Queue pairs over which each flow is divided; their packets may take different paths."""
+    """Queue pairs over which each flow is divided (queue-pair scaling); their packets may take different paths."""
     data: FlowData = "zeros"
     """`lengths`: packets carry only their payload's length, for large runs under the virtual clock."""
 
