@@ -151,9 +151,9 @@ class ScaleUpDomainSection(TopologySection):
     """Accelerators with the same first-tier switches; by default the system's, or all."""
     upper_switches: Annotated[int, whole(0, MAX_PORTS), Example("2", (".domain=4",))] | None = None
     """Second-tier switches of each plane; several domains need at least one."""
-    oversubscription: Annotated[int, whole(1, MAX_PORTS), Example("2", (".domain=4", ".upper_switches=2"))] | None = (
-        None
-    )
+    oversubscription: Annotated[
+        Annotated[int, whole(1, MAX_PORTS)] | None, Example("2", (".domain=4", ".upper_switches=2"))
+    ] = None
     """Links of a first-tier switch to accelerators, divided by its links to the second tier; by default the system's,
     or 1."""
     delay: ShortTime = _DELAY_PS
