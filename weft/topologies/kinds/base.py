@@ -40,9 +40,7 @@ class ScaleUpSection(Section):
     """Total rate of a rank's links to the other ranks of its host."""
     latency: Annotated[ShortTime, Example("1us", ("fabric.ranks_per_host=2",))] = 500_000
     """Latency from rank to rank."""
-    relay: Annotated[RelayMode, Example("rails", ("fabric.ranks_per_host=2", "fabric.rail_optimised=true"))] = (
-        "unreachable"
-    )
+    relay: Annotated[RelayMode, Example("off", ("fabric.ranks_per_host=2",))] = "unreachable"
     """Messages to other hosts that a rank hands to the rank of its host on the receiver's rail, which sends them on
     (NCCL's PXN): those that have no path otherwise, all that change rails (`rails`), or none (`off`)."""
 
