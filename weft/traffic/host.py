@@ -33,7 +33,6 @@ from weft.traffic.host_evs import HostEvs
 from weft.traffic.host_ip import make_ip_stack
 from weft.traffic.host_plane import HostPlane, open_plane
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
-from weft.traffic.host_relays import HostRelays
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
 from weft.traffic.int_stack import stack_in_bytes
@@ -44,6 +43,7 @@ from weft.traffic.transports.kind import QueuePair
 from weft.traffic.verbs.counts import DeviceCounts
 
 if TYPE_CHECKING:
+    from weft.traffic.host_relays import HostRelays
     from weft.engine._core import NicStats, PortMacStats, PortStats, RcOptions
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
@@ -170,6 +170,8 @@ class Host:
     @cached_property
     def relays(self) -> HostRelays:
         """What goes by other ranks of hosts."""
+        from weft.traffic.host_relays import HostRelays  # it costs nothing where it is not used
+
         return HostRelays(self)
 
     @cached_property
