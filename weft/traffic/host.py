@@ -43,8 +43,8 @@ from weft.traffic.transports.kind import QueuePair
 from weft.traffic.verbs.counts import DeviceCounts
 
 if TYPE_CHECKING:
-    from weft.traffic.host_relays import HostRelays
     from weft.engine._core import NicStats, PortMacStats, PortStats, RcOptions
+    from weft.traffic.host_relays import HostRelays
 
 _QUEUE_PAIR_TOTALS = tuple(_core.record_types()["RcCounters"])
 _CLEAR_TO_SEND_TOTALS = tuple(_core.record_types()["ClearToSendStats"])
@@ -388,6 +388,11 @@ class Host:
             self._keep_counts(channel, connection)
             self.executor.remove_channel(connection.channel)
             self.nic.detach(connection.queue_pair)
+
+    def end_relays(self, label: str | None) -> None:
+        """Send on no more what other ranks of the host send over connections of a label, or over any."""
+        if self._scale_up is not None:
+            self.relays.disconnect(label)
 
     def join(self, membership: Membership) -> None:
         """Take part in an aggregation job on a plane, in place of the job of that id there."""

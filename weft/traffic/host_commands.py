@@ -120,7 +120,7 @@ class HostCommands:
         gone = [channel for channel in self._host.channels() if command.label in (None, channel.label)]
         for channel in gone:
             self._host.disconnect(channel)
-        self._host.relays.disconnect(command.label)
+        self._host.end_relays(command.label)
         if command.label is None:
             self._host.forget_neighbours()
         return Done()
