@@ -190,7 +190,7 @@ def test_unknown_names_are_refused_with_choices() -> None:
         TopologyError,
         valid=(
             "leaf_spine, cubes, dragonfly, dragonfly_plus, fat_tree, file, graph, hyperx, "
-            "network, optical_core, rail_only, torus"
+            "network, optical_core, rail_only, scale_up, torus"
         ),
         problem="unknown topology kind 'ring'",
     ):

@@ -21,6 +21,7 @@ FABRICS: dict[str, Any] = {
         "hosts": [{"on": "l0", "count": 2}],
         "links": [{"ends": "l0<->s0"}],
     },
+    "scale_up": {"kind": "scale_up", "accelerators": 4, "switches": 1},
 }
 WITH_CIRCUITS = {
     "kind": "optical_core",

@@ -136,23 +136,29 @@ class ScaleUpDomainSection(TopologySection):
 
     kind: Literal["scale_up"] = NAME
     """A scale-up network as a fabric of its own."""
-    system: SystemName | None = None
+    system: Annotated[SystemName | None, Example("dgx-h100")] = None
     """Counts and rates of a system, for the keys below that are not given."""
-    accelerators: Annotated[int, whole(2, MOST_ACCELERATORS), Example("8")] | None = None
+    accelerators: Annotated[int, whole(2, MOST_ACCELERATORS, example="8")] | None = None
     """Accelerators, each a host (h0, h1, …); by default the system's, or 8."""
-    switches: Annotated[int, whole(1, MAX_PLANES), Example("4")] | None = None
+    switches: Annotated[int, whole(1, MAX_PLANES, example="2")] | None = None
     """First-tier switches of each accelerator; each is in a plane of its own. By default the system's, or 4."""
-    links: Annotated[int, whole(1, MOST_LINKS), Example("4")] | None = None
+    links: Annotated[int, whole(1, MOST_LINKS, example="4")] | None = None
     """Links of an accelerator, shared out over its switches as evenly as possible; each is a NIC. By default the
     system's, or one to each switch."""
-    link_rate: Annotated[Rate, Example("200Gb/s")] | None = None
+    link_rate: Annotated[Rate | None, Example("200Gb/s")] = None
     """Rate of every link; by default the system's, or 200 Gb/s."""
-    domain: Annotated[int, whole(2, MOST_ACCELERATORS), Example("4", (".upper_switches=2",))] | None = None
+    domain: Annotated[
+        Annotated[int, whole(2, MOST_ACCELERATORS)] | None, Example("4", (".accelerators=8", ".upper_switches=2"))
+    ] = None
     """Accelerators with the same first-tier switches; by default the system's, or all."""
-    upper_switches: Annotated[int, whole(0, MAX_PORTS), Example("2", (".domain=4",))] | None = None
+    upper_switches: Annotated[
+        Annotated[int, whole(0, MAX_PORTS)] | None, Example("2", (".accelerators=8", ".domain=4"))
+    ] = None
     """Second-tier switches of each plane; several domains need at least one."""
     oversubscription: Annotated[
         Annotated[int, whole(1, MAX_PORTS)] | None, Example("2", (".domain=4", ".upper_switches=2"))
+        Annotated[int, whole(1, MAX_PORTS)] | None,
+        Example("2", (".accelerators=8", ".domain=4", ".upper_switches=2")),
     ] = None
     """Links of a first-tier switch to accelerators, divided by its links to the second tier; by default the system's,
     or 1."""
