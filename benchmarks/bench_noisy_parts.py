@@ -137,7 +137,8 @@ def healthy_runs(count: int, seed: int, asked: dict[str, Any] | None = None) -> 
     draws, outcome = random.Random(seed), Healthy()
     while outcome.runs < count:
         traffic, settings, case = healthy_case(draws)
-        case |= {"health": HEALTH} if asked is None else asked
+        keys: dict[str, Any] = {"health": HEALTH} if asked is None else asked
+        case |= keys
         try:
             result = run_scenario(parse_scenario(case))
         except (BadInputError, EnvironmentLacksError):
