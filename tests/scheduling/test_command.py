@@ -162,6 +162,13 @@ def test_packets_measure_what_spread_costs(scenario: Path, tmp_path: Path) -> No
     assert json.loads(schedule(*arguments).stdout) == found
 
 
+def test_jobs_within_a_host_need_no_packets(scenario: Path, tmp_path: Path) -> None:
+    changes = ("--set", "schedule.slowdown={}", "--set", "schedule.sizes=[{accelerators: 4}]")
+    said = schedule(scenario, "--seeds", 1, "--out", tmp_path / "out", *changes).stdout
+    assert "Spread" not in said
+    assert (tmp_path / "out" / "schedule.html").exists()
+
+
 def test_the_example_s_policies_keep_their_order() -> None:
     """The order that docs/scheduling.md shows, at a tenth of its size and with factors in place of packets."""
     small = ("schedule.jobs=500", "schedule.slowdown.spread=[{leaves: 2, factor: 2.3}, {leaves: 4, factor: 2.9}]")

@@ -68,7 +68,7 @@ def tables(comparison: Comparison, slowdowns: Slowdowns) -> Sequence[ReportTable
         [outcome.policy, *(_cell(name, outcome.figures[name]) for name in shown)] for outcome in comparison.outcomes
     ]
     found = [ReportTable("Policies", ["policy", *(_COLUMNS[name] for name in shown)], rows)]
-    if isinstance(slowdowns, MeasuredSlowdowns):
+    if isinstance(slowdowns, MeasuredSlowdowns) and slowdowns.times_ps:
         found.append(_spread_table(slowdowns))
     return found
 
