@@ -156,7 +156,6 @@ class ScaleUpDomainSection(TopologySection):
     ] = None
     """Second-tier switches of each plane; several domains need at least one."""
     oversubscription: Annotated[
-        Annotated[int, whole(1, MAX_PORTS)] | None, Example("2", (".domain=4", ".upper_switches=2"))
         Annotated[int, whole(1, MAX_PORTS)] | None,
         Example("2", (".accelerators=8", ".domain=4", ".upper_switches=2")),
     ] = None
