@@ -112,7 +112,7 @@ def test_terms_are_as_long_as_the_data(name):
 @pytest.mark.parametrize(
     ("name", "spec", "suitable"),
     [
-        ("allreduce", spec_of(6), ["ring", "tree", "halving-doubling", "in-network"]),
+        ("allreduce", spec_of(6), ["ring", "tree", "halving-doubling", "recursive-doubling", "in-network"]),
         (
             "allreduce",
             spec_of(8, ranks_per_host=2),

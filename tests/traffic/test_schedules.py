@@ -12,12 +12,16 @@ from schedule_interpreter import Interpreter
 from tests.refusals import refused
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.costs import Links, Wire
 from weft.traffic.data_types import DataType
 from weft.traffic.patterns import Flow, flow_schedule, incast, permutation
 from weft.traffic.schedule_nodes import DATA, SCALE_UP, RankSchedule, run_immediate
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.schedules.tree import children_of, parent_of
 from weft.traffic.striping import split_evenly, stripe
+
+IDLE = Links(Wire(1000.0, 2.0), Wire(100.0, 1.0), Wire(1500.0, 2.0))
+"""Links of which only the latencies and times a byte matter."""
 
 
 def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rates=(1, 1), **options):
@@ -57,6 +61,7 @@ def drawn_collectives(draw):
                 for dtype in DataType
                 for operation in Operation
                 if not COLLECTIVE_KINDS[collective].objection_to_operation(operation, dtype)
+                and (operation is not Operation.AVERAGE or COLLECTIVE_KINDS[collective].algorithm(algorithm).has_lanes)
             ]
         )
     )
@@ -121,7 +126,7 @@ def test_lengths_transfer_what_data_does(drawn, seed):
 
 
 @pytest.mark.parametrize("ranks", [3, 8])
-@pytest.mark.parametrize("algorithm", ["tree", "halving-doubling"])
+@pytest.mark.parametrize("algorithm", ["tree", "halving-doubling", "recursive-doubling"])
 def test_all_ranks_hold_the_same_floats(algorithm, ranks):
     spec = spec_of(ranks, 1000, DataType.FLOAT32, piece_bytes=256)
     results = interpreted("allreduce", algorithm, spec, inputs_of(spec, 7), 3).results("float32")
@@ -158,6 +163,17 @@ def sent_bytes(collective, algorithm, spec):
 def test_every_rank_sends_the_least_there_is(collective, algorithm, times_the_data):
     spec = spec_of(8, 8 * 1024, rates=(1,))
     assert sent_bytes(collective, algorithm, spec) == [(times_the_data * 4 * 8 * 1024, 0)] * 8
+
+
+@pytest.mark.parametrize(("ranks", "steps"), [(2, 1), (4, 2), (5, 4), (7, 4), (16, 4)])
+def test_recursive_doubling_sends_all_data_once_a_step(ranks, steps):
+    """log2(n) steps among a power of two; the ranks beyond it send once, and what they get a neighbour sends."""
+    spec = spec_of(ranks, 4096, rates=(1,))
+    sent = [bytes_sent for bytes_sent, _ in sent_bytes("allreduce", "recursive-doubling", spec)]
+    members = 1 << ranks.bit_length() - 1
+    exchanges = members.bit_length() - 1
+    assert sum(sent) == 4 * 4096 * (members * exchanges + 2 * (ranks - members))
+    assert COLLECTIVE_KINDS["allreduce"].algorithm("recursive-doubling").cost(spec, IDLE).steps == steps
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 7, 16])
@@ -311,6 +327,7 @@ def test_senseless_collectives_are_refused(change, message):
         ("allreduce", "hierarchical", spec_of(4, 8), "hosts of 1 rank"),
         ("allgather", "halving-doubling", spec_of(6, 6), "6 ranks.*powers of two"),
         ("alltoall", "direct", spec_of(4, 6), "6 elements for 4 ranks"),
+        ("allreduce", "recursive-doubling", spec_of(4, 8, operation=Operation.AVERAGE), "no lanes.*an average"),
     ],
 )
 def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, message):
@@ -321,7 +338,7 @@ def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, mes
 def test_unknown_algorithms_and_ranks_are_refused_by_name():
     with refused(
         ValueError,
-        valid="ring, tree, halving-doubling, hierarchical, in-network, hierarchical-in-network",
+        valid="ring, tree, halving-doubling, recursive-doubling, hierarchical, in-network, hierarchical-in-network",
         problem="allreduce has no algorithm",
     ):
         COLLECTIVE_KINDS["allreduce"].schedule("rings", spec_of(2, 1), 0)

@@ -117,6 +117,7 @@ def wire_ps(size_bytes, rate_bps):
     ("collective", "algorithm", "sent_share", "steps"),
     [
         ("allreduce", "halving-doubling", 2 * 3 / 4, 4),
+        ("allreduce", "recursive-doubling", 2, 2),
         ("reducescatter", "ring", 3 / 4, 3),
         ("reducescatter", "halving-doubling", 3 / 4, 2),
         ("allgather", "ring", 3 / 4, 3),
@@ -137,6 +138,22 @@ def test_times_are_bound_by_bytes_and_steps(collective, algorithm, sent_share, s
         round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
     piece_ps, _ = wire_ps(16384, rate_bps)
     assert least_ps < time_ps < with_acknowledgements_ps + steps * (round_trip_ps + piece_ps)
+
+
+def test_recursive_doubling_takes_a_message_a_step():
+    """Every doubling of the ranks adds one way of a message, all of the same length here; a tree adds two."""
+    times, trees = {}, {}
+    for leaves in (2, 4, 8):
+        topology = topologies.leaf_spine(planes=1, leaves=leaves, spines=1, hosts_per_leaf=1)
+        with Fabric(topology, clock="virtual") as fabric:
+            times[leaves], trees[leaves] = (
+                fabric.run(CollectiveRequest("allreduce", 64, algorithm)).result.time_ps
+                for algorithm in ("recursive-doubling", "tree")
+            )
+    step_ps = times[4] - times[2]
+    assert times[8] - times[4] == pytest.approx(step_ps, rel=0.02)
+    assert step_ps < times[2] < 2.2 * step_ps  # its one message is acknowledged
+    assert trees[8] - trees[4] > 1.5 * step_ps
 
 
 def test_two_trees_take_the_time_of_twice_the_data():

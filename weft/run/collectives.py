@@ -196,8 +196,11 @@ def collective_spec(
     dtype: str,
     operation: str = "sum",
     root: int = 0,
+    lanes_for: str = "",
 ) -> CollectiveSpec:
     """Return the parameters of a collective over all hosts; `element_count` counts each rank's data.
+
+    `lanes_for` as of `Collective.check`.
 
     Raises:
         BadInputError: unknown names, or parameters that the algorithm does not support.
@@ -220,7 +223,7 @@ def collective_spec(
             ranks_per_host=topology.ranks_per_host,
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
         )
-        collective.check(algorithm, spec)
+        collective.check(algorithm, spec, lanes_for)
     except ValueError as error:
         raise BadInputError(error, place=f"{collective.name} by {algorithm}") from None
     return spec
