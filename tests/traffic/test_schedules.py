@@ -44,7 +44,8 @@ def teams_of(collective, algorithm, spec):
 def drawn_collectives(draw):
     """Any collective by any algorithm, on hosts of one rank or several, with a size and ranks that it takes."""
     collective = draw(st.sampled_from(sorted(COLLECTIVE_KINDS)))
-    algorithm = draw(st.sampled_from(sorted(each.name for each in COLLECTIVE_KINDS[collective].algorithms)))
+    kind = COLLECTIVE_KINDS[collective]
+    algorithm = draw(st.sampled_from(sorted(each.name for each in kind.algorithms)))
     per_host, stride, blocks = draw(
         st.sampled_from([(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)])
     )
@@ -60,8 +61,8 @@ def drawn_collectives(draw):
                 (dtype, operation)
                 for dtype in DataType
                 for operation in Operation
-                if not COLLECTIVE_KINDS[collective].objection_to_operation(operation, dtype)
-                and (operation is not Operation.AVERAGE or COLLECTIVE_KINDS[collective].algorithm(algorithm).has_lanes)
+                if not kind.objection_to_operation(operation, dtype)
+                and (operation is not Operation.AVERAGE or kind.algorithm(algorithm).has_lanes)
             ]
         )
     )
@@ -156,6 +157,8 @@ def sent_bytes(collective, algorithm, spec):
         ("reducescatter", "halving-doubling", 7 / 8),
         ("allgather", "ring", 7 / 8),
         ("allgather", "halving-doubling", 7 / 8),
+        ("reducescatter", "pat", 7 / 8),
+        ("allgather", "pat", 7 / 8),
         ("alltoall", "direct", 7 / 8),
         ("alltoall", "pairwise", 7 / 8),
     ],
@@ -174,6 +177,46 @@ def test_recursive_doubling_sends_all_data_once_a_step(ranks, steps):
     exchanges = members.bit_length() - 1
     assert sum(sent) == 4 * 4096 * (members * exchanges + 2 * (ranks - members))
     assert COLLECTIVE_KINDS["allreduce"].algorithm("recursive-doubling").cost(spec, IDLE).steps == steps
+
+
+PAT_CHUNKS = {
+    8: {4: 1, 2: 2, 1: 4},
+    7: {4: 1, 2: 2, 1: 3},
+    12: {8: 1, 4: 1, 2: 3, 1: 6},
+}
+"""Chunks that go to a peer at each distance: odd multiples of the distance below the number of ranks."""
+
+
+@pytest.mark.parametrize("ranks", PAT_CHUNKS)
+@pytest.mark.parametrize(("collective", "ahead"), [("allgather", -1), ("reducescatter", 1)])
+def test_pat_sends_most_to_its_neighbours(collective, ahead, ranks):
+    """At most two messages a step: one chunk to the farthest peer, half of them to the nearest (arXiv 2506.20252)."""
+    spec = spec_of(ranks, 64 * ranks, rates=(1,))
+    sent = writes_of(collective, "pat", spec)
+    for rank in range(ranks):
+        found = dict.fromkeys(PAT_CHUNKS[ranks], 0)
+        own = [each for each in sent if each.rank == rank]
+        for each in own:
+            found[(each.channel.peer - rank) * ahead % ranks] += each.length_bytes // (4 * 64)
+        assert found == PAT_CHUNKS[ranks]
+        assert len(own) <= 2 * len(found)
+    cost = COLLECTIVE_KINDS[collective].algorithm("pat").cost(spec, IDLE)
+    assert (cost.steps, cost.transfer_ps) == ((ranks - 1).bit_length(), (ranks - 1) * 4 * 64 * 2.0)
+
+
+@pytest.mark.parametrize("root", [0, 5])
+@pytest.mark.parametrize("ranks", [6, 8, 13])
+@pytest.mark.parametrize("collective", ["gather", "scatter"])
+def test_a_binomial_tree_carries_every_chunk_once_a_level(collective, ranks, root):
+    """Place p's chunk crosses as many links as p has bits; the root has log2(n) messages, not n-1."""
+    spec = spec_of(ranks, 64 * ranks, rates=(1,), root=root)
+    sent = writes_of(collective, "binomial", spec)
+    assert len(sent) == ranks - 1
+    assert sum(each.length_bytes for each in sent) == 4 * 64 * sum(place.bit_count() for place in range(ranks))
+    at_root = [each for each in sent if root in (each.rank, each.channel.peer)]
+    assert len(at_root) == (ranks - 1).bit_length()
+    assert sum(each.length_bytes for each in at_root) == 4 * 64 * (ranks - 1)
+    assert sum(each.length_bytes for each in writes_of(collective, "direct", spec)) == 4 * 64 * (ranks - 1)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 7, 16])

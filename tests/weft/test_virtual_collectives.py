@@ -43,7 +43,7 @@ def test_every_collective_gives_what_numpy_gives(collective, dtype):
     assert all(run.ok and run.verified for run in result.collectives)
     size_bytes = 4 if collective == "barrier" else 40_000
     assert all(run.size_bytes == size_bytes for run in result.collectives)
-    assert {run.root for run in result.collectives} == {3 if collective in ("broadcast", "reduce") else None}
+    assert {run.root for run in result.collectives} == {3 if COLLECTIVE_KINDS[collective].has_root else None}
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "reducescatter", "reduce"])
@@ -73,6 +73,11 @@ def test_results_come_back_as_numpy_arrays():
         np.testing.assert_array_equal(gathered[1], np.concatenate(inputs))
         scattered = fabric.run(CollectiveRequest("reducescatter", inputs, "ring")).buffers
         np.testing.assert_array_equal(scattered[2], np.sum(inputs, axis=0).ravel()[4:6])
+        gathered = fabric.run(CollectiveRequest("gather", inputs, "binomial", root=1)).buffers
+        assert [each.size for each in gathered] == [0, 32, 0, 0]
+        np.testing.assert_array_equal(gathered[1], np.concatenate(inputs))
+        scattered = fabric.run(CollectiveRequest("scatter", inputs, "direct", root=3)).buffers
+        np.testing.assert_array_equal(np.concatenate(scattered), inputs[3].ravel())
         swapped = fabric.run(CollectiveRequest("alltoall", inputs, "pairwise")).buffers
         np.testing.assert_array_equal(swapped[1], [102 - 100, 3, 102, 103, 202, 203, 302, 303])
         reduced = fabric.run(CollectiveRequest("reduce", inputs, "tree", root=2)).buffers
@@ -122,8 +127,14 @@ def wire_ps(size_bytes, rate_bps):
         ("reducescatter", "halving-doubling", 3 / 4, 2),
         ("allgather", "ring", 3 / 4, 3),
         ("allgather", "halving-doubling", 3 / 4, 2),
+        ("reducescatter", "pat", 3 / 4, 2),
+        ("allgather", "pat", 3 / 4, 2),
         ("alltoall", "pairwise", 3 / 4, 3),
         ("broadcast", "ring", 1, 3),
+        ("gather", "direct", 3 / 4, 1),
+        ("gather", "binomial", 3 / 4, 2),
+        ("scatter", "direct", 3 / 4, 1),
+        ("scatter", "binomial", 3 / 4, 2),
         ("reduce", "ring", 1, 3),
     ],
 )
@@ -175,7 +186,7 @@ def test_two_trees_take_the_time_of_twice_the_data():
 @pytest.mark.parametrize(
     ("traffic", "words"),
     [
-        ({"collective": "gather"}, ["collective", "did you mean 'allgather'"]),
+        ({"collective": "all_gather"}, ["collective", "did you mean 'allgather'"]),
         (
             {"collective": "allgather", "algorithms": ["tree"]},
             ["traffic[0]", "allgather has no algorithm 'tree'"],

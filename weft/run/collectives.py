@@ -75,7 +75,7 @@ class CollectiveRequest:
     """A collective to run.
 
     Args:
-        collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
+        collective: one of `weft.traffic.collectives.COLLECTIVE_KINDS`, such as "allreduce", or
             path/to/file.py:Class, a `weft.Collective` of yours, or path/to/file.xml:COLLECTIVE, an algorithm of MSCCL.
         inputs: every rank's input, all of one shape and of one of the types in `weft.traffic.data_types`, of which
             uint16 holds bfloat16; they are not changed. A reduce-scatter's and an all-to-all's are cut into a chunk

@@ -82,7 +82,7 @@ class CollectiveTraffic(JoinableItem):
     operation: OperationName = "sum"
     """Operation of a collective that reduces; and, or and xor are for integers."""
     root: Annotated[int, whole(0, 2**20), Example("3", (".collective=broadcast",))] = 0
-    """Root rank of a collective that has one: a broadcast's source, a reduce's destination."""
+    """Root rank: the source of a broadcast or scatter, the destination of a reduce or gather."""
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
     """`lengths`: packets carry lengths in place of data (except for in-network reductions); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])
