@@ -34,7 +34,11 @@ def assert_right(collective: str, spec: CollectiveSpec, inputs: list[np.ndarray]
                 where, expected = everything, reduced
             case "reducescatter":
                 where, expected = chunks[rank], reduced[chunks[rank]]
-            case "allgather":
+            case "gather" if rank != spec.root:
+                continue
+            case "scatter":
+                where, expected = chunks[rank], inputs[spec.root][chunks[rank]]
+            case "allgather" | "gather":
                 where = everything
                 expected = np.concatenate([inputs[r][chunk] for r, chunk in enumerate(chunks)])
             case "alltoall":

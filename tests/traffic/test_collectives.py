@@ -27,6 +27,8 @@ FACTORS = {  # nccl-tests, doc/PERFORMANCE.md, for 8 ranks
     "allgather": 7 / 8,
     "alltoall": 7 / 8,
     "broadcast": 1,
+    "gather": 7 / 8,  # nccl-tests, src/gather.cu and src/scatter.cu
+    "scatter": 7 / 8,
     "reduce": 1,
     "barrier": 0,  # nccl-tests has none
     "moe_dispatch": 7 / 8 / 2,  # not nccl-tests': its data have room for twice the mean
@@ -112,14 +114,14 @@ def test_terms_are_as_long_as_the_data(name):
 @pytest.mark.parametrize(
     ("name", "spec", "suitable"),
     [
-        ("allreduce", spec_of(6), ["ring", "tree", "halving-doubling", "in-network"]),
+        ("allreduce", spec_of(6), ["ring", "tree", "halving-doubling", "recursive-doubling", "in-network"]),
         (
             "allreduce",
             spec_of(8, ranks_per_host=2),
             [each.name for each in COLLECTIVE_KINDS["allreduce"].algorithms if not each.general_name],
         ),
-        ("allgather", spec_of(6), ["ring", "in-network"]),
-        ("allgather", spec_of(8), ["ring", "halving-doubling", "in-network"]),
+        ("allgather", spec_of(6), ["ring", "pat", "in-network"]),
+        ("allgather", spec_of(8), ["ring", "halving-doubling", "pat", "in-network"]),
         ("alltoall", spec_of(8, 20), []),
     ],
 )
@@ -149,8 +151,8 @@ def test_unknown_collectives_are_refused_by_name():
     with refused(
         ValueError,
         valid=(
-            "allgather, allreduce, alltoall, barrier, broadcast, moe_dispatch, reduce, "
-            "reducescatter, or path/to/file.py:Class"
+            "allgather, allreduce, alltoall, barrier, broadcast, gather, moe_dispatch, reduce, "
+            "reducescatter, scatter, or path/to/file.py:Class"
         ),
         problem="unknown collective 'scan'",
     ):

@@ -12,12 +12,16 @@ from schedule_interpreter import Interpreter
 from tests.refusals import refused
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.costs import Links, Wire
 from weft.traffic.data_types import DataType
 from weft.traffic.patterns import Flow, flow_schedule, incast, permutation
 from weft.traffic.schedule_nodes import DATA, SCALE_UP, RankSchedule, run_immediate
 from weft.traffic.schedules import CollectiveSpec, peers_of
 from weft.traffic.schedules.tree import children_of, parent_of
 from weft.traffic.striping import split_evenly, stripe
+
+IDLE = Links(Wire(1000.0, 2.0), Wire(100.0, 1.0), Wire(1500.0, 2.0))
+"""Links of which only the latencies and times a byte matter."""
 
 
 def spec_of(ranks, elements, dtype=DataType.INT32, operation=Operation.SUM, rates=(1, 1), **options):
@@ -40,9 +44,9 @@ def teams_of(collective, algorithm, spec):
 def drawn_collectives(draw):
     """Any collective by any algorithm, on hosts of one rank or several, with a size and ranks that it takes."""
     collective = draw(st.sampled_from(sorted(COLLECTIVE_KINDS)))
+    kind = COLLECTIVE_KINDS[collective]
     # Other names of an algorithm make the same schedules.
-    known = [each.name for each in COLLECTIVE_KINDS[collective].algorithms if not each.general_name]
-    algorithm = draw(st.sampled_from(sorted(known)))
+    algorithm = draw(st.sampled_from(sorted(each.name for each in kind.algorithms if not each.general_name)))
     per_host, stride, blocks = draw(
         st.sampled_from([(1, 1, n) for n in range(1, 10)] + [(2, 1, 3), (4, 1, 2), (2, 2, 2), (3, 2, 1), (2, 4, 1)])
     )
@@ -58,7 +62,8 @@ def drawn_collectives(draw):
                 (dtype, operation)
                 for dtype in DataType
                 for operation in Operation
-                if not COLLECTIVE_KINDS[collective].objection_to_operation(operation, dtype)
+                if not kind.objection_to_operation(operation, dtype)
+                and (operation is not Operation.AVERAGE or kind.algorithm(algorithm).has_lanes)
             ]
         )
     )
@@ -123,7 +128,7 @@ def test_lengths_transfer_what_data_does(drawn, seed):
 
 
 @pytest.mark.parametrize("ranks", [3, 8])
-@pytest.mark.parametrize("algorithm", ["tree", "halving-doubling"])
+@pytest.mark.parametrize("algorithm", ["tree", "halving-doubling", "recursive-doubling"])
 def test_all_ranks_hold_the_same_floats(algorithm, ranks):
     spec = spec_of(ranks, 1000, DataType.FLOAT32, piece_bytes=256)
     results = interpreted("allreduce", algorithm, spec, inputs_of(spec, 7), 3).results("float32")
@@ -153,6 +158,8 @@ def sent_bytes(collective, algorithm, spec):
         ("reducescatter", "halving-doubling", 7 / 8),
         ("allgather", "ring", 7 / 8),
         ("allgather", "halving-doubling", 7 / 8),
+        ("reducescatter", "pat", 7 / 8),
+        ("allgather", "pat", 7 / 8),
         ("alltoall", "direct", 7 / 8),
         ("alltoall", "pairwise", 7 / 8),
     ],
@@ -160,6 +167,57 @@ def sent_bytes(collective, algorithm, spec):
 def test_every_rank_sends_the_least_there_is(collective, algorithm, times_the_data):
     spec = spec_of(8, 8 * 1024, rates=(1,))
     assert sent_bytes(collective, algorithm, spec) == [(times_the_data * 4 * 8 * 1024, 0)] * 8
+
+
+@pytest.mark.parametrize(("ranks", "steps"), [(2, 1), (4, 2), (5, 4), (7, 4), (16, 4)])
+def test_recursive_doubling_sends_all_data_once_a_step(ranks, steps):
+    """log2(n) steps among a power of two; the ranks beyond it send once, and what they get a neighbour sends."""
+    spec = spec_of(ranks, 4096, rates=(1,))
+    sent = [bytes_sent for bytes_sent, _ in sent_bytes("allreduce", "recursive-doubling", spec)]
+    members = 1 << ranks.bit_length() - 1
+    exchanges = members.bit_length() - 1
+    assert sum(sent) == 4 * 4096 * (members * exchanges + 2 * (ranks - members))
+    assert COLLECTIVE_KINDS["allreduce"].algorithm("recursive-doubling").cost(spec, IDLE).steps == steps
+
+
+PAT_CHUNKS = {
+    8: {4: 1, 2: 2, 1: 4},
+    7: {4: 1, 2: 2, 1: 3},
+    12: {8: 1, 4: 1, 2: 3, 1: 6},
+}
+"""Chunks that go to a peer at each distance: odd multiples of the distance below the number of ranks."""
+
+
+@pytest.mark.parametrize("ranks", PAT_CHUNKS)
+@pytest.mark.parametrize(("collective", "ahead"), [("allgather", -1), ("reducescatter", 1)])
+def test_pat_sends_most_to_its_neighbours(collective, ahead, ranks):
+    """At most two messages a step: one chunk to the farthest peer, half of them to the nearest (arXiv 2506.20252)."""
+    spec = spec_of(ranks, 64 * ranks, rates=(1,))
+    sent = writes_of(collective, "pat", spec)
+    for rank in range(ranks):
+        found = dict.fromkeys(PAT_CHUNKS[ranks], 0)
+        own = [each for each in sent if each.rank == rank]
+        for each in own:
+            found[(each.channel.peer - rank) * ahead % ranks] += each.length_bytes // (4 * 64)
+        assert found == PAT_CHUNKS[ranks]
+        assert len(own) <= 2 * len(found)
+    cost = COLLECTIVE_KINDS[collective].algorithm("pat").cost(spec, IDLE)
+    assert (cost.steps, cost.transfer_ps) == ((ranks - 1).bit_length(), (ranks - 1) * 4 * 64 * 2.0)
+
+
+@pytest.mark.parametrize("root", [0, 5])
+@pytest.mark.parametrize("ranks", [6, 8, 13])
+@pytest.mark.parametrize("collective", ["gather", "scatter"])
+def test_a_binomial_tree_carries_every_chunk_once_a_level(collective, ranks, root):
+    """Place p's chunk crosses as many links as p has bits; the root has log2(n) messages, not n-1."""
+    spec = spec_of(ranks, 64 * ranks, rates=(1,), root=root)
+    sent = writes_of(collective, "binomial", spec)
+    assert len(sent) == ranks - 1
+    assert sum(each.length_bytes for each in sent) == 4 * 64 * sum(place.bit_count() for place in range(ranks))
+    at_root = [each for each in sent if root in (each.rank, each.channel.peer)]
+    assert len(at_root) == (ranks - 1).bit_length()
+    assert sum(each.length_bytes for each in at_root) == 4 * 64 * (ranks - 1)
+    assert sum(each.length_bytes for each in writes_of(collective, "direct", spec)) == 4 * 64 * (ranks - 1)
 
 
 @pytest.mark.parametrize("ranks", [2, 3, 7, 16])
@@ -313,6 +371,7 @@ def test_senseless_collectives_are_refused(change, message):
         ("allreduce", "hierarchical", spec_of(4, 8), "hosts of 1 rank"),
         ("allgather", "halving-doubling", spec_of(6, 6), "6 ranks.*powers of two"),
         ("alltoall", "direct", spec_of(4, 6), "6 elements for 4 ranks"),
+        ("allreduce", "recursive-doubling", spec_of(4, 8, operation=Operation.AVERAGE), "no lanes.*an average"),
     ],
 )
 def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, message):
@@ -323,7 +382,7 @@ def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, mes
 def test_unknown_algorithms_and_ranks_are_refused_by_name():
     with refused(
         ValueError,
-        valid="ring, tree, halving-doubling, hierarchical, in-network, hierarchical-in-network",
+        valid="ring, tree, halving-doubling, recursive-doubling, hierarchical, in-network, hierarchical-in-network",
         problem="allreduce has no algorithm",
     ):
         COLLECTIVE_KINDS["allreduce"].schedule("rings", spec_of(2, 1), 0)

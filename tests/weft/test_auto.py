@@ -19,6 +19,7 @@ from weft.topologies import with_scale_up
 from weft.topologies.kinds.torus import torus
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.costs import Cost
+from weft.traffic.training import Layer, TrainingStep
 
 WITHIN = 1.1
 """How much longer than the fastest algorithm the chosen one may take."""
@@ -105,12 +106,35 @@ def test_a_choice_says_what_and_why():
     assert run.result.ok
     assert run.result.algorithm == "auto"
     assert choice.algorithm == "in-network"
-    assert choice.runner_up == "halving-doubling"
+    assert choice.runner_up == "recursive-doubling"
     assert choice.predicted_ps == pytest.approx(run.result.time_ps, rel=0.05)
     assert choice.predicted_ps < choice.runner_up_ps
     assert choice.reason.startswith("in-network")
-    assert "halving-doubling" in choice.reason
+    assert "recursive-doubling" in choice.reason
     assert named.result.time_ps == run.result.time_ps
+
+
+def test_what_needs_lanes_never_gets_a_graph():
+    """Recursive doubling is the fastest of hosts' algorithms here, except that averages and steps cannot have it."""
+    step = TrainingStep((Layer(64, 0, 0),), bucket_bytes=1024)
+    segments = FidelitySection(segment=65536)
+    with Fabric(FABRICS["one plane"], clock="virtual", fidelity=segments, int_telemetry=False) as fabric:
+        chosen = {
+            operation: fabric.run(CollectiveRequest("allreduce", 256, "auto", operation=operation)).result.choice
+            for operation in ("sum", "average")
+        }
+        trained = fabric.training_step(step, "auto").algorithm
+        for run, what in (
+            (lambda: fabric.training_step(step, "recursive-doubling"), "a training step"),
+            (
+                lambda: fabric.run(CollectiveRequest("allreduce", 256, "recursive-doubling", operation="average")),
+                "an average",
+            ),
+        ):
+            with pytest.raises(BadInputError, match=f"recursive-doubling has no lanes, which {what} needs"):
+                run()
+    assert chosen["sum"].algorithm == "recursive-doubling"
+    assert "recursive-doubling" not in (chosen["average"].algorithm, trained)
 
 
 def test_probes_leave_no_trace():

@@ -40,13 +40,16 @@ def test_a_wrong_element_of_any_collective_is_found(collective, dtype):
     spec = spec_of(inputs, root=2)
     chunks = [slice(2 * rank, 2 * rank + 2) for rank in range(4)]
     total = np.add.reduce(inputs, dtype=dtype)
+    joined = np.concatenate([each[chunk] for each, chunk in zip(inputs, chunks, strict=True)])
     right = {
         "allreduce": [total] * 4,
         "reducescatter": [total[chunk] for chunk in chunks],
-        "allgather": [np.concatenate([each[chunk] for each, chunk in zip(inputs, chunks, strict=True)])] * 4,
+        "allgather": [joined] * 4,
         "alltoall": [np.concatenate([each[chunk] for each in inputs]) for chunk in chunks],
         "broadcast": [inputs[2]] * 4,
         "barrier": inputs,
+        "gather": [total[:0], total[:0], joined, total[:0]],
+        "scatter": [inputs[2][chunk] for chunk in chunks],
         "reduce": [total[:0], total[:0], total, total[:0]],
     }[collective]
     assert [len(COLLECTIVE_KINDS[collective].result_part(spec, rank)) for rank in range(4)] == [
@@ -58,7 +61,7 @@ def test_a_wrong_element_of_any_collective_is_found(collective, dtype):
     wrong[2][1] += 1
     verdict = verify(collective, algorithm, spec, inputs, wrong)
     assert verdict.wrong == 1
-    assert verdict.identical is (collective in ("reducescatter", "alltoall", "reduce", "barrier"))
+    assert verdict.identical is (collective in ("reducescatter", "alltoall", "reduce", "barrier", "gather", "scatter"))
     assert verdict.largest_error == pytest.approx(1)
 
 

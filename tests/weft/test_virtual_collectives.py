@@ -47,7 +47,7 @@ def test_every_collective_gives_what_numpy_gives(collective, dtype):
     assert all(run.ok and run.verified for run in result.collectives)
     size_bytes = 4 if collective == "barrier" else 40_000
     assert all(run.size_bytes == size_bytes for run in result.collectives)
-    assert {run.root for run in result.collectives} == {3 if collective in ("broadcast", "reduce") else None}
+    assert {run.root for run in result.collectives} == {3 if COLLECTIVE_KINDS[collective].has_root else None}
 
 
 @pytest.mark.parametrize("collective", ["allreduce", "reducescatter", "reduce"])
@@ -76,6 +76,11 @@ def test_results_come_back_as_numpy_arrays():
         np.testing.assert_array_equal(gathered[1], np.concatenate(inputs))
         scattered = fabric.run(CollectiveRequest("reducescatter", inputs, "ring")).buffers
         np.testing.assert_array_equal(scattered[2], np.sum(inputs, axis=0).ravel()[4:6])
+        gathered = fabric.run(CollectiveRequest("gather", inputs, "binomial", root=1)).buffers
+        assert [each.size for each in gathered] == [0, 32, 0, 0]
+        np.testing.assert_array_equal(gathered[1], np.concatenate(inputs))
+        scattered = fabric.run(CollectiveRequest("scatter", inputs, "direct", root=3)).buffers
+        np.testing.assert_array_equal(np.concatenate(scattered), inputs[3].ravel())
         swapped = fabric.run(CollectiveRequest("alltoall", inputs, "pairwise")).buffers
         np.testing.assert_array_equal(swapped[1], [102 - 100, 3, 102, 103, 202, 203, 302, 303])
         reduced = fabric.run(CollectiveRequest("reduce", inputs, "tree", root=2)).buffers
@@ -120,12 +125,19 @@ def wire_ps(size_bytes, rate_bps):
     ("collective", "algorithm", "sent_share", "steps"),
     [
         ("allreduce", "halving-doubling", 2 * 3 / 4, 4),
+        ("allreduce", "recursive-doubling", 2, 2),
         ("reducescatter", "ring", 3 / 4, 3),
         ("reducescatter", "halving-doubling", 3 / 4, 2),
         ("allgather", "ring", 3 / 4, 3),
         ("allgather", "halving-doubling", 3 / 4, 2),
+        ("reducescatter", "pat", 3 / 4, 2),
+        ("allgather", "pat", 3 / 4, 2),
         ("alltoall", "pairwise", 3 / 4, 3),
         ("broadcast", "ring", 1, 3),
+        ("gather", "direct", 3 / 4, 1),
+        ("gather", "binomial", 3 / 4, 2),
+        ("scatter", "direct", 3 / 4, 1),
+        ("scatter", "binomial", 3 / 4, 2),
         ("reduce", "ring", 1, 3),
     ],
 )
@@ -140,6 +152,22 @@ def test_times_are_bound_by_bytes_and_steps(collective, algorithm, sent_share, s
         round_trip_ps = path_round_trip_ps(topology, fabric.lab.frame_bytes)
     piece_ps, _ = wire_ps(16384, rate_bps)
     assert least_ps < time_ps < with_acknowledgements_ps + steps * (round_trip_ps + piece_ps)
+
+
+def test_recursive_doubling_takes_a_message_a_step():
+    """Every doubling of the ranks adds one way of a message, all of the same length here; a tree adds two."""
+    times, trees = {}, {}
+    for leaves in (2, 4, 8):
+        topology = topologies.leaf_spine(planes=1, leaves=leaves, spines=1, hosts_per_leaf=1)
+        with Fabric(topology, clock="virtual") as fabric:
+            times[leaves], trees[leaves] = (
+                fabric.run(CollectiveRequest("allreduce", 64, algorithm)).result.time_ps
+                for algorithm in ("recursive-doubling", "tree")
+            )
+    step_ps = times[4] - times[2]
+    assert times[8] - times[4] == pytest.approx(step_ps, rel=0.02)
+    assert step_ps < times[2] < 2.2 * step_ps  # its one message is acknowledged
+    assert trees[8] - trees[4] > 1.5 * step_ps
 
 
 def test_two_trees_take_the_time_of_twice_the_data():
@@ -161,7 +189,7 @@ def test_two_trees_take_the_time_of_twice_the_data():
 @pytest.mark.parametrize(
     ("traffic", "words"),
     [
-        ({"collective": "gather"}, ["collective", "did you mean 'allgather'"]),
+        ({"collective": "all_gather"}, ["collective", "did you mean 'allgather'"]),
         (
             {"collective": "allgather", "algorithms": ["tree"]},
             ["traffic[0]", "allgather has no algorithm 'tree'"],

@@ -82,7 +82,7 @@ class CollectiveResult(ClearedResult):
     data: str = "random"
     """`random`, or `lengths` in place of data."""
     root: int | None = None
-    """The rank from which a broadcast goes, or to which a reduce goes; null for others."""
+    """The rank from which a broadcast or scatter goes, or to which a reduce or gather goes; null for others."""
     verified: bool = True
     """Whether the result was compared; where lengths stood for data it was not, and `wrong` and the errors are 0."""
     overflowed_packets: int = 0

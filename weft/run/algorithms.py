@@ -27,18 +27,19 @@ _ELEMENTS_OF_A_CHUNK = 64
 """Smallest chunk of a rank that gives each plane a share (`weft.traffic.striping`)."""
 
 
-def objections(topology: FabricSpec, collective: Collective, ranks: Sequence[int] | None = None) -> dict[str, str]:
+def objections(
+    topology: FabricSpec, collective: Collective, ranks: Sequence[int] | None = None, lanes_for: str = ""
+) -> dict[str, str]:
     """Return by algorithm why it cannot run on the fabric without failures, "" if it can.
 
     Algorithms that do not suit the number of ranks or the hosts are omitted. For a group, given by `ranks`, all
-    algorithms are included and paths are not checked.
+    algorithms are included and paths are not checked. `lanes_for` as of `Collective.check`.
     """
     if ranks is not None:
         names = [each.name for each in collective.algorithms]
         return {name: group_objection(collective, name, ranks, topology) for name in names}
-    return {
-        name: _objection(topology, collective, name) for name in collective.suitable(_spec(topology, collective, 0))
-    }
+    names = collective.suitable(_spec(topology, collective, 0), lanes_for)
+    return {name: _objection(topology, collective, name) for name in names}
 
 
 def _spec(topology: FabricSpec, collective: Collective, element_count: int) -> CollectiveSpec:
@@ -80,9 +81,9 @@ def _missing_path(topology: FabricSpec, collective: Collective, algorithm: str) 
     return ""
 
 
-def suitable(topology: FabricSpec, collective: Collective, progress: Progress) -> list[str]:
+def suitable(topology: FabricSpec, collective: Collective, progress: Progress, lanes_for: str = "") -> list[str]:
     """Return the algorithms of a collective that can run on a fabric; report why others cannot to `progress`."""
-    found = objections(topology, collective)
+    found = objections(topology, collective, lanes_for=lanes_for)
     for name, objection in found.items():
         if objection:
             progress(f"{collective.title or collective.name}, {name} left out: {objection}")
@@ -156,8 +157,9 @@ def check_algorithms(
     root: int = 0,
     dtype: DataType = DataType.FLOAT32,
     operation: Operation = Operation.SUM,
+    lanes_for: str = "",
 ) -> None:
-    """Check that a traffic item's algorithms can run.
+    """Check that a traffic item's algorithms can run; `lanes_for` as of `Collective.check`.
 
     Raises:
         KeyProblem: one of `key`.algorithms cannot, or no collective can with this number of ranks.
@@ -177,16 +179,18 @@ def check_algorithms(
     for number, algorithm in enumerate(algorithms):
         with translated(ValueError, KeyProblem, f"{key}.algorithms[{number}]"):
             if algorithm != AUTO:
-                collective.check(algorithm, spec)
+                collective.check(algorithm, spec, lanes_for)
 
 
-def check_paths(collective: Collective, algorithms: Sequence[str] | None, topology: FabricSpec, key: str) -> None:
-    """Check that the fabric has the links and NICs that an item's algorithms need.
+def check_paths(
+    collective: Collective, algorithms: Sequence[str] | None, topology: FabricSpec, key: str, lanes_for: str = ""
+) -> None:
+    """Check that the fabric has the links and NICs that an item's algorithms need; `lanes_for` as of `suitable`.
 
     Raises:
         KeyProblem: they are missing for an algorithm in `key`.algorithms, or for all if it is not given or has `auto`.
     """
-    found = objections(topology, collective)
+    found = objections(topology, collective, lanes_for=lanes_for)
     special_names = {each.general_name: each.name for each in collective.algorithms if each.general_name}
     for number, algorithm in enumerate(algorithms or ()):
         listed = algorithm if algorithm in found else special_names.get(algorithm, "")

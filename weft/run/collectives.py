@@ -75,7 +75,7 @@ class CollectiveRequest:
     """A collective to run.
 
     Args:
-        collective: "allreduce", "reducescatter", "allgather", "alltoall", "broadcast" or "reduce", or
+        collective: one of `weft.traffic.collectives.COLLECTIVE_KINDS`, such as "allreduce", or
             path/to/file.py:Class, a `weft.Collective` of yours, or path/to/file.xml:COLLECTIVE, an algorithm of MSCCL.
         inputs: every rank's input, all of one shape and of one of the types in `weft.traffic.data_types`, of which
             uint16 holds bfloat16; they are not changed. A reduce-scatter's and an all-to-all's are cut into a chunk
@@ -196,8 +196,11 @@ def collective_spec(
     dtype: str,
     operation: str = "sum",
     root: int = 0,
+    lanes_for: str = "",
 ) -> CollectiveSpec:
     """Return the parameters of a collective over all hosts; `element_count` counts each rank's data.
+
+    `lanes_for` as of `Collective.check`.
 
     Raises:
         BadInputError: unknown names, or parameters that the algorithm does not support.
@@ -221,7 +224,7 @@ def collective_spec(
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
             is_scale_up=topology.is_scale_up,
         )
-        collective.check(algorithm, spec)
+        collective.check(algorithm, spec, lanes_for)
     except ValueError as error:
         raise BadInputError(error, place=f"{collective.name} by {algorithm}") from None
     return spec

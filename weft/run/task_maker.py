@@ -59,7 +59,7 @@ from weft.traffic.patterns import Flow, incast, permutation
 from weft.traffic.schedule_nodes import ALL_PLANES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.striping import joined
-from weft.traffic.training import GRADIENT_COLLECTIVE, TrainingStep
+from weft.traffic.training import GRADIENT_COLLECTIVE, STEP_NEEDS_LANES, TrainingStep
 from weft.traffic.transports.registry import require_carried
 from weft.traffic.workload import poisson_flows
 
@@ -277,7 +277,7 @@ class TaskMaker:
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
         clearing = checked_clear_to_send(clear_to_send, all_reduce, algorithm)
-        question = Question(all_reduce, name, "sum", root=0, tenant=tenant)
+        question = Question(all_reduce, name, "sum", root=0, tenant=tenant, lanes_for=STEP_NEEDS_LANES)
         if (choice := self._choice(question, algorithm, largest)) is not None:
             algorithm = choice.algorithm
         spec = replace(self._spec(question, algorithm, count), clear_to_send=clearing)

@@ -41,6 +41,7 @@ class Question:
     """A collective and the parameters that its time depends on, except the size.
 
     `ranks` is a group of the fabric's ranks; None: all. `tenant` is charged for in-network reductions, "" for none.
+    `lanes_for` as of `Collective.check`.
     """
 
     collective: Collective
@@ -49,6 +50,7 @@ class Question:
     root: int
     ranks: tuple[int, ...] | None = None
     tenant: str = ""
+    lanes_for: str = ""
 
     def rank_count(self, topology: FabricSpec) -> int:
         """Return how many ranks take part."""
@@ -75,7 +77,14 @@ class Question:
     def spec(self, topology: FabricSpec, algorithm: str, element_count: int) -> CollectiveSpec:
         """Return the parameters over all hosts; errors as `collective_spec`."""
         return collective_spec(
-            topology, self.collective, algorithm, element_count, self.dtype, self.operation, self.root
+            topology,
+            self.collective,
+            algorithm,
+            element_count,
+            self.dtype,
+            self.operation,
+            self.root,
+            self.lanes_for,
         )
 
 
@@ -122,7 +131,7 @@ class Tuner:
         self._probe, self._progress = probe, progress
         self._links = fabric_links(topology, options)
         self._probed: dict[tuple[object, ...], int | None] = {}
-        self._suitable: dict[tuple[str, tuple[int, ...] | None], list[str]] = {}
+        self._suitable: dict[tuple[object, ...], list[str]] = {}
 
     def choose(self, question: Question, element_count: int) -> AlgorithmChoice:
         """Return the algorithm predicted to be fastest for data of `element_count` elements.
@@ -164,9 +173,9 @@ class Tuner:
 
     def _algorithms(self, question: Question) -> list[str]:
         collective = question.collective
-        key = collective.reference, question.ranks
+        key = collective.reference, question.ranks, question.lanes_for
         if key not in self._suitable:
-            found = objections(self._topology, collective, question.ranks)
+            found = objections(self._topology, collective, question.ranks, question.lanes_for)
             self._suitable[key] = [
                 name
                 for name, objection in found.items()

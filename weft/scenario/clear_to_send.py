@@ -14,8 +14,9 @@ class ClearToSendSection(Section):
     window: Annotated[int, WINDOW] = NCCL.window
     """Messages of a channel that are cleared and have not arrived."""
     chunk: Annotated[int, CHUNK] = NCCL.chunk
-    """Longer transfers are cut into messages of so many bytes, each of which is cleared. Transfers of `hierarchical`
-    all-to-alls and dispatches, of MSCCL and of your own algorithms stay whole."""
+    """Longer transfers are cut into messages of so many bytes, each of which is cleared. Transfers of algorithms
+    whose schedules are graphs stay whole: `recursive-doubling`, `pat`, `direct` and `binomial` gathers and scatters,
+    `hierarchical` all-to-alls, dispatches, MSCCL's and your own."""
 
     def settings(self) -> ClearToSend:
         """Return the hosts' settings."""

@@ -13,6 +13,8 @@ from weft.traffic.schedules import CollectiveSpec
 
 GRADIENT_COLLECTIVE = "allreduce"
 """The operation that data-parallel training applies to gradients."""
+STEP_NEEDS_LANES = "a training step"
+"""For `lanes_for` of `Collective.check`."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def training_step_schedule(step: TrainingStep, algorithm: str, spec: CollectiveS
     for number, (gradients, passed) in enumerate(buckets):
         part = all_reduce.schedule(algorithm, replace(spec, element_count=len(gradients)), rank)
         if not isinstance(part, LaneSchedule):
-            raise ValueError(f"{algorithm} has no lanes, which a training step's all-reduce needs")
+            raise ValueError(f"{algorithm} has no lanes, which {STEP_NEEDS_LANES} needs")
         if part.native.transfer_limit > transfers_each:
             raise ValueError(f"a bucket has more than {transfers_each} transfers (use larger pieces or buckets)")
         begin = schedule.add_delay(0, [backward[passed - 1], *reduced])

@@ -21,7 +21,7 @@ _HOST_COSTS = (
 )
 _MORE_STEPS = (
     "halving-doubling has 14 steps for 128 ranks, where MPI libraries exchange small data by recursive doubling in 7, "
-    "which Weft lacks; and host costs count once a step for hosts and once in the network."
+    "which this study does not run; and host costs count once a step for hosts and once in the network."
 )
 
 

@@ -36,7 +36,7 @@ from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation, OperationName
-from weft.traffic.collectives import Collective, collective_named
+from weft.traffic.collectives import AVERAGE_NEEDS_LANES, Collective, collective_named
 from weft.traffic.data_types import DataType, DataTypeName, elements_of
 from weft.traffic.extensions import ExtensionError
 from weft.traffic.jobs import CollectiveCall, Job
@@ -82,7 +82,7 @@ class CollectiveTraffic(JoinableItem):
     operation: OperationName = "sum"
     """Operation of a collective that reduces; and, or and xor are for integers."""
     root: Annotated[int, whole(0, 2**20), Example("3", (".collective=broadcast",))] = 0
-    """Root rank of a collective that has one: a broadcast's source, a reduce's destination."""
+    """Root rank: the source of a broadcast or scatter, the destination of a reduce or gather."""
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
     """`lengths`: packets carry lengths in place of data (except for in-network reductions); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])
@@ -163,7 +163,7 @@ class CollectiveTraffic(JoinableItem):
         if self.ranks is not None:
             check_group(self._definition(), self.algorithms or (), self.ranks, topology, self.root, key)
             return
-        check_paths(self._definition(), self.algorithms, topology, key)
+        check_paths(self._definition(), self.algorithms, topology, key, self._lanes_for)
 
     def data_bytes(self, ranks: int) -> int:
         """Return the bytes of a rank's inputs."""
@@ -242,7 +242,7 @@ class CollectiveTraffic(JoinableItem):
         """Run the collective for every size and algorithm; with lengths, `sizes` are bytes."""
         collective = self._definition()
         title = collective.title or collective.name
-        algorithms = self.algorithms or suitable(fabric.topology, collective, progress)
+        algorithms = self.algorithms or suitable(fabric.topology, collective, progress, self._lanes_for)
         for size in sizes:
             for algorithm in algorithms:
                 if isinstance(size, int):
@@ -270,6 +270,10 @@ class CollectiveTraffic(JoinableItem):
     def _input_counts(self, sizes: list[int], ranks: int) -> list[int]:
         element_bytes, collective = DataType(self.dtype).element_bytes, self._definition()
         return [collective.input_elements(size // element_bytes, ranks) for size in sizes]
+
+    @property
+    def _lanes_for(self) -> str:
+        return AVERAGE_NEEDS_LANES if self.operation == Operation.AVERAGE.name.lower() else ""
 
     def _definition(self) -> Collective:
         return collective_named(self.collective)

@@ -24,7 +24,7 @@ from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.data_types import DataType
-from weft.traffic.training import GRADIENT_COLLECTIVE
+from weft.traffic.training import GRADIENT_COLLECTIVE, STEP_NEEDS_LANES
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -63,13 +63,13 @@ class TrainingRunTraffic(TrafficItem):
         if fabric.rank_count > IMAGES:
             raise KeyProblem(key, f"{fabric.rank_count} ranks share {IMAGES} images", valid=f"up to {IMAGES} ranks")
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        check_algorithms(all_reduce, self.algorithms or (), fabric, key)
+        check_algorithms(all_reduce, self.algorithms or (), fabric, key, lanes_for=STEP_NEEDS_LANES)
         if self.clear_to_send is not None:
             check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the links and NICs that algorithms need."""
-        check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key)
+        check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key, STEP_NEEDS_LANES)
 
     def data_bytes(self, ranks: int) -> int:
         """Return the bytes of a rank's gradients, in both orders of the layers, and of their sums."""
@@ -102,5 +102,5 @@ class TrainingRunTraffic(TrafficItem):
 
     def _run(self, fabric: Fabric, progress: Progress, plan: TrainingRunPlan) -> None:
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
+        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress, STEP_NEEDS_LANES):
             fabric.add_result(TRAINING_RUNS, train(fabric, plan, algorithm, progress))

@@ -30,7 +30,7 @@ from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.collectives import COLLECTIVE_KINDS
 from weft.traffic.data_types import DataType, DataTypeName
 from weft.traffic.jobs import Job
-from weft.traffic.training import GRADIENT_COLLECTIVE, Layer, TrainingStep
+from weft.traffic.training import GRADIENT_COLLECTIVE, STEP_NEEDS_LANES, Layer, TrainingStep
 
 if TYPE_CHECKING:
     from weft.run.fabric import Fabric
@@ -93,9 +93,9 @@ class TrainingStepTraffic(JoinableItem):
                 f"the step computes for {shortest_time(compute_ps)} in all",
                 valid=TIME.range_text,
             )
-        check_algorithms(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric, key)
+        all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
+        check_algorithms(all_reduce, self.algorithms or (), fabric, key, lanes_for=STEP_NEEDS_LANES)
         if self.clear_to_send is not None:
-            all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
             check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, key)
 
     @property
@@ -109,7 +109,7 @@ class TrainingStepTraffic(JoinableItem):
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the links and NICs that algorithms need."""
-        check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key)
+        check_paths(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms, topology, key, STEP_NEEDS_LANES)
 
     def data_bytes(self, ranks: int) -> int:
         """Return the bytes of a rank's gradients."""
@@ -143,7 +143,7 @@ class TrainingStepTraffic(JoinableItem):
         step = self._step()
         gradients = self._gradients(step, fabric.topology.rank_count, fabric.options.seed)
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
-        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress):
+        for algorithm in self.algorithms or suitable(fabric.topology, all_reduce, progress, STEP_NEEDS_LANES):
             progress(f"training step of {step.gradient_count * self._element_bytes} B of gradients, {algorithm}")
             fabric.training_step(
                 step, algorithm, gradients, dtype=self.dtype, tenant=self.tenant, clear_to_send=self._clearing

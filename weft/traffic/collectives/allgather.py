@@ -12,10 +12,17 @@ from weft.traffic.collectives.conditions import not_a_power_of_two
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedules.halving_doubling import doubling_all_gather, halving_cost
 from weft.traffic.schedules.in_network import in_network_all_gather, in_network_move_cost
+from weft.traffic.schedules.pat import pat_all_gather, pat_cost
 from weft.traffic.schedules.ring import ring_all_gather, ring_pass_cost
 from weft.traffic.schedules.spec import CollectiveSpec
 
 _IN_NETWORK = Algorithm("in-network", in_network_all_gather, in_network=True, cost=in_network_move_cost)
+
+
+def joined_chunks(spec: CollectiveSpec, inputs: Sequence[Array]) -> Array:
+    """Return the chunk of each rank from its own data, joined."""
+    chunks = (spec.chunk(source) for source in range(spec.rank_count))
+    return np.concatenate([each[own.start : own.stop] for each, own in zip(inputs, chunks, strict=True)])
 
 
 class AllGather(Collective):
@@ -26,6 +33,7 @@ class AllGather(Collective):
     algorithms = (
         Algorithm("ring", ring_all_gather, cost=ring_pass_cost),
         Algorithm("halving-doubling", doubling_all_gather, not_a_power_of_two, cost=halving_cost),
+        Algorithm("pat", pat_all_gather, has_lanes=False, cost=pat_cost),
         _IN_NETWORK,
         _IN_NETWORK.on_scale_up("nvls"),
     )
@@ -34,8 +42,7 @@ class AllGather(Collective):
 
     def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
         """Return the ranks' chunks, joined."""
-        chunks = (spec.chunk(source) for source in range(spec.rank_count))
-        return [np.concatenate([each[own.start : own.stop] for each, own in zip(inputs, chunks, strict=True)])]
+        return [joined_chunks(spec, inputs)]
 
     def bus_bandwidth_factor(self, ranks: int) -> float:
         """Return (n-1)/n: a rank has its own part already."""

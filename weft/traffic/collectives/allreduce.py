@@ -13,6 +13,7 @@ from weft.traffic.schedules.hierarchical_in_network import (
     hierarchical_in_network_cost,
 )
 from weft.traffic.schedules.in_network import in_network_all_reduce, in_network_cost
+from weft.traffic.schedules.recursive_doubling import recursive_doubling_all_reduce, recursive_doubling_cost
 from weft.traffic.schedules.ring import ring_all_reduce, ring_all_reduce_cost
 from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.schedules.tree import tree_all_reduce, tree_all_reduce_cost
@@ -29,6 +30,7 @@ class AllReduce(Collective):
         Algorithm("ring", ring_all_reduce, cost=ring_all_reduce_cost),
         Algorithm("tree", tree_all_reduce, cost=tree_all_reduce_cost),
         Algorithm("halving-doubling", halving_doubling_all_reduce, cost=halving_doubling_cost),
+        Algorithm("recursive-doubling", recursive_doubling_all_reduce, has_lanes=False, cost=recursive_doubling_cost),
         Algorithm("hierarchical", hierarchical_all_reduce, one_rank_a_host, cost=hierarchical_cost),
         _IN_NETWORK,
         _IN_NETWORK.on_scale_up("nvls"),

@@ -29,7 +29,13 @@ class AllToAll(Collective):
     algorithms = (
         Algorithm("direct", direct_all_to_all, cost=direct_cost),
         Algorithm("pairwise", pairwise_all_to_all, cost=pairwise_cost),
-        Algorithm("hierarchical", hierarchical_all_to_all, one_rank_a_host, cost=hierarchical_all_to_all_cost),
+        Algorithm(
+            "hierarchical",
+            hierarchical_all_to_all,
+            one_rank_a_host,
+            has_lanes=False,
+            cost=hierarchical_all_to_all_cost,
+        ),
     )
     is_parted = True
 

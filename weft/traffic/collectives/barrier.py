@@ -16,7 +16,7 @@ class Barrier(Collective):
     name = "barrier"
     has_size = False
     algorithms = (
-        Algorithm("dissemination", dissemination_barrier, cost=dissemination_cost),
+        Algorithm("dissemination", dissemination_barrier, has_lanes=False, cost=dissemination_cost),
         Algorithm("in-network", in_network_barrier, in_network=True, cost=in_network_barrier_cost),
     )
 

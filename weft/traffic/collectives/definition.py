@@ -23,6 +23,10 @@ Generator = Callable[[CollectiveSpec, int], Schedule]
 """Returns a rank's schedule. All ranks derive their own alike, without communication."""
 
 
+AVERAGE_NEEDS_LANES = "an average"
+"""For `lanes_for` of `Collective.check`."""
+
+
 def _any(_: CollectiveSpec) -> str:
     return ""
 
@@ -38,6 +42,7 @@ class Algorithm:
         in_network: whether switches reduce. The hosts then join an aggregation job before the run, and the errors of
             float32 sums are those of block floating point.
         by_rail: whether switches reduce separately for the ranks of the same number on all hosts.
+        has_lanes: whether its schedules are lanes, as averages and training steps need, rather than graphs.
         cost: predicts its time for a spec over given links, by which `auto` chooses.
         general_name: the algorithm that does the same under another name, on fabrics that this one does not suit, too;
             "" if there is none.
@@ -48,6 +53,7 @@ class Algorithm:
     unsuitable: Callable[[CollectiveSpec], str] = _any
     in_network: bool = False
     by_rail: bool = False
+    has_lanes: bool = True
     cost: CostOf = plain_cost
     general_name: str = ""
 
@@ -145,26 +151,40 @@ class Collective(abc.ABC):
         valid = ", ".join(each.name for each in self.algorithms)
         raise InvalidValueError(f"{self.name} has no algorithm {name!r}", valid=valid)
 
-    def check(self, algorithm: str, spec: CollectiveSpec) -> Algorithm:
-        """Return an algorithm by name. Raises ValueError if there is none such, or it cannot do what the spec asks."""
+    def check(self, algorithm: str, spec: CollectiveSpec, lanes_for: str = "") -> Algorithm:
+        """Return an algorithm by name.
+
+        `lanes_for` names what needs lanes, such as "a training step". Raises ValueError if there is no such algorithm,
+        or it cannot do what the spec asks.
+        """
         found = self.algorithm(algorithm)
-        why_not = self._objection(found, spec)
+        why_not = self._objection(found, spec, lanes_for)
         if why_not:
             raise ValueError(why_not)
         return found
 
-    def suitable(self, spec: CollectiveSpec) -> list[str]:
-        """Return the names of the algorithms that can do what the spec asks, each algorithm once."""
-        found = [each for each in self.algorithms if not self._objection(each, spec)]
+    def suitable(self, spec: CollectiveSpec, lanes_for: str = "") -> list[str]:
+        """Return the names of the algorithms that can do what the spec asks, each algorithm once.
+
+        `lanes_for`: as of `check`.
+        """
+        found = [each for each in self.algorithms if not self._objection(each, spec, lanes_for)]
         general = {each.general_name for each in found}
         return [each.name for each in found if each.name not in general]
 
-    def _objection(self, algorithm: Algorithm, spec: CollectiveSpec) -> str:
+    def _objection(self, algorithm: Algorithm, spec: CollectiveSpec, lanes_for: str) -> str:
         return (
             self.objection_to_operation(spec.operation, spec.dtype)
+            or self._objection_to_graph(algorithm, lanes_for or (AVERAGE_NEEDS_LANES if spec.divisor > 1 else ""))
             or algorithm.unsuitable(spec)
             or self.unsuitable(spec)
         )
+
+    def _objection_to_graph(self, algorithm: Algorithm, lanes_for: str) -> str:
+        if algorithm.has_lanes or not lanes_for:
+            return ""
+        valid = ", ".join(each.name for each in self.algorithms if each.has_lanes)
+        return f"{algorithm.name} has no lanes, which {lanes_for} needs (valid: {valid})"
 
     def objection_to_operation(self, operation: Operation, dtype: DataType) -> str:
         """Return why elements of a type cannot be combined so, "" if they can."""

@@ -18,8 +18,8 @@ from weft.traffic.schedules.spec import CollectiveSpec
 
 def _algorithms(choice: ExpertChoice) -> tuple[Algorithm, ...]:
     return (
-        Algorithm("direct", partial(direct_dispatch, choice)),
-        Algorithm("hierarchical", partial(hierarchical_dispatch, choice), one_rank_a_host),
+        Algorithm("direct", partial(direct_dispatch, choice), has_lanes=False),
+        Algorithm("hierarchical", partial(hierarchical_dispatch, choice), one_rank_a_host, has_lanes=False),
     )
 
 

@@ -20,7 +20,7 @@ from weft.traffic.schedules.lane_plan import LanePlan, new_schedule
 from weft.traffic.schedules.plan import MAX_PIECES, cut
 from weft.traffic.schedules.spec import CollectiveSpec
 
-_MESSAGE_BYTES = 1 << 30
+MESSAGE_BYTES = 1 << 30
 """A step exchanges one message where possible; an RDMA message is at most 2 GiB."""
 
 
@@ -129,7 +129,7 @@ class _Halving:
         """The elements of some chunks, as messages."""
         element_bytes = self.plan.spec.element_bytes
         joined = self.chunks.joined(held)
-        return [message for elements in joined for message in cut(elements, _MESSAGE_BYTES, element_bytes)]
+        return [message for elements in joined for message in cut(elements, MESSAGE_BYTES, element_bytes)]
 
     def _landings(self, member: int, step: int) -> list[tuple[range, int]]:
         """The step's pieces, and where in a member's scratch buffer they land: after the pieces of earlier steps."""
@@ -166,46 +166,70 @@ class _Halving:
                 self.lane.wait(plan, peer, number, piece)
 
 
-def _powers_of_two_below(count: int) -> list[int]:
+def powers_of_two_below(count: int) -> list[int]:
+    """Return the powers of two below a power of two, in order."""
     return [1 << bit for bit in range(count.bit_length() - 1)]
+
+
+class Members:
+    """The ranks that exchange data, a power of two; of the first 2·`paired` positions only the odd ones do.
+
+    Those take part for themselves and for the neighbour before them. `ranks` are the members' ranks, `distances` lead
+    from a member to its partners, nearest first.
+    """
+
+    def __init__(self, spec: CollectiveSpec) -> None:
+        self.spec, self.ranks = spec, _ranks_of_members(spec)
+        self.paired = spec.rank_count - len(self.ranks)
+        self.distances = powers_of_two_below(len(self.ranks))
+
+    def takes_part(self, rank: int) -> bool:
+        """Return whether a rank is a member."""
+        position = self.spec.position(rank)
+        return position >= 2 * self.paired or position % 2 == 1
+
+    def member(self, rank: int) -> int:
+        """Return the number of a member."""
+        position = self.spec.position(rank)
+        return (position - 1) // 2 if position < 2 * self.paired else position - self.paired
+
+    def neighbour(self, rank: int) -> int:
+        """Return the other rank of a pair, or the rank itself if it has none."""
+        position = self.spec.position(rank)
+        return self.spec.rank_at(position ^ 1) if position < 2 * self.paired else rank
 
 
 def halving_doubling_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce by recursive halving and doubling, nearest partners (who exchange most) first."""
-    size_bytes = spec.size_bytes
-    members = 1 << spec.rank_count.bit_length() - 1
-    paired = spec.rank_count - members
-    distances = _powers_of_two_below(members)
+    size_bytes, members = spec.size_bytes, Members(spec)
+    distances = members.distances
     own_bytes = size_bytes + len(spec.plane_rates_bps) * len(distances) * spec.element_bytes
-    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: own_bytes + (size_bytes if paired else 0)})
-    position, landing = spec.position(rank), own_bytes // spec.element_bytes
+    schedule = new_schedule(spec, rank, {DATA: size_bytes, SCRATCH: own_bytes + (size_bytes if members.paired else 0)})
+    neighbour, landing = members.neighbour(rank), own_bytes // spec.element_bytes
     for plane, stripe in enumerate(spec.stripes()):
         if not stripe or spec.rank_count == 1:
             continue
         plan = LanePlan(spec, rank, schedule, plane)
-        pieces = cut(stripe, _MESSAGE_BYTES, spec.element_bytes)
-        # Of the first 2·paired positions, the odd ones take part, for themselves and for their neighbours.
-        if position < 2 * paired and position % 2 == 0:
-            _give_and_take(plan, spec.rank_at(position + 1), stripe, len(pieces), landing)
+        pieces = cut(stripe, MESSAGE_BYTES, spec.element_bytes)
+        if not members.takes_part(rank):
+            _give_and_take(plan, neighbour, stripe, len(pieces), landing)
             continue
         lane = _Lane(plan)
-        is_paired = position < 2 * paired
-        neighbour = spec.rank_at(position - 1) if is_paired else rank
-        for number, piece in enumerate(pieces if is_paired else ()):
+        for number, piece in enumerate(pieces if neighbour != rank else ()):
             lane.wait(plan, neighbour, number, piece)
             lane.reduce(piece, piece.start + landing)
         exchange = _Halving(
             lane,
             plan.from_transfer(len(pieces)),
-            (position - 1) // 2 if is_paired else position - paired,
-            _ranks_of_members(spec),
+            members.member(rank),
+            members.ranks,
             distances,
-            _EvenChunks(stripe, members),
+            _EvenChunks(stripe, len(members.ranks)),
             stripe.start + plane * len(distances),
         )
         exchange.reduce_scatter()
         exchange.all_gather()
-        for number, piece in enumerate(pieces if is_paired else ()):
+        for number, piece in enumerate(pieces if neighbour != rank else ()):
             lane.write(plan, neighbour, number, piece)
         lane.add()
     return schedule
@@ -238,7 +262,7 @@ def _chunks_of_ranks(spec: CollectiveSpec, plane: int) -> _EvenChunks | _ListedC
 
 def _exchange_chunks(spec: CollectiveSpec, rank: int, schedule: LaneSchedule, *, reduces: bool) -> None:
     """Add each plane's exchange by which rank r is left with chunk r, or has it at first: farthest partners first."""
-    distances = _powers_of_two_below(spec.rank_count)[::-1]
+    distances = powers_of_two_below(spec.rank_count)[::-1]
     landing = 0
     for plane in range(len(spec.plane_rates_bps)):
         chunks = _chunks_of_ranks(spec, plane)
@@ -285,7 +309,7 @@ def halving_doubling_cost(spec: CollectiveSpec, links: Links) -> Cost:
 def halving_cost(spec: CollectiveSpec, links: Links) -> Cost:
     """log2(n) steps, each of half of what is still held: of a reduce-scatter or an all-gather."""
     total, held_bytes = Cost(0, 0.0, 0.0), nic_bytes(spec)
-    for distance in _powers_of_two_below(spec.rank_count):
+    for distance in powers_of_two_below(spec.rank_count):
         held_bytes /= 2
         wire = links.inside if distance < spec.ranks_per_host else links.between
         busy_ps = held_bytes * wire.ps_per_byte

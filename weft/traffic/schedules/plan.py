@@ -14,6 +14,7 @@ from weft.traffic.schedule_nodes import (
     Copy,
     RankSchedule,
     Reduce,
+    Span,
     WaitReceive,
     Write,
     run_immediate,
@@ -88,10 +89,13 @@ class RankPlan(Plan[RankSchedule]):
     ) -> int:
         """Write elements of the data to the peer's buffer `to`, at `landing` or their own place."""
         destination = self.spec.span(to, source if landing is None else landing)
-        return self.schedule.add(
-            Write(self.channel_to(peer), self.spec.span(DATA, source), destination, self._immediate(number)),
-            after,
-        )
+        return self.write_span(peer, number, self.spec.span(DATA, source), destination, after)
+
+    def write_span(
+        self, peer: int, number: int, source: Span, destination: Span, after: Iterable[int | None] = ()
+    ) -> int:
+        """Write bytes of any buffer of the rank's to any of the peer's."""
+        return self.schedule.add(Write(self.channel_to(peer), source, destination, self._immediate(number)), after)
 
     def wait(self, peer: int, number: int, after: Iterable[int | None] = ()) -> int:
         """Wait for the peer's transfer of that number."""

@@ -22,7 +22,7 @@ class CollectiveSpec:
 
     Every rank's data is `element_count` elements. Where ranks contribute or get different parts of it
     (reduce-scatter, all-gather, all-to-all), part r is `chunk(r)`; an all-gather's input is the rank's own chunk in
-    its place. `root` is a broadcast's or a reduce's root.
+    its place. `root` is that of a broadcast, reduce, gather or scatter.
 
     `ranks_per_host` ranks share a host and are `rank_stride` apart: 1 where a host's ranks follow each other,
     the number of hosts on a leaf where every rank of a host has its own leaf (rail). A *position* counts the ranks
