@@ -3106,11 +3106,11 @@ class BoundJob(RunnableSchedule):
 
     `peers` are, by slot, the paths to each: the executor's channel, address and key of where messages land, and the
     end of the path's share of a striped message in 1/65536. `calls` are, by slot, the schedules of collectives.
-    While a collective or a message of the rank is under way, computations go on at 1 - `communication_share` of their
-    rate. Messages from `stripe_bytes` on are striped, smaller ones take the paths in turn. With `fast_forward`, `run` is
-    the executor's number of the job, `call_groups` have the group there, the rank's place in it and the variant of
-    each call, `peer_groups` the groups of messages to each peer and from it. Raises ValueError for what the
-    operations need and lack.
+    While a collective or a message of the rank is under way, computations go on at 1 - `communication_share` of
+    their rate. Messages from `stripe_bytes` on are striped, smaller ones take the paths in turn. With
+    `fast_forward`, `run` is the executor's number of the job, `call_groups` have the group there, the rank's
+    place in it and the variant of each call, `peer_groups` the groups of messages to each peer and from it.
+    Raises ValueError for what the operations need and lack.
     """
     def __init__(
         self,
