@@ -158,8 +158,9 @@ KIND = Study(
         "One virtual cluster: jobs with the trace's mean number of GPUs and its mean and median run time "
         f"({_SUMMARY}), on {_SERVERS} servers of {_GPUS_PER_SERVER} GPUs at a load of {_LOAD:.0%}, each placed once on "
         "as few servers as hold it, and once on any GPUs. The shares of sizes, the load and the number of servers are "
-        "not in what is published. Use of GPUs: an all-reduce of 4 MiB for each 2 ms of computing, where a GPU has an "
-        "eighth of its server's NIC."
+        "not in what is published: with 64 servers and as many jobs the cluster hardly fills, and no order of waits "
+        "shows. Use of GPUs: an all-reduce of 4 MiB for each 2 ms of computing, where a GPU has an eighth of its "
+        "server's NIC."
     ),
     reduced="One draw of 8,000 jobs instead of five of 40,000.",
     procedure=_procedure,
