@@ -166,7 +166,7 @@ class Endpoints:
             paths=paths,
             nic_costs=lab.options.nic.costs(),
             protocols=lab.options.protocols.settings(),
-            compute_scale=self.options.faults.compute_scale(host.name),
+            compute_scale=lab.options.faults.compute_scale(host.name),
             recording=recording_of(lab.options.observe, lab.fabric, host),
             int_rates_bps=lab.int_rates,
             scale_up=scale_up_config(lab.fabric, host.index, sockets),
