@@ -113,7 +113,7 @@ def test_a_link_is_kept_without_which_routes_lose_destinations() -> None:
         fabric={"shape": [2, 3], "planes": 1, "hosts_per_leaf": 1, "host_rate": "100Gb/s"},
         routing={"kind": "dimension_order"},
         transport={"retransmission": "selective-repeat"},
-        faults=lossy("p0t0x0->p0t1x0"),
+        faults=lossy("p0n0->p0n3"),
     )
     assert all(part.action == "reported" for part in result.noisy_parts)
 
