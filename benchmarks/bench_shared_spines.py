@@ -34,13 +34,13 @@ from rich.table import Table
 
 from weft import Fabric
 from weft.controller.placement import PLACEMENTS
-from weft.controller.trees import MAX_CHILDREN
 from weft.jobs.plain_jobs import collectives_job
 from weft.recording.observations import ports_table
 from weft.recording.tables import Table as ObservedTable
 from weft.run.jobs import JobRun, PlacedJob
 from weft.scenario import AggregationSection, ControlSection, EcnSection, ObserveSection
 from weft.topologies import FabricSpec, leaf_spine
+from weft.topologies.fabric import DEFAULT_TREE_CHILDREN
 from weft.traffic.aggregation_format import LANE_COUNT, Operation
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.schedule_nodes import DataType
@@ -330,7 +330,7 @@ def span(values: Iterable[float]) -> str:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--jobs", type=int, choices=range(1, MAX_CHILDREN + 1), default=JOBS, metavar="N")
+    parser.add_argument("--jobs", type=int, choices=range(1, DEFAULT_TREE_CHILDREN + 1), default=JOBS, metavar="N")
     parser.add_argument("--size", type=int, default=SIZE_BYTES, help="bytes of each job")
     parser.add_argument("--placements", nargs="+", choices=list(PLACEMENTS), default=list(PLACEMENTS))
     parser.add_argument("--default-ecn", action="store_true", help="mark as switches do by default, for DCQCN")
