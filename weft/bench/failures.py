@@ -28,7 +28,7 @@ class Failure:
 
     @property
     def name(self) -> str:
-        """What fails, and whether it is idle."""
+        """The element that fails, and whether it is idle."""
         return f"{self.element} (idle)" if self.is_idle else self.element
 
 

@@ -61,7 +61,7 @@ class LinkEvents(abc.ABC):
         self._options = options
         self._controller = controller
         self.noise: NoiseWatch | None = None
-        """What looks for noisy parts; None unless the options have `health`."""
+        """Watch for noisy parts; None unless the options have `health`."""
         self._failure: BaseException | None = None
         self._is_up: dict[LinkEnds, bool] = {}
         self._unrepaired: dict[int, LinkEventResult] = {}  # by identity, as the same may happen twice

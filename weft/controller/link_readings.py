@@ -35,7 +35,7 @@ class _Counted:
 
 @dataclass(frozen=True)
 class Direction:
-    """What one end of a link sends to the other."""
+    """One end of a link, which sends to the other."""
 
     link: FabricLink
     sender: Endpoint

@@ -1,5 +1,4 @@
-"""What the failure of a part does to a job's traffic, measured with packets: for failures of a cluster whose effect is
-`measured`.
+"""Effects of a part's failure on a job's traffic, measured with packets, for failures with the effect `measured`.
 
 The traffic is run twice in a row, in a run without failures and in one in which the part fails in the middle of the
 first time. The second time without the part says how fast the job is from then on; what the first time took beyond

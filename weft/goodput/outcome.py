@@ -33,7 +33,7 @@ class Share:
 
 @dataclass(frozen=True)
 class Interval:
-    """A checkpoint interval, the goodput that histories have with it, and that of the formula."""
+    """A checkpoint interval, the goodput that histories have with it, and the formula's."""
 
     interval_s: float
     goodput: Share
@@ -42,7 +42,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class MeasuredFailure:
-    """What the failure of a part did to a job's traffic, measured with packets.
+    """Effect of a part's failure on a job's traffic, measured with packets.
 
     Attributes:
         title: of the failures in the scenario.

@@ -1,4 +1,4 @@
-"""What ranks have sent on for other ranks of their hosts."""
+"""Messages that ranks have sent on for other ranks of their hosts."""
 
 from __future__ import annotations
 

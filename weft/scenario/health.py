@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class HealthSection(Section):
-    """Noisy links, NICs and hosts are found by comparing counters with those of their peers, and taken out of use where
+    """Noisy links, NICs and hosts are found by comparing counters with their peers', and taken out of use where
     enough of the fabric is left (docs/health.md). Without this section nothing is looked for."""
 
     interval: Annotated[int, TIME.between(PS_PER_US, example="100us")] = NoiseSettings.interval_ps

@@ -38,7 +38,7 @@ class FaultsOfLinks(Section):
 
 
 class FaultsOfHost(Section):
-    """What is wrong with a host."""
+    """Faults of a host."""
 
     host: Annotated[str, Text("a host", r"\S", "h3")]
     """Which host; the fault stays with it when a spare takes its rank."""

@@ -74,7 +74,7 @@ class _Simulation:
         self._running: dict[int, None] = {}
         """Numbers of the jobs that run, those that started first at first."""
         self._slow: dict[int, None] = {}
-        """Those of them that would run faster elsewhere."""
+        """Running jobs that would run faster elsewhere."""
         self._events: list[tuple[float, int, int, int]] = [(job.arrival_s, _ARRIVAL, job.number, 0) for job in jobs]
         self._now_s = 0.0
         self._states: list[State] = []

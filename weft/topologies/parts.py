@@ -219,7 +219,7 @@ class ScaleUpSpec:
         return (rank // (size * stride), rank % stride) == (other // (size * stride), other % stride)
 
     def counterpart(self, rank: int, other: int) -> int:
-        """Return the rank on the host of one whose number there is that of another on its own host."""
+        """Return the rank on one rank's host with the number there that another has on its own host."""
         size, stride = self.ranks_per_host, self.rank_stride
         block, within = divmod(rank, size * stride)
         return block * size * stride + other % (size * stride) // stride * stride + within % stride

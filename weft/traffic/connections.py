@@ -53,7 +53,7 @@ class DirectWays:
 
 @dataclass
 class _Ends:
-    """What a rank is to connect."""
+    """Connections that a rank is to make."""
 
     connections: list[Connection] = field(default_factory=list)
     relayed: list[RelayedConnection] = field(default_factory=list)

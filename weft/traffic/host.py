@@ -169,7 +169,7 @@ class Host:
 
     @cached_property
     def relays(self) -> HostRelays:
-        """What goes by other ranks of hosts."""
+        """Connections by other ranks of hosts."""
         from weft.traffic.host_relays import HostRelays  # it costs nothing where it is not used
 
         return HostRelays(self)

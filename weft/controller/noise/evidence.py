@@ -15,7 +15,7 @@ Action = Literal["cordoned", "reported"]
 
 @dataclass(frozen=True)
 class Evidence:
-    """What counters say of a part: its own figure, what is usual, and both in words.
+    """Evidence against a part, by counters: its own figure, what is usual, and both in words.
 
     Attributes:
         fault: what is wrong.
@@ -55,6 +55,6 @@ class NoisyPart(PlainData):
     action: Action
     """`cordoned`: `element` was taken out of use. `reported`: the part stays in use."""
     element: str
-    """What was taken out of use: the link, the host (a spare takes its rank) or the plane; empty if nothing was."""
+    """Element taken out of use: the link, the host (a spare takes its rank) or the plane; empty if nothing was."""
     reason: str = ""
     """Why it stays in use; empty if it does not."""

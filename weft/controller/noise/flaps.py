@@ -1,4 +1,4 @@
-"""Links that fail again and again: failures of each link, tested against those of the others."""
+"""Links that fail again and again: failures of each link, tested against the other links'."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Stack:
 
 
 class IntStamps:
-    """Turns stacks into pairs of states of ports; paths are those of the present routes."""
+    """Turns stacks into pairs of states of ports; paths follow the present routes."""
 
     def __init__(self, controller: FabricController) -> None:
         self._controller = controller

@@ -1,4 +1,4 @@
-"""Lossy directions of links: a test of each one's losses against those of its peers.
+"""Lossy directions of links: a test of each one's losses against its peers'.
 
 Losses are counted between the two ends of a link (`weft.controller.link_watch`), so what a full queue drops is not
 among them: the sender never sent it. Corruption does not depend on the load (Zhuo et al., "Understanding and Mitigating

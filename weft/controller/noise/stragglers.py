@@ -26,7 +26,7 @@ _REST = ""
 
 @dataclass(frozen=True)
 class Computations:
-    """What a rank of a host has computed: how long each computation took, by category, in the order of its program."""
+    """Computations of a rank of a host: how long each computation took, by category, in the order of its program."""
 
     host: str
     durations_ps: Mapping[str, Sequence[int]]

@@ -73,7 +73,7 @@ class Connection:
 
 @dataclass(frozen=True)
 class RelayedConnection:
-    """What a rank sends on for another of its host, `source`, by a queue pair to that one's peer; channels' numbers."""
+    """Messages that a rank sends on for `source`, of the same host, by a queue pair to its peer; channels' numbers."""
 
     source: int
     source_number: QueuePairNumber
