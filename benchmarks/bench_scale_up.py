@@ -121,7 +121,7 @@ def contention(arguments: argparse.Namespace) -> Iterator[Row]:
     """Yield an all-to-all and an incast, with what waited for credits."""
     count = arguments.accelerators
     fabric = {"system": LINKS, "accelerators": count}
-    everybody = {"collective": "alltoall", "sizes": [arguments.size], "data": "lengths"}
+    everybody = {"collective": "alltoall", "algorithms": ["direct"], "sizes": [arguments.size], "data": "lengths"}
     to_one = {"incast": "h0", "bytes_per_sender": arguments.size // 8}
     for name, item in (("alltoall", everybody), ("incast", to_one)):
         result = run(tree(fabric, [item]))
