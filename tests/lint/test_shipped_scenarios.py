@@ -16,6 +16,8 @@ from weft.scenario import parse_scenario
 from weft.scenario.schema import Key, SectionOfKeys, sections
 
 NO_SCENARIOS = {"infragraph.infra.yaml", "kueue-topology.yaml", "nodes.yaml"}
+# Lab 26 begins with pauses that come before marks.
+FOUND_ON_PURPOSE = {"26-pauses/scenario.yaml": {"ecn-after-pause", "ecn-unreached"}}
 # They take long to build a fabric of, by their bounds.
 LARGE = ("planes", "leaves", "spines", "pods", "cores_per_spine", "hosts_per_leaf", "ranks_per_host", ".block", "count",
          "shape", "switches", "slices", "width", "length")  # fmt: skip
@@ -30,7 +32,8 @@ def shipped() -> Iterator[Path]:
 
 @pytest.mark.parametrize("path", list(shipped()), ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_shipped_scenarios_have_no_finding(path: Path) -> None:
-    assert [finding.line for finding in findings_in_file(path, [])] == []
+    found = {finding.rule for finding in findings_in_file(path, [])}
+    assert found == FOUND_ON_PURPOSE.get(f"{path.parent.name}/{path.name}", set())
 
 
 def test_every_lab_is_looked_at() -> None:

@@ -382,7 +382,8 @@ def test_what_an_algorithm_cannot_do_is_refused(collective, algorithm, spec, mes
 def test_unknown_algorithms_and_ranks_are_refused_by_name():
     with refused(
         ValueError,
-        valid="ring, tree, halving-doubling, recursive-doubling, hierarchical, in-network, hierarchical-in-network",
+        valid="ring, tree, halving-doubling, recursive-doubling, hierarchical, in-network, nvls, "
+        "hierarchical-in-network",
         problem="allreduce has no algorithm",
     ):
         COLLECTIVE_KINDS["allreduce"].schedule("rings", spec_of(2, 1), 0)

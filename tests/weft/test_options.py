@@ -9,6 +9,7 @@ from weft import topologies
 from weft.errors import BadInputError
 from weft.run.fabric import Fabric
 from weft.scenario import FabricKeywords, FabricOptions, Scenario
+from weft.scenario.health import HealthSection
 from weft.scenario.keywords import FabricMark
 from weft.scenario.valid_values import sections_in
 
@@ -53,6 +54,7 @@ def test_a_results_header_says_every_option():
     telemetry = {"mode": "int-md", "collector": "h0"}
     changed = FabricOptions.model_validate(
         {
+            "health": HealthSection(),
             "link_retry": {"links": ["*<->*"]},
             "protocols": {"ll_latency": 1},
             "telemetry": telemetry,
@@ -61,7 +63,7 @@ def test_a_results_header_says_every_option():
     )
     assert set(changed.as_dict()) == names
     # Where nobody uses them results are as they were.
-    assert set(FabricOptions().as_dict()) == names - {"link_retry", "protocols", "telemetry", "trimming"}
+    assert set(FabricOptions().as_dict()) == names - {"health", "link_retry", "protocols", "telemetry", "trimming"}
 
 
 def test_the_keywords_are_the_options() -> None:

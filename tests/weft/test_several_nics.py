@@ -123,7 +123,7 @@ TWO_NICS_A_HOST = {
     "hosts": [{"on": "l0+l0", "count": 2}, {"on": "l1+l1", "count": 2}],
     "links": [{"ends": "l0<->l1"}],
 }
-RAILS_APART = {"kind": "rail_only", "ranks_per_host": 2, "hosts_per_leaf": 2}
+RAILS_APART = {"kind": "rail_only", "ranks_per_host": 2, "hosts_per_leaf": 2, "scale_up": {"relay": "off"}}
 WIDE_LEAF = {"planes": 1, "leaves": 1, "spines": 0, "hosts_per_leaf": 33}
 ALL_REDUCE = {"collective": "allreduce", "data": "lengths"}
 

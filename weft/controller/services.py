@@ -125,7 +125,7 @@ class ServiceTable:
             )
         tree = plan_tree(fabric, use.plane, use.hosts, failures)
         for node in tree.nodes:
-            # Bits of a group's cells (service_child in p4/include/services/synchronisation.p4).
+            # Bits of a group's cells as the P4 action service_child has them.
             if len(node.children) > DEFAULT_TREE_CHILDREN:
                 raise JobError(
                     f"{node.switch} would have {len(node.children)} children in a group's tree",
