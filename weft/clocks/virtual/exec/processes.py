@@ -191,7 +191,7 @@ class TimedProcesses:
 
     def _wait(self, longest_s: float) -> None:
         """Wait until there is something to serve, or a thread rings."""
-        select.select([self._poller], [], [], longest_s)
+        self._poller.poll(longest_s)
 
     @property
     def has_requests(self) -> bool:
