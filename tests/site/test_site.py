@@ -15,6 +15,8 @@ from weft.paths import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.one_part, pytest.mark.timeout(900)]
 pytest.importorskip("sphinx")
 WIDTH = 1200
+REPORTS = "docs/reports/"
+"""Pages whose tables have the columns that a draft asks for, and scroll by themselves."""
 # Elements that a reader would have to scroll to, one description each: the page itself, then tables within it.
 TOO_WIDE = """
 [document.documentElement, ...document.querySelectorAll("article table, article .table-wrapper")]
@@ -39,8 +41,12 @@ def test_every_page_fits_a_window_of_1200_pixels(site: Path, tmp_path: Path) -> 
     with Page(pages[0].as_uri(), tmp_path, width=WIDTH) as browser:
         for page in pages:
             browser.open(page.as_uri())
-            if wide := browser.value(TOO_WIDE):
-                found[str(page.relative_to(site))] = wide
+            name = str(page.relative_to(site))
+            wide = browser.value(TOO_WIDE)
+            if name.startswith(REPORTS):
+                wide = [each for each in wide if each.startswith("HTML ")]
+            if wide:
+                found[name] = wide
     assert found == {}
 
 
