@@ -17,6 +17,7 @@ import argparse
 import json
 import random
 from collections import Counter
+from collections.abc import Callable, Container
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -127,32 +128,56 @@ class Lossy:
     others: tuple[str, ...]
 
 
-def healthy_runs(count: int, seed: int) -> Healthy:
-    """Make so many runs, and return what the watch found."""
+@dataclass(frozen=True)
+class HealthyCase:
+    """A run that is to be healthy: its scenario, and the names of what was drawn for it."""
+
+    traffic: str
+    settings: str
+    fabric: str
+    scenario: dict[str, Any]
+
+
+def healthy_case(draws: random.Random) -> HealthyCase:
+    """Draw a healthy run on which the watch is at its strictest."""
+    fabric, settings, traffic = (draws.choice(sorted(each)) for each in (FABRICS, SETTINGS, TRAFFIC))
+    scenario = {
+        "clock": "virtual",
+        "seed": draws.randrange(2**31),
+        "controller": STRICTEST,
+        **FABRICS[fabric],
+        **SETTINGS[settings],
+        "traffic": [TRAFFIC[traffic]],
+    }
+    return HealthyCase(traffic, settings, fabric, scenario)
+
+
+def healthy_runs(
+    count: int,
+    seed: int,
+    case_of: Callable[[random.Random], HealthyCase] = healthy_case,
+    refusals: tuple[type[Exception], ...] = (BadInputError,),
+    expected_events: Container[str] = (),
+) -> Healthy:
+    """Make so many runs of cases that are drawn, and return what was found: events of other kinds than expected."""
     draws, outcome = random.Random(seed), Healthy()
     while outcome.runs < count:
-        fabric, settings, traffic = (draws.choice(sorted(each)) for each in (FABRICS, SETTINGS, TRAFFIC))
-        case = {
-            "clock": "virtual",
-            "seed": draws.randrange(2**31),
-            "controller": STRICTEST,
-            **FABRICS[fabric],
-            **SETTINGS[settings],
-            "traffic": [TRAFFIC[traffic]],
-        }
+        case = case_of(draws)
         try:
-            result = run_scenario(parse_scenario(case))
-        except BadInputError:
+            result = run_scenario(parse_scenario(case.scenario))
+        except refusals:
             outcome.refused += 1
             continue
         outcome.runs += 1
         outcome.packets += packets_of(result)
-        outcome.of_traffic[traffic] += 1
-        outcome.of_settings[settings] += 1
-        outcome.of_fabric[fabric] += 1
+        outcome.of_traffic[case.traffic] += 1
+        outcome.of_settings[case.settings] += 1
+        outcome.of_fabric[case.fabric] += 1
         outcome.found += [
-            f"{traffic}, {settings}, {fabric}, seed {case['seed']}: {event.kind} {event.element} {event.detail}"
+            f"{case.traffic}, {case.settings}, {case.fabric}, seed {case.scenario['seed']}: "
+            f"{event.kind} {event.element} {event.detail}"
             for event in result.controller_events
+            if event.kind not in expected_events
         ]
     return outcome
 

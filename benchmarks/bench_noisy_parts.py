@@ -15,14 +15,14 @@ from __future__ import annotations
 import argparse
 import json
 import random
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import bench_link_watch as link_watch
+from bench_link_watch import Healthy, HealthyCase
 from rich.console import Console
 from rich.table import Table
 
@@ -80,18 +80,6 @@ MODEL: dict[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass
-class Healthy:
-    """Counts of healthy runs, of refused ones, and the parts found in them."""
-
-    runs: int = 0
-    refused: int = 0
-    packets: int = 0
-    of_traffic: Counter[str] = field(default_factory=Counter)
-    of_settings: Counter[str] = field(default_factory=Counter)
-    found: list[str] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Planted:
     """A fault, and what was found."""
@@ -119,42 +107,30 @@ def examples() -> dict[str, dict[str, Any]]:
     return found
 
 
-def healthy_case(draws: random.Random) -> tuple[str, str, dict[str, Any]]:
-    """Draw a healthy run: the names of its traffic and of its settings, and its scenario."""
+def healthy_case(draws: random.Random, keys: dict[str, Any]) -> HealthyCase:
+    """Draw a healthy run; `keys` are added to its scenario."""
     settings = draws.choice(sorted(SETTINGS))
     if draws.random() < OF_EXAMPLES:
-        traffic = draws.choice(sorted(examples()))
-        case = {**examples()[traffic], **SETTINGS[settings]}
+        fabric = traffic = draws.choice(sorted(examples()))
+        tree = examples()[traffic]
     else:
         traffic = draws.choice(sorted(link_watch.TRAFFIC))
-        fabric = FABRICS[draws.choice(sorted(FABRICS))]
-        case = {**fabric, **SETTINGS[settings], "traffic": [link_watch.TRAFFIC[traffic]]}
-    return traffic, settings, {**case, "clock": "virtual", "seed": draws.randrange(2**31)}
+        fabric = draws.choice(sorted(FABRICS))
+        tree = FABRICS[fabric] | {"traffic": [link_watch.TRAFFIC[traffic]]}
+    scenario = tree | SETTINGS[settings] | {"clock": "virtual", "seed": draws.randrange(2**31)} | keys
+    return HealthyCase(traffic, settings, fabric, scenario)
 
 
 def healthy_runs(count: int, seed: int, asked: dict[str, Any] | None = None) -> Healthy:
     """Make so many runs, and return what was found. `asked`: keys in place of `health`."""
-    draws, outcome = random.Random(seed), Healthy()
-    while outcome.runs < count:
-        traffic, settings, case = healthy_case(draws)
-        keys: dict[str, Any] = {"health": HEALTH} if asked is None else asked
-        case |= keys
-        try:
-            result = run_scenario(parse_scenario(case))
-        except (BadInputError, EnvironmentLacksError):
-            outcome.refused += 1
-            continue
-        outcome.runs += 1
-        outcome.packets += link_watch.packets_of(result)
-        outcome.of_traffic[traffic] += 1
-        outcome.of_settings[settings] += 1
-        outcome.found += [
-            f"{traffic}, {settings}, {case.get('fabric')}, seed {case['seed']}: "
-            f"{event.kind} {event.element} {event.detail}"
-            for event in result.controller_events
-            if event.kind not in ("link down", "link up", "programmed", "circuits")
-        ]
-    return outcome
+    keys: dict[str, Any] = {"health": HEALTH} if asked is None else asked
+    return link_watch.healthy_runs(
+        count,
+        seed,
+        lambda draws: healthy_case(draws, keys),
+        refusals=(BadInputError, EnvironmentLacksError),
+        expected_events=("link down", "link up", "programmed", "circuits"),
+    )
 
 
 def _between(draws: random.Random) -> tuple[str, str]:
