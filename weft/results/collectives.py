@@ -19,6 +19,7 @@ from weft.results.columns import Column, Look, ResultTable
 from weft.results.counters import HostTotals
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ResultKind
+from weft.results.pairs import PairsResult, pairs_of
 from weft.results.report_parts import MOST_ROWS, Axis, BarFigure, Curve, CurveFigure, ReportPart, shown_of
 from weft.results.verification import Verdict
 from weft.topologies import FabricSpec
@@ -99,6 +100,8 @@ class CollectiveResult(ClearedResult):
     """Choice of `auto`; missing where the algorithm was named."""
     protocol: str = ""
     """NCCL's protocol in which messages travelled; missing where none was named."""
+    pairs: PairsResult | None = None
+    """Sizes of an all-to-all-v; missing for other collectives."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -130,10 +133,9 @@ class CollectiveResult(ClearedResult):
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figures."""
         data = super().as_dict()
-        if self.choice is None:
-            del data["choice"]
-        if not self.protocol:
-            del data["protocol"]
+        for name in ("choice", "protocol", "pairs"):
+            if not getattr(self, name):
+                del data[name]
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             data["largest_error"] = None
@@ -191,6 +193,7 @@ def collective_result(
         protocol=spec.protocol,
         clear_to_send=clearances_of(spec.clear_to_send, spec.rank_count, times_ps, counts),
         root=spec.root if collective.has_root else None,
+        pairs=pairs_of(collective, spec),
         title=collective.title,
         reduces=collective.reduces,
     )
@@ -203,9 +206,15 @@ def _is_repeated(results: Sequence[CollectiveResult]) -> bool:
 
 
 def _time(
-    title: str, value: str, only_if: Callable[[Sequence[CollectiveResult]], bool] = _is_repeated
+    title: str,
+    value: str | Callable[[CollectiveResult], object],
+    only_if: Callable[[Sequence[CollectiveResult]], bool] = _is_repeated,
 ) -> Column[CollectiveResult]:
     return Column(f"{title}\n", value, unit="µs", scale=PS_PER_US, digits=1, only_if=only_if, page={"digits": 3})
+
+
+def _has_pairs(results: Sequence[CollectiveResult]) -> bool:
+    return any(each.pairs is not None for each in results)
 
 
 def _bandwidth(title: str, value: str, sweep: Look | None = None) -> Column[CollectiveResult]:
@@ -236,6 +245,14 @@ _TABLE = ResultTable[CollectiveResult](
         _time("least", "least_time_ps"),
         _time("largest", "largest_time_ps"),
         Column("repetitions", lambda each: len(each.times_ps), only_if=_is_repeated, terminal=None),
+        _time("ideal", lambda each: None if each.pairs is None else each.pairs.ideal_ps, _has_pairs),
+        Column(
+            "imbalance",
+            lambda each: None if each.pairs is None else each.pairs.imbalance,
+            digits=2,
+            only_if=_has_pairs,
+            page={"digits": 3},
+        ),
         _bandwidth("algbw", "algorithm_bandwidth"),
         _bandwidth("busbw", "busbw_bytes_per_s", sweep={"more_is_better": True}),
         Column(

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import InvalidValueError
+from weft.quantities.arrays import Integers
+from weft.quantities.units import shown
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives.conditions import scale_up_domain
 from weft.traffic.costs import CostOf, plain_cost
@@ -85,7 +87,12 @@ class Collective(abc.ABC):
     is_same_on_all_ranks: ClassVar[bool] = False
     """Whether all ranks end with the same result, to the bit."""
     reference: str = ""
-    """The name by which another process finds it: `name`, or a user's path/to/file.py:Class."""
+    """The name by which another process finds it: `name`, with `:` and parameters behind it where it has some, or a
+    user's path/to/file.py:Class."""
+
+    def with_parameters(self, parameters: str) -> Collective:
+        """Return the collective with parameters that a reference has behind its name. Raises ValueError."""
+        raise InvalidValueError(f"{self.name} has no parameters: {shown(parameters)}", valid=self.name)
 
     @abc.abstractmethod
     def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
@@ -107,6 +114,10 @@ class Collective(abc.ABC):
 
         It is the share of the data that the busiest link must carry (nccl-tests, doc/PERFORMANCE.md).
         """
+
+    def pair_bytes(self, spec: CollectiveSpec) -> Integers | None:
+        """Return the bytes from each rank to each if these are what the collective is about; None for others."""
+        return None
 
     def input_part(self, spec: CollectiveSpec, rank: int) -> range:
         """Return which elements of a rank's data are its input."""

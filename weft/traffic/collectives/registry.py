@@ -35,7 +35,8 @@ def algorithm_names() -> tuple[str, ...]:
 
 
 def collective_named(name: str) -> Collective:
-    """Return a collective by the name of one of Weft's, or by a user's path/to/file.py:Class.
+    """Return a collective by the name of one of Weft's, with or without parameters, or by a user's
+    path/to/file.py:Class.
 
     Raises:
         ValueError: there is none of that name. ExtensionError: the user's class cannot be used; says why.
@@ -46,6 +47,9 @@ def collective_named(name: str) -> Collective:
         return _named(msccl_collective(name, dict(COLLECTIVE_KINDS)), name)
     if is_class_reference(name):
         return _named(make(ClassSpec(name), Collective), name)  # type: ignore[type-abstract]
+    kind, _, parameters = name.partition(":")
+    if parameters and kind in COLLECTIVE_KINDS:
+        return COLLECTIVE_KINDS[kind].with_parameters(parameters)
     return COLLECTIVE_KINDS.named(name)
 
 

@@ -272,7 +272,7 @@ class PlacedRanks:
         try:
             return placed_call(call, [self.places.hosts[self.ranks[rank]] for rank in group.ranks], self.places)
         except ValueError as error:
-            raise JobError(f"{call.collective} of {call.size_bytes} B in group {group.name!r}: {error}") from None
+            raise JobError(f"{call.name} of {call.size_bytes} B in group {group.name!r}: {error}") from None
 
 
 def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) -> PlacedCall:
