@@ -125,6 +125,10 @@ def _check(spec: RunSpec) -> None:
         from weft.scenario.health import check_health  # it costs nothing where it is not used
 
         check_health(spec.fabric, spec.options)
+    if spec.options.host is not None:
+        from weft.scenario.host import check_host
+
+        check_host(spec.fabric, spec.options)
     check_int_rates(spec.fabric, spec.options)
     check_routing(spec.fabric, spec.options)
     check_telemetry(spec.fabric, spec.options)

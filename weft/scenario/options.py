@@ -51,7 +51,7 @@ _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
 # Costs that nothing pays unless a collective names a protocol, and sections that do nothing by default.
-_IN_RESULTS_IF_CHANGED = {"health", "link_retry", "protocols", "telemetry", "trimming"}
+_IN_RESULTS_IF_CHANGED = {"health", "host", "link_retry", "protocols", "telemetry", "trimming"}
 
 
 class FabricOptions(Section):
@@ -125,6 +125,7 @@ class FabricOptions(Section):
     transport: TransportSection = TransportSection()
     fidelity: FidelitySection = FidelitySection()
     nic: NicSection = NicSection()
+    host: Annotated[Section | None, SectionOnUse("weft.scenario.host", "HostSection")] = None
     protocols: ProtocolsSection = ProtocolsSection()
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
@@ -255,6 +256,7 @@ class FabricKeywords(TypedDict, total=False):
     transport: TransportSection | None
     fidelity: FidelitySection | None
     nic: NicSection | None
+    host: Section | None
     protocols: ProtocolsSection | None
     buffer: BufferSection | None
     scheduling: SchedulingSection | None
