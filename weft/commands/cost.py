@@ -16,6 +16,7 @@ from weft.errors import BadInputError, translated
 
 if TYPE_CHECKING:
     from weft.cost import CostFigures, PriceTable
+    from weft.cost.work import WorkCost
     from weft.scenario import Change, Scenario
     from weft.topologies import FabricSpec
 
@@ -35,6 +36,14 @@ _SCENARIO_SUFFIXES = (".yaml", ".yml")
     help="Any key of the table, such as energy.years=5 or layout.accelerators_per_rack=16; several may be given.",
 )
 @click.option("--accelerator", metavar="NAME", help="Of the table; shows the network's share of the whole.")
+@click.option(
+    "--run",
+    "runs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Results of weft run for FILE, one for each FILE in their order: prices steps, tokens and useful hours.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
     "--plot",
@@ -48,6 +57,7 @@ def cost(
     prices: Path | None,
     assumptions: tuple[str, ...],
     accelerator: str | None,
+    runs: tuple[Path, ...],
     as_json: bool,
     plot: Path | None,
     assignments: tuple[str, ...],
@@ -56,43 +66,62 @@ def cost(
 
     FILE is a scenario, lab:NAME, or a file that holds a topology (node-link JSON, GraphML, topology.json of p4lang's
     tutorials, p4app.json of p4-utils). Several are compared.
-    Prices are assumptions that you replace by your own (docs/cost.md), no quotation.
+    Prices are assumptions that you replace by your own (docs/cost.md), no quotation. With --run, what a run did
+    (training, inference) is priced, too.
     """
     from weft.cost import cost_figures, read_prices, shipped_table_text
-    from weft.cost.printing import as_dict, caption, print_bill, print_comparison
+    from weft.cost.printing import as_dict, caption, print_bill, print_comparison, print_work
     from weft.scenario.cluster import cluster_section
     from weft.system.consoles import make_console
 
     if table:
-        if files or prices or assumptions:
+        if files or prices or assumptions or runs:
             raise click.UsageError("--table writes the shipped table: give nothing else with it")
         click.echo(shipped_table_text(), nl=False)
         return
     if not files:
         raise click.UsageError("give a scenario, lab:NAME, or a topology's file")
+    if runs and len(runs) != len(files):
+        raise click.UsageError(f"{len(runs)} --run for {len(files)} files: give one for each, in their order")
     _require_picture(plot)
     chosen = read_prices(prices, assignments_of("--assume", assumptions))
     changes = assignments_of("--set", assignments)
     found = [_fabric_of(file, changes) for file in files]
     fabrics = _named([(name, fabric) for name, fabric, _ in found], files)
-    costs = []
-    for file, (name, fabric), (_, _, scenario) in zip(files, fabrics, found, strict=True):
+    costs, works = [], []
+    for number, file in enumerate(files):
+        (name, fabric), scenario = fabrics[number], found[number][2]
         with translated(BadInputError, BadInputError, place=file):
             per_endpoint = cluster_section(scenario).accelerators_per_endpoint(fabric.ranks_per_host)
             kept_share = _kept_share(scenario, fabric)
             costs.append(cost_figures(name, fabric, chosen, accelerator, per_endpoint, kept_share))
+        if runs:
+            works.append(_work_costs(runs[number], scenario, fabric, costs[-1], per_endpoint))
     if as_json:
-        click.echo(json.dumps(as_dict(costs, chosen), indent=1))
+        click.echo(json.dumps(as_dict(costs, chosen, works), indent=1))
     else:
         console = make_console()
         if len(costs) == 1:
             print_bill(console, costs[0], chosen, _scale_up_note(fabrics[0][1]))
         else:
             print_comparison(console, costs, chosen)
+        for each, of_run in zip(costs, works, strict=bool(works)):
+            print_work(console, each.name, of_run, chosen)
         console.print(caption(chosen), soft_wrap=True, markup=False)
     if plot is not None:
         _draw(plot, costs, chosen)
         click.echo(f"wrote {plot}", err=as_json)
+
+
+def _work_costs(
+    run: Path, scenario: Scenario, fabric: FabricSpec, cost: CostFigures, per_endpoint: int
+) -> list[WorkCost]:
+    """Return the costs of what a run of the scenario did."""
+    from weft.cost.matching import results_of_run, work_of_run
+    from weft.cost.work import work_cost
+
+    found = work_of_run(results_of_run(run, scenario, fabric), run)
+    return [work_cost(each, cost, per_endpoint) for each in found]
 
 
 def _kept_share(scenario: Scenario, fabric: FabricSpec) -> float | None:

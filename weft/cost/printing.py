@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor, log10
 from typing import Any
 
 from rich.console import Console
@@ -10,8 +11,12 @@ from rich.markup import escape
 
 from weft.cost.figures import CostFigures, YearsCost
 from weft.cost.prices import PriceTable
+from weft.cost.work import WorkCost
 from weft.quantities.readable import counted, format_number
 from weft.results.figure_tables import print_figures
+
+_SMALL = 1e-3
+"""Smaller amounts have more digits behind the point."""
 
 
 def caption(table: PriceTable) -> str:
@@ -22,9 +27,14 @@ def caption(table: PriceTable) -> str:
     )
 
 
-def as_dict(costs: Sequence[CostFigures], table: PriceTable) -> dict[str, Any]:
-    """Return plain values: the assumptions, then each fabric with its bill."""
-    return {"assumptions": table.model_dump(mode="json"), "fabrics": [_fabric(each) for each in costs]}
+def as_dict(
+    costs: Sequence[CostFigures], table: PriceTable, works: Sequence[Sequence[WorkCost]] = ()
+) -> dict[str, Any]:
+    """Return plain values: the assumptions, then each fabric with its bill, and its run's work if there are runs."""
+    fabrics = [_fabric(each) for each in costs]
+    for fabric, found in zip(fabrics, works, strict=bool(works)):
+        fabric["work"] = [_work(each) for each in found]
+    return {"assumptions": table.model_dump(mode="json"), "fabrics": fabrics}
 
 
 def _fabric(cost: CostFigures) -> dict[str, Any]:
@@ -60,6 +70,22 @@ def _fabric(cost: CostFigures) -> dict[str, Any]:
         "with_accelerators": _with_accelerators(cost),
         "kept_share": cost.kept_share,
         "per_kept_accelerator_hour": cost.per_kept_hour,
+    }
+
+
+def _work(cost: WorkCost) -> dict[str, Any]:
+    figures = {key: value for key, _, value in cost.figures()}
+    return {
+        "name": cost.work.name,
+        "accelerators": cost.accelerators,
+        "time_ps": cost.work.time_ps,
+        "computing_share": cost.work.computing_share,
+        "mfu": cost.work.utilisation,
+        "kept_share": cost.kept_share,
+        "per_accelerator_hour": cost.hourly,
+        "total": cost.total,
+        "costs": figures,
+        "costs_of_kept_work": None if cost.kept_share is None else {k: cost.kept(each) for k, each in figures.items()},
     }
 
 
@@ -152,6 +178,44 @@ def _bisection(cost: CostFigures, money: str) -> str:
         f"{_of(cost.price_per_gbps, money)} and {format_number(cost.watts_per_gbps)} W"
         f"{'' if cost.bisection_is_exact else ' at least'}"
     )
+
+
+def print_work(console: Console, name: str, works: Sequence[WorkCost], table: PriceTable) -> None:
+    """Print what a run's steps and tokens cost on a fabric, and hours by their use."""
+    money = table.currency
+    for each in works:
+        work, is_kept = each.work, each.kept_share is not None
+        title = (
+            f"\n[bold]{escape(name)}: {escape(work.name)}[/bold], {counted(each.accelerators, 'accelerator')} at "
+            f"{escape(_of(each.hourly, money))} an hour each"
+        )
+        columns = ["cost of", money, *([f"{money}, kept work"] if is_kept else [])]
+        rows = [
+            [what, _amount(value), *([_amount(each.kept(value))] if is_kept else [])]
+            for what, value in (("an hour of an accelerator", each.hourly), *(row[1:] for row in each.figures()))
+        ]
+        print_figures(console, title, columns, rows, ("cost of",))
+        console.print(escape(_uses(each)), soft_wrap=True)
+    console.print()
+
+
+def _amount(value: float | None) -> str:
+    """Return an amount to three digits, without an exponent."""
+    if value is None:
+        return ""
+    return format_number(value) if value >= _SMALL or not value else f"{value:.{2 - floor(log10(value))}f}"
+
+
+def _uses(cost: WorkCost) -> str:
+    """Return what the accelerators' time was used for."""
+    work, parts = cost.work, []
+    if work.computing_share is not None:
+        parts.append(f"ranks compute for {work.computing_share:.1%} of the time")
+    if work.utilisation is not None:
+        parts.append(f"MFU is {work.utilisation:.1%}")
+    if cost.kept_share is not None:
+        parts.append(f"failures, checkpoints and restarts leave {cost.kept_share:.1%} of the time (weft goodput)")
+    return "; ".join(parts)
 
 
 _FABRICS_ABREAST = 5

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -22,6 +22,7 @@ from weft.recording.tables import integers_of
 from weft.results.kinds import ItemResult
 from weft.results.latencies import Latencies, latencies_of, weighted_latencies
 from weft.results.request_files import STAGES
+from weft.results.work import Work, tokens_of
 
 LATENCIES = ("first_token", "per_token", "inter_token", "end_to_end", "prompt_done")
 
@@ -79,7 +80,26 @@ class InferenceResult(ItemResult):
     """Requests with a prefix that their prefill instance had computed before; only with prefix caching."""
     decode_prefix_hits: int = 0
     """Requests with a prefix that their decode instance had been sent before; only with prefix caching."""
+    prefill_ranks: int = 0
+    """Ranks of all prefill instances."""
+    decode_ranks: int = 0
+    """Ranks of all decode instances."""
     records: tables.Table = field(default_factory=dict, compare=False, repr=False)
+
+    @property
+    def work(self) -> Work | None:
+        """Return tokens of all instances, and of each kind's; None of files that do not have the number of ranks."""
+        ranks = self.prefill_ranks + self.decode_ranks
+        if not ranks:
+            return None
+        busy = self.prefill_ranks * _mean(self.prefill_utilisation) + self.decode_ranks * _mean(self.decode_utilisation)
+        products = (
+            tokens_of("input tokens", self.prompt_tokens, self.prefill_ranks),
+            tokens_of("output tokens", self.output_tokens, self.decode_ranks),
+            tokens_of("tokens", self.prompt_tokens + self.output_tokens, ranks),
+        )
+        name = f"inference of {self.name}"
+        return Work(name, ranks, self.time_ps, products, busy / ranks, is_undone_by_failures=False)
 
     @property
     def output_tokens_per_s(self) -> float:
@@ -143,8 +163,14 @@ def inference_result(
         prefixed_requests=0 if requests.prefix is None else int((requests.prefix != NO_PREFIX).sum()),
         prefill_prefix_hits=int((schedule.cached_tokens > 0).sum()),
         decode_prefix_hits=int((schedule.held_tokens > 0).sum()),
+        prefill_ranks=plan.prefill.rank_count,
+        decode_ranks=plan.decode.rank_count,
         records=records,
     )
+
+
+def _mean(shares: Sequence[float]) -> float:
+    return sum(shares) / len(shares) if shares else 0.0
 
 
 def _gaps(decoded: DecodeTimes) -> Latencies | None:

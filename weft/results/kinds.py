@@ -15,6 +15,7 @@ from weft.results.columns import Column, ResultTable
 from weft.results.record_files import RecordFile
 from weft.results.report_parts import ReportPart
 from weft.results.step_parts import StepParts
+from weft.results.work import Work
 from weft.scenario.traffic import TRAFFIC_KINDS
 from weft.topologies import FabricSpec
 
@@ -40,6 +41,11 @@ class ItemResult(PlainData):
     @property
     def step_parts(self) -> StepParts | None:
         """Parts of the time of a step, or of all steps; None if ranks compute nothing."""
+        return None
+
+    @property
+    def work(self) -> Work | None:
+        """Steps and tokens that money is divided by; None if there are none."""
         return None
 
 

@@ -27,6 +27,11 @@ class StepParts:
         """Return the step's time."""
         return self.compute_ps + self.exposed_ps + self.bubble_ps + self.stall_ps
 
+    @property
+    def computing_share(self) -> float:
+        """Return the share of the time in which ranks computed; 0 where no time passed."""
+        return self.compute_ps / self.total_ps if self.total_ps else 0.0
+
     @classmethod
     def of_ranks(
         cls, compute_ps: Sequence[int], exposed_ps: Sequence[int], bubble_ps: Sequence[int], stall_ps: Sequence[int]

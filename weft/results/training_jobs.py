@@ -27,6 +27,7 @@ from weft.results.kinds import ResultKind, lengths_and_sums
 from weft.results.operation_files import OperationFile, timelines
 from weft.results.report_parts import Axis, BarFigure, ReportPart, shown_of
 from weft.results.step_parts import StepParts
+from weft.results.work import Work, training_products
 from weft.topologies import FabricSpec
 from weft.traffic.jobs.breakdown import Breakdown
 
@@ -80,6 +81,13 @@ class TrainingJobResult(ClearedResult):
     def step_parts(self) -> StepParts:
         """Return the means of the ranks' parts."""
         return StepParts.of_ranks(*(self.ranks[each] for each in _OF_RANKS))
+
+    @property
+    def work(self) -> Work:
+        """Return the step and its tokens."""
+        products = training_products(self.plan.ranks, tokens=self.plan.tokens)
+        share = self.step_parts.computing_share
+        return Work(f"training {self.name}", self.plan.ranks, self.step_ps, products, share, self.mfu)
 
     @property
     def mfu(self) -> float:

@@ -16,6 +16,7 @@ from weft.results.columns import Column, Look, ResultTable
 from weft.results.kinds import ResultKind
 from weft.results.report_parts import Axis, BarFigure, Curve, CurveFigure, ReportPart
 from weft.results.step_parts import StepParts
+from weft.results.work import Work, training_products
 from weft.topologies import FabricSpec
 
 
@@ -90,6 +91,12 @@ class TrainingRunResult(ClearedResult):
         """Return computation and exposed communication of all steps."""
         count = len(self.steps_ps)
         return StepParts(self.compute_ps * count, self.exposed_ps * count)
+
+    @property
+    def work(self) -> Work:
+        """Return all steps."""
+        name, share = f"training run, {self.algorithm}", self.step_parts.computing_share
+        return Work(name, self.ranks, sum(self.steps_ps), training_products(self.ranks, len(self.steps_ps)), share)
 
     @property
     def loss_difference(self) -> float:

@@ -17,6 +17,7 @@ from weft.results.kinds import ResultKind
 from weft.results.report_parts import Axis, BarFigure, ReportPart
 from weft.results.step_parts import StepParts
 from weft.results.verification import Verdict, verify
+from weft.results.work import Work, training_products
 from weft.topologies import FabricSpec
 from weft.traffic.collectives import COLLECTIVE_KINDS, Array
 from weft.traffic.schedules import CollectiveSpec
@@ -71,6 +72,12 @@ class TrainingStepResult(ClearedResult):
     def step_parts(self) -> StepParts:
         """Return computation and exposed communication."""
         return StepParts(self.compute_ps, self.exposed_ps)
+
+    @property
+    def work(self) -> Work:
+        """Return the step."""
+        name, share = f"training step, {self.algorithm}", self.step_parts.computing_share
+        return Work(name, self.ranks, self.step_ps, training_products(self.ranks), share)
 
     @property
     def ok(self) -> bool:
