@@ -26,7 +26,7 @@ from weft.trials import Procedure, Trial, TrialProgress, TrialRun, TrialRunner
 _ITEM, _LOAD = StorageTraffic.kind, "checkpoint"
 _NOT_OF_MEASUREMENTS = ("cluster", "drill")
 SHARE_BYTES = 2 * 2**30
-"""Of the larger share: a run of some seconds."""
+"""Bytes of the larger share: a run of some seconds."""
 _QUEUES = 4
 """How often the larger share fills each client's queue at least, so that most of its time all queues are full."""
 _MOST_COMMANDS = MAX_COMMANDS // 2

@@ -10,7 +10,7 @@ from weft.errors import translated
 from weft.quantities.definitions import SIZE, Rate, ShortTime, whole
 from weft.quantities.example import Example
 from weft.scenario.places import KeyProblem
-from weft.scenario.values import Name, Section, Text
+from weft.scenario.values import Name, Section, SectionKeyError, Text
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.hosts.known import HOST_LAYOUTS
 from weft.topologies.hosts.layout import MOST_PARTS, Accelerator, HostLayout, HostNic, NumaNode, PciSwitch
@@ -46,7 +46,7 @@ class PciSwitchSection(Section):
     name: Annotated[str, Text("a name", r"\A[A-Za-z][A-Za-z0-9_.-]{0,23}\Z", "sw0")]
     """Its name."""
     at: _Place
-    """What its upstream link leads to: a switch's name, `numa1` (a host bridge of its own) or `numa1/a` (one that all
+    """Upper end of its upstream link: a switch's name, `numa1` (a host bridge of its own) or `numa1/a` (one that all
     parts at `numa1/a` share)."""
     pcie: _Pcie = "5x16"
     """Its upstream link: generation and lanes."""
@@ -56,7 +56,7 @@ class AcceleratorSection(Section):
     """An accelerator: rank i of a host has the i-th."""
 
     at: _Place
-    """What its link leads to, as of a switch."""
+    """Upper end of its link, as for a switch."""
     pcie: _Pcie = "5x16"
     """Its link: generation and lanes."""
     rate: Annotated[Rate | None, Example("1800Gb/s")] = None
@@ -67,7 +67,7 @@ class HostNicSection(Section):
     """A NIC of a host."""
 
     at: _Place
-    """What its link leads to, as of a switch."""
+    """Upper end of its link, as for a switch."""
     pcie: _Pcie = "5x16"
     """Its link: generation and lanes."""
     ports: Annotated[int, whole(1, 4, example="2")] = 1
@@ -119,11 +119,11 @@ class HostSection(Section):
     def _check_given(self) -> HostSection:
         own = [name for name in ("numa", *_OWN) if name in self.model_fields_set and getattr(self, name)]
         if self.layout is not None and own:
-            raise ValueError(f"layout: {self.layout} and {own[0]} exclude each other")
+            raise SectionKeyError(own[0], f"excludes layout {self.layout}", valid="one of them")
         if self.layout is not None and self.layout not in HOST_LAYOUTS:
-            raise ValueError(f"no layout of a host {self.layout!r}; valid: {', '.join(HOST_LAYOUTS)}")
+            raise SectionKeyError("layout", f"no layout of a host {self.layout!r}", valid=HOST_LAYOUTS)
         if self.layout is None and self.numa is None:
-            raise ValueError(f"lacks a layout (valid: {', '.join(HOST_LAYOUTS)}; or numa and nics)")
+            raise SectionKeyError("layout", "is missing", valid=[*HOST_LAYOUTS, "numa and nics"])
         return self
 
     def described(self) -> HostLayout:

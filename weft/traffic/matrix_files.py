@@ -23,7 +23,7 @@ MOST_PATH = 1000
 
 @dataclass(frozen=True)
 class MatrixForm:
-    """What a matrix holds.
+    """Meaning of a matrix, and how its cells are read.
 
     Attributes:
         what: of what it is, in errors: "tokens".

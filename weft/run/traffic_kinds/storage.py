@@ -60,7 +60,7 @@ class Checkpoint(Section):
 
     @property
     def title(self) -> str:
-        """What is done, in words."""
+        """The operation in words."""
         name = "checkpoint" if self.operation == "save" else "restoring a checkpoint"
         return name if self.share == 1 else f"{name} ({self.share:.4g} of it)"
 
