@@ -38,6 +38,7 @@ DOCS = [
         "lint.md",
         "parameter-server.md",
         "rdma.md",
+        "routing.md",
         "topologies.md",
         "why.md",
     )

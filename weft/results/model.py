@@ -17,6 +17,7 @@ from weft.recording.unions import unions
 from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell, RegisterCell
 from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.credits import CREDITS, CreditResult
+from weft.results.demand_routes import DEMAND_ROUTES, DemandRoutesResult
 from weft.results.drops import DROPS
 from weft.results.entropy_values import (
     ENTROPY_VALUES,
@@ -213,6 +214,8 @@ class Results:
     """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
     """Ages of queue depths in adaptive choices, by plane; only with adaptive load balancing."""
+    demand_routes: list[DemandRoutesResult] = field(default_factory=list)
+    """Only with a kind of routing that follows demand: the routes chosen before each run, by plane."""
     relays: list[RelayResult] = field(default_factory=list)
     """Only if there are any: ranks that have sent on messages for others of their hosts."""
     link_retries: list[LinkRetryResult] = field(default_factory=list)
@@ -335,6 +338,7 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     QUEUE_DEPTH_AGES,
     LINK_FAULTS,
     LINK_RETRIES,
+    DEMAND_ROUTES,
     RELAYS,
     LINK_EVENTS,
     NOISY_PARTS,
@@ -359,6 +363,7 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "registers",
     "incomplete_captures",
     "link_retries",
+    "demand_routes",
     "relays",
     "nic_storms",
     "pfc_watchdog",

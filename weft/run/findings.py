@@ -165,6 +165,7 @@ class Findings:
             credits=credit_results(fabric, switches, endpoints),
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),
+            demand_routes=list(self._exchanges.demand_routes),
             relays=relay_results(endpoints),
             link_retries=link_retry_results(fabric, switches),
             counters=arrays.counters_in_results,
