@@ -71,6 +71,7 @@ SECTIONS = {
         "job-trace": Entry("weft.commands.job_trace", "job_trace", "Show and convert traces of jobs"),
         "calibrate": Entry("weft.commands.calibrate", "calibrate", "Fit a scenario's costs to logs of nccl-tests"),
         "cost": Entry("weft.commands.cost", "cost", "Print prices and power of fabrics"),
+        "power": Entry("weft.commands.power", "power", "Show racks' power over the time of a run's job"),
         "goodput": Entry("weft.commands.goodput", "goodput", "Show what failures leave of a cluster's time"),
         "schedule": Entry("weft.commands.schedule", "schedule", "Place jobs on a cluster by several policies"),
         "switch-cost": Entry(

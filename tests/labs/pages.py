@@ -37,6 +37,7 @@ DOCS = [
         "cost.md",
         "lint.md",
         "parameter-server.md",
+        "power.md",
         "rdma.md",
         "routing.md",
         "topologies.md",

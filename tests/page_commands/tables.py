@@ -124,6 +124,9 @@ BLOCKS = {
         before="for each in two-tier ultra-ethernet; do weft bench training examples/bench/$each.yaml --test 8.3; done"
     ),
     "weft cost --table": Block({"SCENARIO": "labs/11-fabrics/rails.yaml"}),
+    "weft power SCENARIO": Block(
+        {"SCENARIO": "examples/training.yaml", "DIR": "one"}, "weft run examples/training.yaml --out one"
+    ),
     "weft sweep examples/timely.yaml": Block({"DIR": "sweep"}),
     "weft sweep SCENARIO.yaml": Block({"SCENARIO.yaml": "scenario.yaml"}, "weft init"),
     "weft run topology.json --packet-logs logs": Block(before=_OWN_NETWORK),

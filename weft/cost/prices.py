@@ -109,11 +109,33 @@ class CircuitSwitchPrice(Section):
     watts: Watts
 
 
+class StateWatts(Section):
+    """Power of an accelerator by what it does, and of its share of its server's other parts (`weft power`)."""
+
+    compute: Watts
+    """While a computation runs."""
+    both: Watts | None = None
+    """While a computation runs and a collective or message of the rank is under way; by default as `compute`."""
+    communicate: Watts
+    """While a collective or message of the rank is under way and nothing computes."""
+    idle: Watts
+    """Otherwise."""
+    host: Watts
+    """Processors, memory, fans and scale-up switches of the server over its accelerators, at all times."""
+
+    def of(self, state: str) -> float:
+        """Return the watts of a state by its key."""
+        return self.compute if state == "both" and self.both is None else float(getattr(self, state))
+
+
 class AcceleratorPrice(Section):
     """An accelerator with its share of its server, without the fabric's NICs."""
 
     price: Money
     watts: Watts
+    """Largest power, which the bill counts at all times."""
+    states: StateWatts | None = None
+    """Power over time, for `weft power`."""
 
 
 class FloorLayout(Section):
@@ -174,6 +196,18 @@ class PriceTable(Section):
                 f"the table of prices has no accelerator '{name}'; {did_you_mean(name, self.accelerators)}"
             )
         return self.accelerators[name]
+
+    def states_of(self, name: str) -> StateWatts:
+        """Return an accelerator's watts by state. Raises BadInputError if the table lacks it, or these."""
+        states = self.accelerator(name).states
+        if states is None:
+            valid = [each for each, found in self.accelerators.items() if found.states is not None]
+            raise BadInputError(
+                "is missing: the power of an accelerator by what it does",
+                place=f"accelerators.{name}.states",
+                valid=valid,
+            )
+        return states
 
 
 class _Rated(Protocol):
