@@ -9,7 +9,7 @@ from weft.errors import BadInputError, translated
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import TrafficSection
 from weft.traffic.clear_to_send import ClearToSend
-from weft.traffic.collectives import AUTO, Collective, collective_named
+from weft.traffic.collectives import AUTO, NCCL, Collective, collective_named
 from weft.traffic.costs import Cost, Links
 from weft.traffic.jobs import CollectiveCall, Job, Kind
 
@@ -20,7 +20,7 @@ def objection_to_clear_to_send(collective: Collective, algorithm: str) -> str:
         return f"a {collective.name} carries no data, so there is nothing to clear"
     if algorithm == AUTO:
         return "auto measures algorithms without it, so name one"
-    if collective.algorithm(algorithm).in_network:
+    if algorithm != NCCL and collective.algorithm(algorithm).in_network:
         return f"{algorithm} sends aggregation packets, which switches answer, not receivers"
     return ""
 

@@ -7,7 +7,7 @@ from weft.run.clear_to_send import cost_of_first_clearance, links_with_clearance
 from weft.run.fabric_links import fabric_links
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec
-from weft.traffic.collectives import AUTO, Collective
+from weft.traffic.collectives import AUTO, NCCL, Collective
 from weft.traffic.costs import Links, Wire
 from weft.traffic.protocols import AUTO_PROTOCOL, NONE, PROTOCOL_CHOICES, WIRE_SHARES, ProtocolSettings
 from weft.traffic.schedules import CollectiveSpec
@@ -19,7 +19,7 @@ def objection_to_protocol(collective: Collective, algorithm: str) -> str:
         return f"a {collective.name} carries no data, so it has no protocol"
     if algorithm == AUTO:
         return "auto measures algorithms without a protocol, so name one"
-    if collective.algorithm(algorithm).in_network:
+    if algorithm != NCCL and collective.algorithm(algorithm).in_network:
         return f"{algorithm} sends aggregation packets, which have no protocol of NCCL's"
     return ""
 

@@ -39,6 +39,7 @@ from weft.run.exchanges import Exchanges
 from weft.run.group_collectives import GroupCollective, collective_call
 from weft.run.job_data import JobData
 from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, placed_ranks, rank_places
+from weft.run.nccl import chosen_by_nccl, objection_to_nccl
 from weft.run.protocols import chosen_protocol
 from weft.run.reducing_groups import ReducingGroup, groups_of, jobs_of_ranks
 from weft.run.task import Ended, Task
@@ -46,7 +47,7 @@ from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA, FabricOptions
 from weft.scenario.traffic import FLOW_OPERATIONS, MESSAGES
 from weft.traffic.clear_to_send import ClearToSend
-from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
+from weft.traffic.collectives import AUTO, CHOICES, COLLECTIVE_KINDS, NCCL, Collective
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
@@ -55,13 +56,25 @@ from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
+from weft.traffic.nccl import NcclChoice
 from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.protocols import NONE
 from weft.traffic.schedule_nodes import ALL_PLANES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.striping import joined
 from weft.traffic.training import GRADIENT_COLLECTIVE, STEP_NEEDS_LANES, TrainingStep
 from weft.traffic.transports.registry import require_carried
 from weft.traffic.workload import poisson_flows
+
+
+def _as_chosen(
+    request: CollectiveRequest, collective: Collective, choice: AlgorithmChoice | NcclChoice | None
+) -> CollectiveRequest:
+    """Return a request with the protocol and the algorithm of NCCL's choice, if there is one."""
+    if not isinstance(choice, NcclChoice):
+        return request
+    reduces = collective.algorithm(choice.algorithm).in_network
+    return replace(request, algorithm=choice.algorithm, protocol=NONE if reduces else choice.protocol)
 
 
 class TaskMaker:
@@ -107,9 +120,9 @@ class TaskMaker:
         if ranks is not None:
             group = self._group(question, request.algorithm, elements, ranks, request)
             return self._of_group(group, arrays, data, repetitions).of(request.tenant)
-        choice = self._choice(question, request.algorithm, elements)
+        choice = self._choice(question, request, elements)
         spec = self._spec(question, choice.algorithm if choice else request.algorithm, elements)
-        spec = replace(spec, **self._messages(request, found, spec))
+        spec = replace(spec, **self._messages(_as_chosen(request, found, choice), found, spec))
         inputs = None if arrays is None else data_of_ranks(found, spec, arrays)
         task = self._collective(found, request.algorithm, spec, inputs, data, repetitions, choice)
         if arrays is not None:
@@ -126,9 +139,23 @@ class TaskMaker:
         with translated(InvalidValueError, BadInputError, place=what):
             require_carried(self._options.transport.kind, operations)
 
-    def _choice(self, question: Question, algorithm: str, elements: int) -> AlgorithmChoice | None:
-        """Return the choice of `auto`; None for another algorithm."""
-        return self._tuner.choose(question, elements) if algorithm == AUTO else None
+    def _choice(
+        self, question: Question, request: CollectiveRequest, elements: int
+    ) -> AlgorithmChoice | NcclChoice | None:
+        """Return the choice of `auto` or `nccl`; None for another algorithm."""
+        if request.algorithm == AUTO:
+            return self._tuner.choose(question, elements)
+        if request.algorithm != NCCL:
+            return None
+        collective, ranks = question.collective, question.ranks
+        if objection := objection_to_nccl(collective):
+            raise BadInputError(objection)
+        first = collective.algorithms[0].name
+        if ranks is None:
+            spec = self._spec(question, first, elements)
+        else:
+            spec = placed_group(question.call(first, elements), ranks, self._topology).spec
+        return chosen_by_nccl(collective, spec, self._topology, self._options, request.protocol, ranks)
 
     def _messages(self, request: CollectiveRequest, collective: Collective, spec: CollectiveSpec) -> dict[str, Any]:
         """Return how messages travel: fields of specs and calls. Raises BadInputError for what cannot be."""
@@ -147,9 +174,10 @@ class TaskMaker:
         def call_of(name: str) -> CollectiveCall:
             return collective_call(collective, elements, name, question.dtype, question.operation, question.root)
 
-        if algorithm == AUTO:
+        if algorithm in CHOICES:
             self._placed(call_of(collective.algorithms[0].name), ranks)  # raises for ranks that the fabric lacks
-        choice = self._choice(question, algorithm, elements)
+        choice = self._choice(question, request, elements)
+        request = _as_chosen(request, collective, choice)
         call = question.call(choice.algorithm if choice else algorithm, elements)
         if request.protocol or request.clear_to_send:
             spec = placed_group(call, ranks, self._topology).spec
@@ -208,7 +236,7 @@ class TaskMaker:
         inputs: list[NDArray[Any]] | None,
         data: str,
         repetitions: Repetitions,
-        choice: AlgorithmChoice | None,
+        choice: AlgorithmChoice | NcclChoice | None,
     ) -> Task[CollectiveResult]:
         chosen = collective.algorithm(choice.algorithm if choice else algorithm)
         reducing = groups_of(spec, chosen)
@@ -278,8 +306,8 @@ class TaskMaker:
         largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
         clearing = checked_clear_to_send(clear_to_send, all_reduce, algorithm)
         question = Question(all_reduce, name, "sum", root=0, tenant=tenant, lanes_for=STEP_NEEDS_LANES)
-        if (choice := self._choice(question, algorithm, largest)) is not None:
-            algorithm = choice.algorithm
+        if algorithm == AUTO:
+            algorithm = self._tuner.choose(question, largest).algorithm
         spec = replace(self._spec(question, algorithm, count), clear_to_send=clearing)
         reducing = groups_of(spec, all_reduce.algorithm(algorithm))
         if count != step.gradient_count:

@@ -20,6 +20,7 @@ from weft.scenario.controller import ControllerOrClass, ControllerSection
 from weft.scenario.events import EventSection
 from weft.scenario.link_retry import LinkRetrySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection, TrimmingSection
+from weft.scenario.nccl import NcclSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.protocols import ProtocolsSection
@@ -51,7 +52,7 @@ _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
 # Costs that nothing pays unless a collective names a protocol, and sections that do nothing by default.
-_IN_RESULTS_IF_CHANGED = {"health", "host", "link_retry", "protocols", "telemetry", "trimming"}
+_IN_RESULTS_IF_CHANGED = {"health", "host", "link_retry", "nccl", "protocols", "telemetry", "trimming"}
 
 
 class FabricOptions(Section):
@@ -127,6 +128,7 @@ class FabricOptions(Section):
     nic: NicSection = NicSection()
     host: Annotated[Section | None, SectionOnUse("weft.scenario.host", "HostSection")] = None
     protocols: ProtocolsSection = ProtocolsSection()
+    nccl: NcclSection = NcclSection()
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
     trimming: TrimmingSection = TrimmingSection()
@@ -258,6 +260,7 @@ class FabricKeywords(TypedDict, total=False):
     nic: NicSection | None
     host: Section | None
     protocols: ProtocolsSection | None
+    nccl: NcclSection | None
     buffer: BufferSection | None
     scheduling: SchedulingSection | None
     trimming: TrimmingSection | None

@@ -28,16 +28,17 @@ from weft.run.algorithms import (
 )
 from weft.run.clear_to_send import check_way_of_messages, objection_to_clear_to_send, require_plain_messages
 from weft.run.collectives import CollectiveRequest, random_elements
+from weft.run.nccl import objection_to_nccl
 from weft.run.protocols import objection_to_protocol
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
 from weft.scenario.clear_to_send import ClearToSendSection
 from weft.scenario.pair_sizes import PairsSection
 from weft.scenario.places import KeyProblem
-from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
+from weft.scenario.traffic import AlgorithmOrChoice, CollectiveName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation, OperationName
-from weft.traffic.collectives import AVERAGE_NEEDS_LANES, Collective, collective_named
+from weft.traffic.collectives import AVERAGE_NEEDS_LANES, NCCL, Collective, collective_named
 from weft.traffic.collectives.alltoallv import AllToAllV
 from weft.traffic.data_types import DataType, DataTypeName, elements_of
 from weft.traffic.extensions import ExtensionError
@@ -78,8 +79,9 @@ class CollectiveTraffic(JoinableItem):
     collective: CollectiveName
     """One of Weft's collectives, or path/to/file.py:Class, your own `weft.Collective`, or path/to/file.xml:COLLECTIVE,
     an algorithm of MSCCL."""
-    algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
-    """Algorithms; by default all that suit the collective and the fabric. `auto`: the one predicted to be fastest."""
+    algorithms: list[AlgorithmOrChoice] | None = Field(None, min_length=1)
+    """Algorithms; by default all that suit the collective and the fabric. `auto`: the one predicted to be fastest;
+    `nccl`: the one that NCCL would choose, with its protocol."""
     dtype: DataTypeName = "float32"
     """Type of the elements."""
     operation: OperationName = "sum"
@@ -144,6 +146,10 @@ class CollectiveTraffic(JoinableItem):
         operation = Operation[self.operation.upper()]
         if objection := collective.objection_to_operation(operation, DataType(self.dtype)):
             raise KeyProblem(f"{key}.operation", objection)
+        if NCCL in (self.algorithms or ()) and (
+            objection := objection_to_nccl(collective, operation, DataType(self.dtype))
+        ):
+            raise KeyProblem(f"{key}.algorithms", objection)
         self._check_messages(collective, key)
         if self.ranks is None:
             check_algorithms(collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation)
