@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Container
 from pathlib import Path
 from random import Random
-from typing import get_args
 
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from weft.cli import weft
-from weft.drills.faults import Stage, draw_faults, kinds_for
+from weft.drills.faults import FAULT_KINDS, Stage, draw_faults, kinds_for
 from weft.errors import BadInputError
+from weft.paths import ROOT
 from weft.scenario import load_scenario, read_mapping
-from weft.scenario.drill import FaultKind
+from weft.scenario.drill import DrillSection
 from weft.topologies import FabricSpec, leaf_spine
 from weft.topologies.kinds.rail_only import rail_only
 
@@ -93,10 +95,18 @@ def connected(fabric: FabricSpec, plane: int, lost: Container[object]) -> bool:
 def test_a_seed_draws_the_same_faults_and_every_kind_is_drawn() -> None:
     stage = Stage(FABRICS["planes"], 0, 10**9, pauses=True)
     kinds = kinds_for(stage, None)
-    assert kinds == list(get_args(FaultKind))
+    assert kinds == list(FAULT_KINDS)
     first, again = ([draw_faults(Random(number), stage, kinds, 3) for number in range(40)] for _ in range(2))
     assert first == again
     assert {fault.kind for faults in first for fault in faults} == set(kinds)
+
+
+def test_scenarios_and_the_page_name_the_kinds_that_are_drawn() -> None:
+    assert DrillSection.model_validate({"kinds": list(FAULT_KINDS)}).kinds == list(FAULT_KINDS)
+    with pytest.raises(ValidationError, match="no kind of fault 'link-dwn'; did you mean 'link-down'"):
+        DrillSection.model_validate({"kinds": ["link-dwn"]})
+    page = (ROOT / "docs/drills.md").read_text(encoding="utf-8")
+    assert re.findall(r"^\| `([a-z-]+)` \|", page, re.MULTILINE) == list(FAULT_KINDS)
 
 
 def test_kinds_that_a_fabric_cannot_have_are_left_out_or_refused() -> None:

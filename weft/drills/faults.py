@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import Any, get_args
+from typing import Any
 
 from weft.errors import BadInputError
 from weft.quantities.readable import format_time
 from weft.quantities.units import PS_PER_US, shortest_rate
-from weft.scenario.drill import FaultKind
 from weft.topologies import FabricLink, FabricSpec
 
 _TRIES = 100
@@ -66,7 +65,19 @@ class Stage:
         return [switch.name for switch in self.fabric.switches if switch.name not in edge]
 
 
-_Draw = Callable[[Random, Stage], Fault]
+@dataclass(frozen=True)
+class FaultKind:
+    """A kind of fault.
+
+    Attributes:
+        name: in scenarios and reports.
+        draw: draws one.
+        lacking: what the fabric lacks without which there is none; "" if it has all.
+    """
+
+    name: str
+    draw: Callable[[Random, Stage], Fault]
+    lacking: Callable[[Stage], str]
 
 
 def _name(link: FabricLink) -> str:
@@ -146,16 +157,23 @@ def _nic_storm(random: Random, stage: Stage) -> Fault:
     return Fault("nic-storm", words, (event,), places=frozenset({host}))
 
 
-_DRAWS: Mapping[str, _Draw] = {
-    "link-down": _link_down,
-    "link-flap": _link_flap,
-    "link-slow": _link_slow,
-    "lossy-link": _lossy_link,
-    "switch-down": _switch_down,
-    "plane-down": _plane_down,
-    "nic-storm": _nic_storm,
+def _no_links(stage: Stage) -> str:
+    return "" if stage.fabric.links_between_switches else "no links between switches"
+
+
+FAULT_KINDS: Mapping[str, FaultKind] = {
+    kind.name: kind
+    for kind in (
+        FaultKind("link-down", _link_down, _no_links),
+        FaultKind("link-flap", _link_flap, _no_links),
+        FaultKind("link-slow", _link_slow, _no_links),
+        FaultKind("lossy-link", _lossy_link, _no_links),
+        FaultKind("switch-down", _switch_down, lambda stage: "" if stage.upper_switches else "no switch without hosts"),
+        FaultKind("plane-down", _plane_down, lambda stage: "one plane" if stage.fabric.planes < 2 else ""),
+        FaultKind("nic-storm", _nic_storm, lambda stage: "" if stage.pauses else "no PFC"),
+    )
 }
-assert set(_DRAWS) == set(get_args(FaultKind))
+"""All kinds; scenarios read these names (`weft.scenario.drill`), and docs/drills.md says what happens."""
 
 
 def kinds_for(stage: Stage, asked: Sequence[str] | None) -> list[str]:
@@ -164,20 +182,11 @@ def kinds_for(stage: Stage, asked: Sequence[str] | None) -> list[str]:
     Raises:
         BadInputError: one that was asked for cannot happen here.
     """
-    fabric = stage.fabric
-    impossible: dict[str, str] = {}
-    if not fabric.links_between_switches:
-        impossible |= dict.fromkeys(("link-down", "link-flap", "link-slow", "lossy-link"), "no links between switches")
-    if not stage.upper_switches:
-        impossible["switch-down"] = "no switch without hosts"
-    if fabric.planes < 2:
-        impossible["plane-down"] = "one plane"
-    if not stage.pauses:
-        impossible["nic-storm"] = "no PFC"
+    impossible = {name: lacking for name, kind in FAULT_KINDS.items() if (lacking := kind.lacking(stage))}
     for name in asked or ():
         if name in impossible:
             raise BadInputError(f"{name} cannot happen: the fabric has {impossible[name]}", place="drill.kinds")
-    possible = [name for name in asked or _DRAWS if name not in impossible]
+    possible = [name for name in asked or FAULT_KINDS if name not in impossible]
     if not possible:
         raise BadInputError("no fault can be drawn for this fabric", place="drill.kinds")
     return possible
@@ -188,7 +197,7 @@ def draw_faults(random: Random, stage: Stage, kinds: Sequence[str], most: int) -
     found: list[Fault] = []
     for _ in range(random.randint(1, most)):
         for _ in range(_TRIES):
-            fault = _DRAWS[random.choice(kinds)](random, stage)
+            fault = FAULT_KINDS[random.choice(kinds)].draw(random, stage)
             if _is_apart(fault, found) and _hosts_reach_each_other(stage.fabric, [*found, fault]):
                 found.append(fault)
                 break

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+import importlib
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, GetJsonSchemaHandler
+from pydantic_core import CoreSchema
 
 from weft.quantities.definitions import TIME, number, whole
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_MS
-from weft.scenario.values import Section
+from weft.scenario.values import Name, Section
 
 if TYPE_CHECKING:
     from weft.scenario.model import Scenario
 
-FaultKind = Literal["link-down", "link-flap", "link-slow", "lossy-link", "switch-down", "plane-down", "nic-storm"]
+
+def _fault_kinds() -> Mapping[str, object]:
+    """Return the kinds by name. Drills are above scenarios, and needed only where a scenario names kinds."""
+    kinds: Mapping[str, object] = importlib.import_module("weft.drills.faults").FAULT_KINDS
+    return kinds
+
+
+class _FaultName(Name):
+    """The name of a kind of fault; no other is read."""
+
+    def read(self, value: object) -> str:
+        """Return the name. Raises ValueError."""
+        name = super().read(value)
+        if name not in self.known():
+            raise self.unknown(name)
+        return name
+
+    def __get_pydantic_json_schema__(self, _schema: CoreSchema, _handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        """Return the names as a closed list."""
+        return {"enum": list(self.known()), "type": "string"}
+
+
+FaultName = Annotated[str, _FaultName("kind of fault", _fault_kinds)]
 
 
 class ObjectiveSection(Section):
@@ -34,11 +59,8 @@ class DrillSection(Section):
 
     faults: Annotated[int, whole(1, 16, example="3")] = 2
     """Most faults of a drill; each has one or more."""
-    kinds: Annotated[list[FaultKind] | None, Field(min_length=1), Example("[link-down, lossy-link]")] = None
-    """Kinds of faults; by default all that the fabric can have. `link-down`: a link between switches fails for good.
-    `link-flap`: it comes back. `link-slow`: it sends at a part of its rate. `lossy-link`: it loses packets.
-    `switch-down`: all links of a switch without hosts fail. `plane-down`: all of a plane's. `nic-storm`: a NIC pauses
-    its switch for some time, where there is PFC."""
+    kinds: Annotated[list[FaultName] | None, Field(min_length=1), Example("[link-down, lossy-link]")] = None
+    """Kinds of faults ([what happens](drills.md)); by default all that the fabric can have."""
     objective: ObjectiveSection = ObjectiveSection()
 
 
