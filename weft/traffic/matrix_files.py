@@ -23,7 +23,7 @@ MOST_PATH = 1000
 
 @dataclass(frozen=True)
 class MatrixForm:
-    """What a matrix holds.
+    """The form of a matrix.
 
     Attributes:
         what: of what it is, in errors: "tokens".

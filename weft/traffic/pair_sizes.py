@@ -22,7 +22,7 @@ _EXACT = 1 << 62
 
 @dataclass(frozen=True, eq=False)
 class PairSizes:
-    """What ranks have for each other, in proportion: a matrix of senders (rows) and receivers (columns).
+    """Sizes that ranks have for each other, in proportion: a matrix of senders (rows) and receivers (columns).
 
     Attributes:
         matrix: bytes from each rank to each; None: drawn.
@@ -69,7 +69,7 @@ class PairSizes:
 
     @property
     def rank_count(self) -> int | None:
-        """Of how many ranks the matrix is; None if it is drawn, for any number."""
+        """Ranks of the matrix; None if it is drawn, for any number."""
         return None if self.matrix is None else len(self.matrix)
 
     def weights(self, ranks: int) -> Integers:
