@@ -145,5 +145,5 @@ def test_what_nccl_cannot_choose_is_refused(keys, more, place, problem, valid):
 
 def test_training_steps_name_their_algorithms():
     step = {"training_step": "data-parallel", "layers": [{"gradients": "4KiB"}], "algorithms": ["nccl"]}
-    with pytest.raises(BadInputError, match=r"traffic\[0\].algorithms\[0\]: .*'nccl'"):
+    with pytest.raises(BadInputError, match="unknown algorithm 'nccl'"):
         run(step)

@@ -9,7 +9,7 @@ from weft.traffic.nccl import NcclSettings
 
 
 class NcclSection(Section, NcclSettings):
-    """What NCCL's own choice of algorithms (`algorithms: [nccl]`) depends on and the fabric does not say."""
+    """Inputs of NCCL's own choice of algorithms (`algorithms: [nccl]`) that the fabric does not give."""
 
     @model_validator(mode="after")
     def _check_channels(self) -> NcclSection:

@@ -23,7 +23,7 @@ MOST_PATH = 1000
 
 @dataclass(frozen=True)
 class MatrixForm:
-    """Meaning of a matrix, and how its cells are read.
+    """The form of a matrix.
 
     Attributes:
         what: of what it is, in errors: "tokens".

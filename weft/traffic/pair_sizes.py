@@ -69,7 +69,7 @@ class PairSizes:
 
     @property
     def rank_count(self) -> int | None:
-        """Number of ranks of the matrix; None if it is drawn, for any number."""
+        """Ranks of the matrix; None if it is drawn, for any number."""
         return None if self.matrix is None else len(self.matrix)
 
     def weights(self, ranks: int) -> Integers:

@@ -91,9 +91,9 @@ class CollectiveTraffic(JoinableItem):
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
     """`lengths`: packets carry lengths in place of data (except for in-network reductions); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])
-    """Sizes as nccl-tests counts them; 64KiB by default, or the size of `pairs.matrix`. A barrier has no size."""
+    """Sizes as nccl-tests counts them; by default 64KiB, or the size of `pairs.matrix`. A barrier has no size."""
     pairs: Annotated[PairsSection | None, Example("{skew: 0.8}", (".collective=alltoallv",))] = None
-    """Size that each rank has for each in an all-to-all-v. `sizes` are the largest sum of a rank."""
+    """Sizes from each rank to each in an all-to-all-v. `sizes` are the largest sum of a rank."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's ranks that take part, in order; by default all. Requires `algorithms`."""
     tenant: Annotated[str, Example("blue", ("tenants.blue={slots: 512}",))] = ""

@@ -1,4 +1,4 @@
-"""What NCCL's model knows of a cluster: its nodes, and the channels that a search for rings and trees finds in them.
+"""A cluster as NCCL's model sees it: its nodes, and the channels that a search for rings and trees finds in them.
 
 NCCL searches the graph of a host's PCI switches, NICs and NVLinks (`ncclTopoCompute` in src/graph/search.cc). Here
 every NIC lies next to its accelerator, and NVLinks join all accelerators of a node. Of the search there remain the
@@ -24,7 +24,7 @@ _GB_BITS = 8 * 10**9
 _PASS_LIMIT = 0.49
 """The search ends when the next rate is at most this share of the best one's."""
 _NVLINK_SHARES = {"volta": 20 / 25, "ampere": 20 / 25, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
-"""What NCCL counts of an NVLink's nominal rate (SM70_NVLINK_BW … in src/graph/topo.h; links of 25 and 50 GB/s)."""
+"""Share of an NVLink's nominal rate that NCCL counts (SM70_NVLINK_BW … in src/graph/topo.h; of 25 or 50 GB/s)."""
 _INTRA = {
     "volta": (40, 30, 20, 18, 15, 12, 10, 9, 7, 6, 5, 4, 3),
     "hopper": (60, 50, 40, 30, 24, 20, 15, 12, 11, 6, 3),
@@ -40,7 +40,7 @@ _INTER = {
 
 @dataclass(frozen=True)
 class NcclSettings:
-    """What NCCL's model depends on and a fabric does not say: the keys of a scenario's section `nccl`."""
+    """Inputs of NCCL's model that a fabric does not give: the keys of a scenario's section `nccl`."""
 
     accelerator: Generation = "hopper"
     """Generation of the GPUs, of which the model has tables of its own."""

@@ -1,6 +1,6 @@
 """NCCL's model of the time that a collective takes, by which it chooses algorithm and protocol.
 
-The tables, their corrections and the choice are those of NCCL 2.30.7: `ncclTopoTuneModel` and `ncclTopoGetAlgoTime` in
+Tables, corrections and the choice follow NCCL 2.30.7: `ncclTopoTuneModel` and `ncclTopoGetAlgoTime` in
 src/graph/tuning.cc, `updateCollCostTable`, `topoGetAlgoInfo` and `scheduleCollTasksToPlan` in src/enqueue.cc
 (https://github.com/NVIDIA/nccl/tree/v2.30.7-1). Of NCCL's algorithms there are those that Weft has: rings, trees, PAT,
 and NVLS within a node. CollNet is off, as in NCCL unless NCCL_COLLNET_ENABLE is set, and NVLSTree does not exist.
@@ -85,7 +85,7 @@ Times = Mapping[tuple[str, str], float]
 
 @dataclass(frozen=True)
 class NcclChoice:
-    """What NCCL chose, and by which prediction of its own."""
+    """NCCL's choice, and the time that it predicts."""
 
     algorithm: str
     """Weft's name of the algorithm: `ring`, `tree`, `pat` or `nvls`."""
@@ -98,7 +98,7 @@ class NcclChoice:
     log: str
     """The line that NCCL prints with NCCL_DEBUG=INFO and NCCL_DEBUG_SUBSYS=TUNING."""
     version: str = NCCL_VERSION
-    """Version of NCCL whose model it is."""
+    """NCCL's version that has this model."""
 
 
 def objection_to_elements(operation: Operation, dtype: DataType) -> str:
@@ -150,7 +150,7 @@ def nccl_choice(
     dtype: DataType,
     protocol: str = "",
 ) -> NcclChoice:
-    """Return what NCCL takes: the shortest of `nccl_times`, whose arguments these are.
+    """Return what NCCL takes: the shortest of `nccl_times`.
 
     Args:
         cluster, collective, size_bytes, operation, dtype: as of `nccl_times`.
@@ -307,7 +307,7 @@ def _most_channels(cluster: Cluster, algorithm: str, protocol: str, size_bytes: 
 def _used_channels(
     cluster: Cluster, collective: str, algorithm: str, protocol: str, count_bytes: int, most: int
 ) -> int:
-    """Return how many channels a single collective occupies, whose bytes are shared out in cells."""
+    """Return how many channels a single collective occupies; its bytes are shared out in cells."""
     per_byte = {"allreduce": 2, "allgather": cluster.ranks, "reducescatter": cluster.ranks}.get(collective, 1)
     if protocol == LL:
         per_byte *= 4
