@@ -29,6 +29,7 @@ from weft.scenario.mtu_checks import check_link_mtu, check_packet
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
 from weft.scenario.telemetry import check_telemetry
+from weft.scenario.tenant_shares import with_tenant_shares
 from weft.scenario.tenants import check_hosts_of_tenants, check_promises
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
@@ -90,7 +91,7 @@ def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> Ru
 
 def _completed(options: FabricOptions, fabric: FabricSpec) -> FabricOptions:
     """Return options with what they leave to the machine and the fabric."""
-    return with_lossless_lanes(with_lanes(with_clock(options), fabric), fabric)
+    return with_tenant_shares(with_lossless_lanes(with_lanes(with_clock(options), fabric), fabric), fabric)
 
 
 def _check(spec: RunSpec) -> None:

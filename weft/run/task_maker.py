@@ -16,6 +16,7 @@ from weft.errors import BadInputError, InvalidValueError, translated
 from weft.hints import did_you_mean
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import FLOW_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.recording.ideal_times import IdealTimes
 from weft.results.choices import AlgorithmChoice
 from weft.results.clearances import clearances_of
@@ -45,6 +46,7 @@ from weft.run.reducing_groups import ReducingGroup, groups_of, jobs_of_ranks
 from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA, FabricOptions
+from weft.scenario.tenant_shares import class_of_tenant
 from weft.scenario.traffic import FLOW_OPERATIONS, MESSAGES
 from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.collectives import AUTO, CHOICES, COLLECTIVE_KINDS, NCCL, Collective
@@ -52,6 +54,7 @@ from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.jobs import CollectiveCall, Job
+from weft.traffic.jobs.classes import JobClasses
 from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.mapped_data import RankBuffer
@@ -103,6 +106,8 @@ class TaskMaker:
             )
         self._require_carried(str(request.collective), MESSAGES)
         ranks = None if request.ranks is None else tuple(request.ranks)
+        if ranks is None and self._class_of(request.tenant) != DATA_CLASS:
+            ranks = tuple(range(self._topology.rank_count))  # only a job's traffic has classes
         arrays: list[NDArray[Any]] | None = None
         if (buffers := request.buffers) is None:
             size_bytes, dtype = request.size_bytes, data_type(request.dtype)
@@ -175,17 +180,19 @@ class TaskMaker:
             return collective_call(collective, elements, name, question.dtype, question.operation, question.root)
 
         if algorithm in CHOICES:
-            self._placed(call_of(collective.algorithms[0].name), ranks)  # raises for ranks that the fabric lacks
+            # Raises for ranks that the fabric lacks.
+            self._placed(call_of(collective.algorithms[0].name), ranks, request.tenant)
         choice = self._choice(question, request, elements)
         request = _as_chosen(request, collective, choice)
         call = question.call(choice.algorithm if choice else algorithm, elements)
         if request.protocol or request.clear_to_send:
             spec = placed_group(call, ranks, self._topology).spec
             call = replace(call, **self._messages(request, collective, spec))
-        return GroupCollective(collective, call, self._placed(call, ranks), choice)
+        return GroupCollective(collective, call, self._placed(call, ranks, request.tenant), choice)
 
-    def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:
-        placed = placed_ranks(collectives_job(call.collective, [call], len(ranks)), ranks, self._places())
+    def _placed(self, call: CollectiveCall, ranks: Sequence[int], tenant: str) -> PlacedRanks:
+        job = self._of_tenant(collectives_job(call.collective, [call], len(ranks)), tenant)
+        placed = placed_ranks(job, ranks, self._places())
         placed.check()
         return placed
 
@@ -295,6 +302,8 @@ class TaskMaker:
     ) -> Task[TrainingStepResult]:
         """Return a step of data-parallel training."""
         self._require_carried("training step", MESSAGES)
+        if self._class_of(tenant) != DATA_CLASS:
+            raise BadInputError(f"{tenant} has a share, and a training step has no classes", valid="an item of model")
         TIME.check(step.compute_ps, "the step's compute times")
         inputs: list[NDArray[Any]] | None = None
         name = data_type(dtype)
@@ -366,6 +375,7 @@ class TaskMaker:
         *,
         data: str = "zeros",
         queue_pairs: int = 1,
+        tenant: str = "",
     ) -> Task[FlowsResult]:
         """Return an incast as a task."""
         self._require_two_ranks("an incast")
@@ -374,10 +384,12 @@ class TaskMaker:
         senders = range(self._topology.rank_count)
         flows = incast(target, senders, bytes_per_sender, plane, queue_pairs=queue_pairs)
         over = "all planes" if self._spans_planes else f"plane {plane}"
-        return self.flows(f"incast on {receiver}, {over}{_divided(queue_pairs)}", flows, data)
+        return self.flows(f"incast on {receiver}, {over}{_divided(queue_pairs)}", flows, data, tenant)
 
     @raised_as_weft_errors()
-    def permutation(self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1) -> Task[FlowsResult]:
+    def permutation(
+        self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1, tenant: str = ""
+    ) -> Task[FlowsResult]:
         """Return a permutation as a task."""
         self._require_two_ranks("a permutation")
         flows = [
@@ -385,7 +397,7 @@ class TaskMaker:
             for plane in self._planes_of_flows()
             for flow in permutation(self._topology.rank_count, bytes_per_host, plane, self._options.seed, queue_pairs)
         ]
-        return self.flows(f"permutation{_divided(queue_pairs)}", flows, data)
+        return self.flows(f"permutation{_divided(queue_pairs)}", flows, data, tenant)
 
     def _planes_of_flows(self) -> tuple[int, ...]:
         """Return the planes that flows name: one if a queue pair uses all."""
@@ -397,17 +409,20 @@ class TaskMaker:
         return self._options.transport.kind.spans_planes and self._topology.nics_per_host > 1
 
     @raised_as_weft_errors()
-    def pattern(self, pattern: TrafficPattern) -> Task[FlowsResult]:
+    def pattern(self, pattern: TrafficPattern, tenant: str = "") -> Task[FlowsResult]:
         """Return the flows of a user's pattern."""
-        return self.flows(type(pattern).__name__, flows_of(pattern, self._topology, self._options.seed))
+        flows = flows_of(pattern, self._topology, self._options.seed)
+        return self.flows(type(pattern).__name__, flows, tenant=tenant)
 
     @raised_as_weft_errors()
-    def flows(self, name: str, flows: Sequence[Flow], data: str = "zeros") -> Task[FlowsResult]:
+    def flows(self, name: str, flows: Sequence[Flow], data: str = "zeros", tenant: str = "") -> Task[FlowsResult]:
         """Return flows, as `Fabric.run_flows` runs them."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
         self._require_carried(name, FLOW_OPERATIONS)
         in_use = self._exchanges.nics()
+        if (number := self._class_of(tenant)) != DATA_CLASS:
+            flows = [replace(flow, traffic_class=number) for flow in flows]
         for flow in flows:
             self._check_flow(flow, in_use)
 
@@ -428,6 +443,20 @@ class TaskMaker:
             )
 
         return Task(name, FLOWS, prepare, result, flows=flows)
+
+    def _class_of(self, tenant: str) -> int:
+        """Return the class of a tenant's traffic. Raises BadInputError for an unknown tenant."""
+        if tenant and tenant not in self._options.tenants:
+            raise BadInputError(f"no tenant {tenant!r}; {did_you_mean(tenant, list(self._options.tenants))}")
+        return class_of_tenant(self._options.tenants, tenant)
+
+    def _of_tenant(self, job: Job, tenant: str) -> Job:
+        """Return a job with all its traffic in its tenant's class. Raises BadInputError if it has other classes."""
+        if (number := self._class_of(tenant)) == DATA_CLASS:
+            return job
+        if job.traffic_classes:
+            raise BadInputError(f"{job.name} has classes, and its tenant {tenant} has one for all", valid="no classes")
+        return replace(job, traffic_classes=dict.fromkeys(sorted(JobClasses(job).names), number))
 
     def _check_flow(self, flow: Flow, in_use: Sequence[int]) -> None:
         if max(flow.source, flow.destination) >= self._topology.rank_count:
@@ -487,8 +516,11 @@ class TaskMaker:
         return Task(f"{sizes.name} at a load of {load:g}", WORKLOADS, prepare, result, flows=flows)
 
     @raised_as_weft_errors()
-    def job(self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths") -> Task[JobRun]:
+    def job(
+        self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths", tenant: str = ""
+    ) -> Task[JobRun]:
         """Return a job as a task."""
+        job = self._of_tenant(job, tenant)
         if data not in COLLECTIVE_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
         placed = placed_ranks(job, ranks, self._places())
@@ -522,7 +554,7 @@ class TaskMaker:
             verify=made.verify if made else None,
             job=job,
             reducing=reducing,
-        )
+        ).of(tenant)
 
     def _nic_rates_bps(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
         """Return the rate of each of a host's NICs, 0 for NICs out of use; see `Exchanges.nics`.

@@ -206,3 +206,14 @@ class FlowsBesideOthers(FlowItem, JoinableItem):
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
         """Return `task`, as there is no data to prepare."""
         return self.task
+
+
+class FlowsOfTenants(FlowsBesideOthers):
+    """Flows that may be a tenant's."""
+
+    tenant: Annotated[str, Example("blue", ("tenants.blue={share: 0.5}",))] = ""
+    """Tenant whose share of links its packets have, a name in `tenants`; by default nobody's."""
+
+    def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield the key of its tenant, and the tenant; switches reduce nothing."""
+        yield f"{key}.tenant", self.tenant, False

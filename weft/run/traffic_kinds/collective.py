@@ -97,7 +97,8 @@ class CollectiveTraffic(JoinableItem):
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's ranks that take part, in order; by default all. Requires `algorithms`."""
     tenant: Annotated[str, Example("blue", ("tenants.blue={slots: 512}",))] = ""
-    """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
+    """Tenant whose share its traffic has, and who is charged for its in-network reductions, a name in `tenants`; by
+    default none."""
     protocol: Annotated[ProtocolChoice | None, Example("ll", (".algorithms=[ring]",))] = None
     """NCCL's protocol in which messages travel, with the costs in `protocols`: `simple`, `ll`, `ll128`, or `auto`, by
     size. By default none: messages travel as they are, and steps go on at once. Requires `algorithms`."""
