@@ -64,6 +64,17 @@ def test_switches_inside_hosts_are_faster_than_messages() -> None:
 
 
 @pytest.mark.slow
+def test_the_page_has_the_figures_of_hosts() -> None:
+    page = (ROOT / "docs" / "scale-up.md").read_text(encoding="utf-8")
+    names = ("nvls", "nvls-tree", "nvls-in-network", "hierarchical", "ring")
+    rows = rows_of("hosts", "--hosts", "1", "2", "4", "--sizes", str(1 << 20), "--host-algorithms", *names)
+    for hosts in (1, 2, 4):
+        own = [row for row in rows if row.accelerators == 8 * hosts]
+        found = {row.name: f"{row.busbw_gbytes_per_s:.1f} ({row.time_us:,.1f})" for row in own}
+        assert "| 1 MiB | " + " | ".join(found.get(name, "–") for name in names) + " |" in page
+
+
+@pytest.mark.slow
 def test_after_a_lost_link_seventeen_of_eighteen_are_left() -> None:
     rows = rows_of("lost-link", "--size", str(2 << 20))
     whole, lost = rows[:3], rows[3:]

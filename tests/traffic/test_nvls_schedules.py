@@ -116,6 +116,11 @@ def test_all_ranks_hold_the_same_floats(algorithm):
         ({"host_reductions": False}, "nvls-tree", "no switch that reduces"),
         ({"ranks_per_host": 1, "host_reductions": False}, "nvls-tree", "no scale-up domain"),
         ({"ranks_per_host": 1}, "nvls", "hosts of 1 rank"),
+        (
+            {"ranks_per_host": 1, "host_reductions": False, "is_scale_up": True},
+            "nvls-tree",
+            "each accelerator.*is a host",
+        ),
         ({"ranks_per_host": 8}, "nvls-tree", "all ranks share a host .valid: nvls"),
         ({"ranks_per_host": 8}, "nvls-in-network", "all ranks share a host .valid: nvls"),
         ({"ranks_per_host": 1, "hosts": (0, 0, 0, 1, 1, 2, 2, 2)}, "nvls", "in no regular order"),

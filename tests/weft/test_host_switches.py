@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.refusals import refused
 from weft import BadInputError, Fabric
 from weft.results.run_result import RunResult
+from weft.results.training_jobs import TRAINING_JOBS
 from weft.run.collectives import CollectiveRequest, data_type, random_elements
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
@@ -177,6 +178,35 @@ def test_groups_that_a_switch_cannot_join_are_refused():
     across = {**item, "ranks": [0, 2, 1, 3], "algorithms": ["nvls-in-network"]}
     with pytest.raises(Exception, match="for all ranks of a fabric"):
         run(HOSTS, across)
+
+
+MODEL = {
+    "layers": 2,
+    "hidden": 512,
+    "heads": 8,
+    "feed_forward": 1024,
+    "vocabulary": 1000,
+    "sequence": 256,
+}
+
+
+@pytest.mark.parametrize(
+    ("parallel", "kind", "algorithm"),
+    [
+        ({"tensor": 4, "data": 2}, "tensor", "nvls"),
+        ({"data": 8}, "data", "nvls"),
+        ({"data": 8}, "data", "nvls-tree"),
+    ],
+)
+def test_groups_of_a_training_job_reduce_by_switches(parallel, kind, algorithm):
+    fabric = {**HOSTS, "host_rate": "400Gb/s", "queue_capacity": "4MiB"}
+    step_ps = []
+    for name in ("ring", algorithm):
+        item = {"model": MODEL, "parallel": parallel, "algorithms": {kind: name}}
+        (found,) = run(fabric, item).traffic[TRAINING_JOBS.key]
+        assert found.ok
+        step_ps.append(found.step_ps)
+    assert step_ps[1] < step_ps[0]
 
 
 def test_auto_takes_the_switch_inside_a_host():

@@ -25,7 +25,7 @@ def host_switches(spec: CollectiveSpec) -> str:
     if not spec.host_reductions:
         if spec.ranks_per_host > 1 or spec.hosts:
             return "the links inside hosts have no switch that reduces (valid: fabric.scale_up.reductions: true)"
-        return scale_up_domain(spec)
+        return scale_up_domain(spec) or "each accelerator of the domain is a host (valid: nvls)"
     if spec.protocol not in (NONE, SIMPLE):
         return f"the switches inside hosts know no flags of {spec.protocol} (valid: simple, as in NCCL)"
     if spec.is_within_a_host:

@@ -142,7 +142,7 @@ class _Rail:
         """Hosts' chunks as a ring's all-gather has them: the own one, then that of the host before, …"""
 
     def reduced_in_order(self, of_hosts: Parts) -> Parts:
-        """Return hosts' chunks as a ring's reduce-scatter takes them: that of the host before first, the own one last."""
+        """Return hosts' chunks as a ring's reduce-scatter takes them: the host before first, the own one last."""
         return [of_hosts[number] for number in (*self.order[1:], self.order[0])]
 
 
