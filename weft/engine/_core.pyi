@@ -2788,7 +2788,8 @@ class ScaleUpChannel(_ScaleUpChannel):
     """One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
     Completions are those of RDMA: of a WRITE at both ends, of a READ at the end that reads, when the last bit is in.
-    With the line format "ll" or "ll128" the links carry flags, too. Raises ValueError for ports there are not, a number
+    With the line format "ll" or "ll128" the links carry flags, too. Channels of a port over which terms of the same
+    reductions come have the same `group`. Raises ValueError for ports there are not, a number
     in use and another format.
     """
     def __init__(
@@ -2801,6 +2802,7 @@ class ScaleUpChannel(_ScaleUpChannel):
         peer_port: int,
         peer_number: int,
         line_format: str = "none",
+        group: int = 0,
     ) -> None: ...
     def close(self) -> None:
         """Forget what is under way; its data is neither read nor written any more."""
@@ -3020,6 +3022,9 @@ class LaneSchedule:
         shift: int,
         slot: int,
         ahead: int,
+        terms: int = 1,
+        is_copy: bool = False,
+        is_to_itself: bool = False,
     ) -> None: ...
     def step_count(self, with_data: bool) -> int: ...
     @property
@@ -3065,8 +3070,10 @@ class ScheduleStepper:
         """
     def take_delays(self) -> list[tuple[int, int, int]]:
         """Since the last call: step, duration in ps, token."""
-    def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
-        """Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate."""
+    def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None, tuple[int, bool, bool]]]:
+        """Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate, and what
+        the host's switch does: terms that it reduces, whether it is a copy, whether it goes back to the sender.
+        """
     @property
     def done(self) -> list[int]:
         """Steps that are done, in that order."""

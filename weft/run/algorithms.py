@@ -17,7 +17,7 @@ from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import AUTO, CHOICES, COLLECTIVE_KINDS, NCCL, Collective
+from weft.traffic.collectives import AUTO, CHOICES, COLLECTIVE_KINDS, NCCL, Collective, SaysIfScaleUp
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import PlacedCall, placed_call
@@ -47,9 +47,10 @@ def _spec(topology: FabricSpec, collective: Collective, element_count: int) -> C
 
 
 def _objection(topology: FabricSpec, collective: Collective, algorithm: str) -> str:
-    chosen = collective.algorithm(algorithm)
+    spec = _spec(topology, collective, 0)
+    chosen = collective.algorithm(algorithm).on(spec)
     if chosen.in_network:
-        groups = groups_of(_spec(topology, collective, 0), chosen)
+        groups = groups_of(spec, chosen)
         return next(filter(None, (_objection_to_trees(topology, group.ranks) for group in groups)), "")
     return _missing_path(topology, collective, algorithm)
 
@@ -132,9 +133,12 @@ def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpe
         return placed_call(call, [places.hosts[rank] for rank in ranks], places)
 
 
-def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
-    """Return whether switches reduce in one of these algorithms, not counting `auto` and `nccl`."""
-    return any(collective.algorithm(name).in_network for name in algorithms if name not in CHOICES)
+def any_in_network(collective: Collective, algorithms: Sequence[str], fabric: SaysIfScaleUp | None = None) -> bool:
+    """Return whether a fabric's switches reduce in one of these algorithms, not counting `auto` and `nccl`.
+
+    Without a fabric: whether those of some fabric do.
+    """
+    return any(collective.algorithm(name).on(fabric).in_network for name in algorithms if name not in CHOICES)
 
 
 def may_reduce(collective: Collective, algorithms: Sequence[str]) -> bool:
@@ -143,10 +147,10 @@ def may_reduce(collective: Collective, algorithms: Sequence[str]) -> bool:
     return any_in_network(collective, algorithms) or (can and not set(CHOICES).isdisjoint(algorithms))
 
 
-def is_in_network(algorithm: str) -> bool:
-    """Return whether switches reduce in an algorithm of this name, of any collective."""
+def is_in_network(algorithm: str, fabric: SaysIfScaleUp | None = None) -> bool:
+    """Return whether switches reduce in an algorithm of this name, of any collective; `fabric`: as above."""
     return any(
-        each.in_network
+        each.on(fabric).in_network
         for collective in COLLECTIVE_KINDS.values()
         for each in collective.algorithms
         if each.name == algorithm
@@ -179,6 +183,7 @@ def check_algorithms(
             ranks_per_host=fabric.ranks_per_host or 1,
             rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
             is_scale_up=fabric.is_scale_up,
+            host_reductions=fabric.host_reductions,
         )
     for number, algorithm in enumerate(algorithms):
         with translated(ValueError, KeyProblem, f"{key}.algorithms[{number}]"):

@@ -224,6 +224,7 @@ def collective_spec(
             ranks_per_host=topology.ranks_per_host,
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
             is_scale_up=topology.is_scale_up,
+            host_reductions=topology.host_reductions,
         )
         collective.check(algorithm, spec, lanes_for)
     except ValueError as error:

@@ -117,7 +117,11 @@ class Fabric:
         self.topology = spec.fabric
         self.lab = make_lab(self.topology, spec.options, progress, processes)
         self.lab.reducing_key = next(
-            (f"traffic[{number}].{item.kind}" for number, item in enumerate(spec.traffic) if item.reduces_in_network),
+            (
+                f"traffic[{number}].{item.kind}"
+                for number, item in enumerate(spec.traffic)
+                if item.reduces_in_network(spec.fabric)
+            ),
             "",
         )
         parts = [part for item in spec.traffic for _, part in item.with_parts("")]

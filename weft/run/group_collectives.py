@@ -80,7 +80,7 @@ class GroupCollective:
 
     def verify(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> Verdict:
         """Return how the ranks' bytes after a run compare with NumPy's results."""
-        chosen = self.collective.algorithm(self.call.algorithm)
+        chosen = self.collective.algorithm(self.call.algorithm).on(self._spec)
         return verify(self.collective, chosen, self._spec, self._elements(inputs), self._results(outputs))
 
     def arrays(self, shape: tuple[int, ...], outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

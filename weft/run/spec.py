@@ -113,7 +113,7 @@ def _check(spec: RunSpec) -> None:
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
         _check_services(traffic, spec.options, f"traffic[{number}]")
-        if traffic.reduces_in_network:
+        if traffic.reduces_in_network(spec.fabric):
             check_reduction(spec.options, f"traffic[{number}]")
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)

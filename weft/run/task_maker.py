@@ -165,7 +165,7 @@ class TaskMaker:
     def _messages(self, request: CollectiveRequest, collective: Collective, spec: CollectiveSpec) -> dict[str, Any]:
         """Return how messages travel: fields of specs and calls. Raises BadInputError for what cannot be."""
         algorithm = request.algorithm
-        clearing = checked_clear_to_send(request.clear_to_send, collective, algorithm)
+        clearing = checked_clear_to_send(request.clear_to_send, collective, algorithm, self._topology)
         spec = replace(spec, clear_to_send=clearing)
         protocol = chosen_protocol(request.protocol, collective, algorithm, spec, self._topology, self._options)
         return {"protocol": protocol, "clear_to_send": clearing}
@@ -245,7 +245,7 @@ class TaskMaker:
         repetitions: Repetitions,
         choice: AlgorithmChoice | NcclChoice | None,
     ) -> Task[CollectiveResult]:
-        chosen = collective.algorithm(choice.algorithm if choice else algorithm)
+        chosen = collective.algorithm(choice.algorithm if choice else algorithm).on(spec)
         reducing = groups_of(spec, chosen)
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
@@ -313,12 +313,12 @@ class TaskMaker:
         count = step.gradient_count if inputs is None else inputs[0].size
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
-        clearing = checked_clear_to_send(clear_to_send, all_reduce, algorithm)
+        clearing = checked_clear_to_send(clear_to_send, all_reduce, algorithm, self._topology)
         question = Question(all_reduce, name, "sum", root=0, tenant=tenant, lanes_for=STEP_NEEDS_LANES)
         if algorithm == AUTO:
             algorithm = self._tuner.choose(question, largest).algorithm
         spec = replace(self._spec(question, algorithm, count), clear_to_send=clearing)
-        reducing = groups_of(spec, all_reduce.algorithm(algorithm))
+        reducing = groups_of(spec, all_reduce.algorithm(algorithm).on(spec))
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
 

@@ -257,18 +257,29 @@ class LaneSchedule:
         landing: Chunk | None = None,
         shift: int = 0,
         ahead: int = 0,
+        terms: int = 1,
+        is_copy: bool = False,
+        is_to_itself: bool = False,
     ) -> None:
         """Write to the peer's data, or its scratch buffer, `shift` elements further on, and go on.
 
         With `ahead`, the step and the transfer belong to that many turns later.
+
+        Over scale-up links, a host's switch reduces `terms` into one write: those of the same transfer from all ranks
+        that name as many, with the receiver's own, which it sends to itself (`is_to_itself`, over any channel). Where
+        there is one term, it only goes up and comes back. `is_copy`: the switch multicasts the send before to a further
+        peer, so that this rank's link carries nothing more.
         """
         self.written.update(
             channel.first + channel.per_turn * turn + channel.per_lane * lane
             for turn in (range(self._turns) if channel.per_turn else (0,))
             for lane in (range(self._lanes) if channel.per_lane else (0,))
         )
-        self._sends.append(_Send(self._tables[chunk.table], chunk, channel, self._turns, self._lanes))
-        self.native.send(chunk, channel, transfer, to_scratch, landing, shift, slot, ahead)
+        if not is_to_itself:
+            self._sends.append(_Send(self._tables[chunk.table], chunk, channel, self._turns, self._lanes))
+        self.native.send(
+            chunk, channel, transfer, to_scratch, landing, shift, slot, ahead, terms, is_copy, is_to_itself
+        )
 
     def receive(self, chunk: Chunk, channel: Formula, *, transfer: int, slot: int, in_turn: bool = False) -> None:
         """Wait for the peer's transfer of these elements.

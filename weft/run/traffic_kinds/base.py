@@ -78,9 +78,8 @@ class TrafficItem(TrafficSection):
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
         """Check the users' classes that it names, before anything is built. Raises BadInputError."""
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether switches reduce data for it."""
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether the fabric's switches reduce data for it."""
         return False
 
     @property

@@ -151,7 +151,7 @@ class CollectiveTraffic(JoinableItem):
             objection := objection_to_nccl(collective, operation, DataType(self.dtype))
         ):
             raise KeyProblem(f"{key}.algorithms", objection)
-        self._check_messages(collective, key)
+        self._check_messages(collective, fabric, key)
         if self.ranks is None:
             check_algorithms(collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation)
 
@@ -172,12 +172,12 @@ class CollectiveTraffic(JoinableItem):
                     f"{key}.sizes[{number}]", f"{size} B leave no pair an element", valid=f"{least_bytes} B or more"
                 )
 
-    def _check_messages(self, collective: Collective, key: str) -> None:
+    def _check_messages(self, collective: Collective, fabric: TopologySection, key: str) -> None:
         """Check the keys on how messages travel, which the algorithms must have."""
         objections = {"protocol": objection_to_protocol, "clear_to_send": objection_to_clear_to_send}
         for own, objection_to in objections.items():
             if getattr(self, own) is not None:
-                check_way_of_messages(own, objection_to, collective, self.algorithms, key)
+                check_way_of_messages(own, objection_to, collective, self.algorithms, fabric, key)
 
     def _count(self, ranks_of_fabric: int) -> int:
         """Return how many ranks take part."""
@@ -212,10 +212,9 @@ class CollectiveTraffic(JoinableItem):
                     f"{key}.{name}", "together with other items a collective runs once", valid="leave it out"
                 )
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether an algorithm reduces in the network."""
-        return any_in_network(self._definition(), self.algorithms or ())
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether an algorithm reduces in the network."""
+        return any_in_network(self._definition(), self.algorithms or (), fabric)
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[CollectiveResult]]:
         """Make the inputs."""

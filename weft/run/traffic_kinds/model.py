@@ -131,14 +131,13 @@ class TrainingJobTraffic(ClearedJobItem):
         except PlanError as problem:
             raise KeyProblem(f"{key}.{problem.key}", problem) from None
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether switches reduce a kind of traffic."""
-        return any(map(is_in_network, self.algorithms.values()))
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether switches reduce a kind of traffic."""
+        return any(is_in_network(name, fabric) for name in self.algorithms.values())
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
         """Yield the key of its tenant, the tenant, and whether switches reduce."""
-        yield f"{key}.tenant", self.tenant, self.reduces_in_network
+        yield f"{key}.tenant", self.tenant, any(map(is_in_network, self.algorithms.values()))
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that groups can use the algorithms named for their collectives."""

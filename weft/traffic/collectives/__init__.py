@@ -1,6 +1,13 @@
 """Collectives: one file defines each, from shapes to algorithms (docs/howto/collective.md)."""
 
-from weft.traffic.collectives.definition import AVERAGE_NEEDS_LANES, Algorithm, Array, Collective, Generator
+from weft.traffic.collectives.definition import (
+    AVERAGE_NEEDS_LANES,
+    Algorithm,
+    Array,
+    Collective,
+    Generator,
+    SaysIfScaleUp,
+)
 from weft.traffic.collectives.registry import AUTO, CHOICES, COLLECTIVE_KINDS, NCCL, algorithm_names, collective_named
 
 __all__ = [
@@ -13,6 +20,7 @@ __all__ = [
     "Array",
     "Collective",
     "Generator",
+    "SaysIfScaleUp",
     "algorithm_names",
     "collective_named",
 ]

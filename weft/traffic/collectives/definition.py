@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,14 @@ def _any(_: CollectiveSpec) -> str:
     return ""
 
 
+class SaysIfScaleUp(Protocol):
+    """A fabric, or what is described of one."""
+
+    @property
+    def is_scale_up(self) -> bool:
+        """Whether the fabric is a scale-up domain."""
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """A way to run a collective.
@@ -46,6 +54,7 @@ class Algorithm:
         by_rail: whether switches reduce separately for the ranks of the same number on all hosts.
         has_lanes: whether its schedules are lanes, as averages and training steps need, rather than graphs.
         cost: predicts its time for a spec over given links, by which `auto` chooses.
+        inside_hosts: takes its place on all fabrics that are no scale-up domains.
         general_name: the algorithm that does the same under another name, on fabrics that this one does not suit, too;
             "" if there is none.
     """
@@ -58,10 +67,24 @@ class Algorithm:
     has_lanes: bool = True
     cost: CostOf = plain_cost
     general_name: str = ""
+    inside_hosts: Algorithm | None = None
 
-    def on_scale_up(self, name: str) -> Algorithm:
-        """Return the same algorithm under the name that it has on scale-up domains alone."""
-        return replace(self, name=name, unsuitable=scale_up_domain, general_name=self.name)
+    def on_scale_up(self, inside_hosts: Algorithm) -> Algorithm:
+        """Return the same algorithm under the name that it has on scale-up domains alone.
+
+        `inside_hosts` has that name on other fabrics, where it is by the switches inside hosts.
+        """
+        return replace(
+            self,
+            name=inside_hosts.name,
+            unsuitable=scale_up_domain,
+            general_name=self.name,
+            inside_hosts=inside_hosts,
+        )
+
+    def on(self, fabric: SaysIfScaleUp | None) -> Algorithm:
+        """Return what the algorithm is on a fabric, or that of a spec; None: where switches of fabrics reduce."""
+        return self if self.inside_hosts is None or fabric is None or fabric.is_scale_up else self.inside_hosts
 
 
 class Collective(abc.ABC):
@@ -168,7 +191,7 @@ class Collective(abc.ABC):
         `lanes_for` names what needs lanes, such as "a training step". Raises ValueError if there is no such algorithm,
         or it cannot do what the spec asks.
         """
-        found = self.algorithm(algorithm)
+        found = self.algorithm(algorithm).on(spec)
         why_not = self._objection(found, spec, lanes_for)
         if why_not:
             raise ValueError(why_not)
@@ -179,7 +202,7 @@ class Collective(abc.ABC):
 
         `lanes_for`: as of `check`.
         """
-        found = [each for each in self.algorithms if not self._objection(each, spec, lanes_for)]
+        found = [each for known in self.algorithms if not self._objection(each := known.on(spec), spec, lanes_for)]
         general = {each.general_name for each in found}
         return [each.name for each in found if each.name not in general]
 
