@@ -20,7 +20,7 @@ TENANT_CLASSES = (5, 4, 2, 1)
 """Classes of tenants with shares, in order; all other data stay in the class of data, plain IP traffic in class 0."""
 _OF_OTHERS = (DATA_CLASS, 0)
 LEAST_SHARE = 0.01
-"""What tenants leave to everybody else, and have themselves, at least."""
+"""Least share of everybody else, and of a tenant."""
 _WHOLE = 1.0
 _ROUNDING = 1e-9
 _LEAST_QUANTUM = 64

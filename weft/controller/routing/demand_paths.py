@@ -45,7 +45,7 @@ Hops = dict[int, dict[int, int]]
 
 @dataclass(frozen=True)
 class Stream:
-    """What a switch's hosts send to one destination: the bytes of each queue pair.
+    """Demand of a switch's hosts for one destination: the bytes of each queue pair.
 
     Attributes:
         entry: place of the sending hosts' switch.
@@ -243,7 +243,7 @@ class _Placement:
             self._place_first(stream)
 
     def place_in_rounds(self, bound_ps: int) -> None:
-        """Place all streams, those of like size in a round, and improve the placement after each.
+        """Place all streams, streams of like size in a round, and improve the placement after each.
 
         Large streams are spread before small ones stand in the way of chains.
         """

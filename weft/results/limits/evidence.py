@@ -36,7 +36,7 @@ _LEAST_PRODUCTS = 4
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The busiest ports of a run: those of one side. `share` is the busiest port's, `count` how many are as busy."""
+    """The busiest ports of one side in a run. `share` is the busiest port's, `count` how many are as busy."""
 
     side: Side
     port: str

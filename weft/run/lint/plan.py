@@ -87,7 +87,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run's description with the figures that follow from it; `configs` are those of all switches."""
+    """A run's description with the figures that follow from it; `configs` are the configurations of all switches."""
 
     spec: RunSpec
     configs: Sequence[SwitchConfig]
