@@ -55,6 +55,8 @@ FAILING = {
         ("calibrate bad.yaml --scenario bad.yaml", 3),
         ("cost", 2),
         ("cost lab:01-allreduce --assume no-such-key=1", 3),
+        ("power", 2),
+        ("power lab:01-allreduce --run . --accelerator H100", 3),
         ("goodput", 2),
         ("goodput lab:01-allreduce", 3),
         ("schedule", 2),
