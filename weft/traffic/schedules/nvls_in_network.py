@@ -16,7 +16,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 
 def nvls_in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce in the host's switch, in the network by rail, and by multicast in the host."""
-    return all_reduce_by_switch_and(aggregate_between, spec, rank, 0)
+    return all_reduce_by_switch_and(aggregate_between, spec, rank, scratch_bytes=0, streams=spec.trees)
 
 
 def nvls_in_network_cost(spec: CollectiveSpec, links: Links) -> Cost:
