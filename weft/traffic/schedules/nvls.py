@@ -26,7 +26,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
 Parts: TypeAlias = Sequence[Sequence[range]]
-"""What a host's switch reduces or multicasts, in order: of each part a chunk for each rank of the host."""
+"""Elements that a host's switch reduces or multicasts, in order: of each part a chunk for each rank of the host."""
 _PIECES_UNDER_WAY = 4
 """Pieces that each rank gives to the switch before the first one's result."""
 
@@ -144,7 +144,7 @@ class _Rail:
         host, local = divmod(spec.position(plan.rank), spec.host_size)
         self.ring = Ring(plan, host, lambda other: spec.rank_at(other * spec.host_size + local), chunks)
         self.order = [(host - step) % chunks.count for step in range(chunks.count)]
-        """Hosts' chunks as a ring's all-gather has them: the own one, then that of the host before, …"""
+        """Hosts' chunks as a ring's all-gather has them: the own one, then the host before's, …"""
 
     def reduced_in_order(self, of_hosts: Parts) -> Parts:
         """Return hosts' chunks as a ring's reduce-scatter takes them: the host before first, the own one last."""

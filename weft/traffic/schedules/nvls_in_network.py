@@ -1,4 +1,4 @@
-"""All-reduce by the switches inside hosts and those of the fabric: NCCL's NVLS of several hosts, with IB SHARP.
+"""All-reduce by the switches inside hosts and the fabric's switches: NCCL's NVLS of several hosts, with IB SHARP.
 
 A host's switch leaves each rank one chunk. The fabric's switches add up the chunks of ranks with the same number on all
 hosts, and each host's switch multicasts the results. A NIC carries 1/n of the data, for hosts of n ranks.
