@@ -136,7 +136,7 @@ def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpe
 def any_in_network(collective: Collective, algorithms: Sequence[str], fabric: SaysIfScaleUp | None = None) -> bool:
     """Return whether a fabric's switches reduce in one of these algorithms, not counting `auto` and `nccl`.
 
-    Without a fabric: whether switches of some fabric do.
+    Without a fabric: whether some fabric's switches do.
     """
     return any(collective.algorithm(name).on(fabric).in_network for name in algorithms if name not in CHOICES)
 

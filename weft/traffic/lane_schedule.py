@@ -265,10 +265,10 @@ class LaneSchedule:
 
         With `ahead`, the step and the transfer belong to that many turns later.
 
-        Over scale-up links, a host's switch reduces `terms` into one write: those of the same transfer from all ranks
-        that name as many, with the receiver's own, which it sends to itself (`is_to_itself`, over any channel). Where
-        there is one term, it only goes up and comes back. `is_copy`: the switch multicasts the send before to a further
-        peer, so that this rank's link carries nothing more.
+        Over scale-up links, a host's switch reduces `terms` into one write: sends of the same transfer from as many
+        ranks, with the receiver's own, which it sends to itself (`is_to_itself`, over any channel). Where there is one,
+        it only goes up and comes back. `is_copy`: the switch multicasts the send before to a further peer, so that this
+        rank's link carries nothing more.
         """
         self.written.update(
             channel.first + channel.per_turn * turn + channel.per_lane * lane

@@ -93,7 +93,7 @@ class ScaleUpPort:
         )
 
     def _group_of(self, channel: Channel) -> int:
-        """Return a number for channels that differ in their peers alone, as those of a collective do."""
+        """Return a number for channels that differ in their peers alone, as a collective's do."""
         return self._groups.setdefault(replace(channel, peer=self._links.ranks[self._port]), len(self._groups))
 
     def _port_of(self, rank: int) -> int:

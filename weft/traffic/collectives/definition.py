@@ -83,7 +83,7 @@ class Algorithm:
         )
 
     def on(self, fabric: SaysIfScaleUp | None) -> Algorithm:
-        """Return what the algorithm is on a fabric or a spec's fabric; None: where switches of fabrics reduce."""
+        """Return what the algorithm is on a fabric, or a spec's fabric; None: where switches of fabrics reduce."""
         return self if self.inside_hosts is None or fabric is None or fabric.is_scale_up else self.inside_hosts
 
 

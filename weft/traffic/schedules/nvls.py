@@ -13,6 +13,7 @@ ranks of a host give the switch the same pieces in the same order, since a resul
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import TypeAlias
 
 from weft.traffic.costs import Cost, Links, nic_bytes, piece_bytes, pipelined
@@ -25,7 +26,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 from weft.traffic.striping import split_evenly
 
 Parts: TypeAlias = Sequence[Sequence[range]]
-"""Transfers that a host's switch reduces or multicasts, in order: of each part a chunk for each rank of the host."""
+"""Elements that a host's switch reduces or multicasts, in order: of each part a chunk for each rank of the host."""
 _PIECES_UNDER_WAY = 4
 """Pieces that each rank gives to the switch before the first one's result."""
 
@@ -33,9 +34,10 @@ _PIECES_UNDER_WAY = 4
 class HostSwitch:
     """The switch of a rank's host, from the view of the rank."""
 
-    def __init__(self, plan: LanePlan) -> None:
+    def __init__(self, plan: LanePlan, streams: int = 1) -> None:
+        """Take by turns the `streams` of each chunk that the exchange between hosts carries at the same time."""
         spec = plan.spec
-        self.plan, self.count = plan, spec.host_size
+        self.plan, self.count, self.streams = plan, spec.host_size, streams
         self.host, self.local = divmod(spec.position(plan.rank), self.count)
         self.others = [local for local in range(self.count) if local != self.local]
 
@@ -92,7 +94,10 @@ class HostSwitch:
         for chunks in parts:
             pieces = self._pieces(chunks)
             for of_rank, chunk in zip(of_ranks, chunks, strict=True):
-                of_rank += split_evenly(chunk, pieces)
+                each = [
+                    split_evenly(stream, -(-pieces // self.streams)) for stream in split_evenly(chunk, self.streams)
+                ]
+                of_rank += chain.from_iterable(zip(*each, strict=True))
         return of_ranks
 
     def _lanes_of(self, pieces: Sequence[range]) -> Chunk:
@@ -139,7 +144,7 @@ class _Rail:
         host, local = divmod(spec.position(plan.rank), spec.host_size)
         self.ring = Ring(plan, host, lambda other: spec.rank_at(other * spec.host_size + local), chunks)
         self.order = [(host - step) % chunks.count for step in range(chunks.count)]
-        """Hosts' chunks as a ring's all-gather has them: the own one, then the chunk of the host before, …"""
+        """Hosts' chunks as a ring's all-gather has them: the own one, then the host before's, …"""
 
     def reduced_in_order(self, of_hosts: Parts) -> Parts:
         """Return hosts' chunks as a ring's reduce-scatter takes them: the host before first, the own one last."""
@@ -181,19 +186,21 @@ def _all_reduce_by_rings(plan: LanePlan, stripe: range) -> None:
     HostSwitch(plan.from_transfer(transfers)).all_gather([of_hosts[number] for number in rail.order], reduced)
 
 
-def all_reduce_by_switch_and(between: Between, spec: CollectiveSpec, rank: int, scratch_bytes: int) -> LaneSchedule:
-    """All-reduce by the host's switch, and between hosts in any way that takes elements in order."""
+def all_reduce_by_switch_and(
+    between: Between, spec: CollectiveSpec, rank: int, *, scratch_bytes: int, streams: int
+) -> LaneSchedule:
+    """All-reduce by the host's switch, and between hosts in any way that takes elements of each stream in order."""
     schedule = new_schedule(spec, rank, {DATA: spec.size_bytes} | ({SCRATCH: scratch_bytes} if scratch_bytes else {}))
     for plane, stripe in enumerate(spec.stripes()):
         if not stripe:
             continue
         plan = LanePlan(spec, rank, schedule, plane)
         chunks = split_evenly(stripe, spec.host_size)
-        switch, ready = HostSwitch(plan), schedule.add_marks()
+        switch, ready = HostSwitch(plan, streams), schedule.add_marks()
         transfers = switch.reduce_scatter([chunks], ready)
         own = chunks[switch.local]
         reduced = between(plan, own, ready) if own else ready
-        HostSwitch(plan.from_transfer(transfers)).all_gather([chunks], reduced)
+        HostSwitch(plan.from_transfer(transfers), streams).all_gather([chunks], reduced)
     return schedule
 
 

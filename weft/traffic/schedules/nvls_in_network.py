@@ -1,4 +1,4 @@
-"""All-reduce by the switches inside hosts and of the fabric: NCCL's NVLS of several hosts, with IB SHARP.
+"""All-reduce by the switches inside hosts and the fabric's switches: NCCL's NVLS of several hosts, with IB SHARP.
 
 A host's switch leaves each rank one chunk. The fabric's switches add up the chunks of ranks with the same number on all
 hosts, and each host's switch multicasts the results. A NIC carries 1/n of the data, for hosts of n ranks.
@@ -16,7 +16,7 @@ from weft.traffic.schedules.spec import CollectiveSpec
 
 def nvls_in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce in the host's switch, in the network by rail, and by multicast in the host."""
-    return all_reduce_by_switch_and(aggregate_between, spec, rank, 0)
+    return all_reduce_by_switch_and(aggregate_between, spec, rank, scratch_bytes=0, streams=spec.trees)
 
 
 def nvls_in_network_cost(spec: CollectiveSpec, links: Links) -> Cost:

@@ -20,7 +20,7 @@ from weft.traffic.striping import split_evenly
 def nvls_tree_all_reduce(spec: CollectiveSpec, rank: int) -> LaneSchedule:
     """All-reduce in the host's switch, between hosts by two trees for each rail, and by multicast in the host."""
     # A host's two children in a tree each have a place of their own.
-    return all_reduce_by_switch_and(_trees_between, spec, rank, 2 * spec.size_bytes)
+    return all_reduce_by_switch_and(_trees_between, spec, rank, scratch_bytes=2 * spec.size_bytes, streams=TREES)
 
 
 def _trees_between(plan: LanePlan, elements: range, ready: int) -> int:
