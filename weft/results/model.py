@@ -34,6 +34,7 @@ from weft.results.link_faults import LINK_FAULTS, LinkFaultsResult
 from weft.results.link_loads import LINK_LOADS, LinkLoadResult
 from weft.results.link_retries import LINK_RETRIES, LinkRetryResult
 from weft.results.losses import LossResult
+from weft.results.management import MANAGEMENT_OUTAGES, ManagementOutage
 from weft.results.nic_storms import NIC_STORMS, NicStormResult
 from weft.results.noisy_parts import NOISY_PARTS
 from weft.results.packet_conservation import PACKET_CONSERVATION, PacketConservation
@@ -216,6 +217,8 @@ class Results:
     """Ages of queue depths in adaptive choices, by plane; only with adaptive load balancing."""
     demand_routes: list[DemandRoutesResult] = field(default_factory=list)
     """Only with a kind of routing that follows demand: the routes chosen before each run, by plane."""
+    management_outages: list[ManagementOutage] = field(default_factory=list)
+    """Only with `control.outages`: when the controller reached no switch, and what waited for it."""
     relays: list[RelayResult] = field(default_factory=list)
     """Only if there are any: ranks that have sent on messages for others of their hosts."""
     link_retries: list[LinkRetryResult] = field(default_factory=list)
@@ -341,6 +344,7 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     DEMAND_ROUTES,
     RELAYS,
     LINK_EVENTS,
+    MANAGEMENT_OUTAGES,
     NOISY_PARTS,
     CONTROLLER_EVENTS,
     INT_PATHS,
@@ -364,6 +368,7 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "incomplete_captures",
     "link_retries",
     "demand_routes",
+    "management_outages",
     "relays",
     "nic_storms",
     "pfc_watchdog",

@@ -166,6 +166,7 @@ class Findings:
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),
             demand_routes=list(self._exchanges.demand_routes),
+            management_outages=events.management_outages(),
             relays=relay_results(endpoints),
             link_retries=link_retry_results(fabric, switches),
             counters=arrays.counters_in_results,

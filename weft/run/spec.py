@@ -23,7 +23,7 @@ from weft.scenario.circuits import check_circuits
 from weft.scenario.default_lanes import with_lanes
 from weft.scenario.fast_forward_checks import check_fast_forward
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
-from weft.scenario.link_checks import check_events, check_int_rates, check_links
+from weft.scenario.link_checks import check_events, check_int_rates, check_links, check_outages
 from weft.scenario.lossless_lanes import with_lossless_lanes
 from weft.scenario.mtu_checks import check_link_mtu, check_packet
 from weft.scenario.places import KeyProblem
@@ -118,6 +118,7 @@ def _check(spec: RunSpec) -> None:
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)
+    check_outages(spec.options)
     check_hosts_of_tenants(spec.options.tenants, [host.name for host in spec.fabric.hosts])
     check_promises(spec.options.tenants, spec.fabric.fastest_bps)
     watches_links = spec.options.controller.link_watch is not None

@@ -37,6 +37,7 @@ from weft.clocks.virtual.host_programs import VirtualPrograms
 from weft.clocks.virtual.link_ends import LinkEnds
 from weft.clocks.virtual.link_events import VirtualLinkEvents
 from weft.clocks.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
+from weft.clocks.virtual.management import ManagementNetwork
 from weft.clocks.virtual.placement import engines_by_node, place
 from weft.clocks.virtual.probes import FabricProbes
 from weft.clocks.virtual.processes import ALONE, Processes, of_all
@@ -233,7 +234,9 @@ class VirtualLab(Lab):
         def shared(device_id: int, answers: list[bytes]) -> list[bytes]:
             return processes.of(owners[device_id], f"a Read of switch {device_id}", lambda: answers)
 
-        channel = InProcessChannel(devices, self._loop, self.options.control.latency, pump, shared)
+        outages = [(each.at, each.until) for each in self.options.control.outages]
+        self._management = ManagementNetwork(self._loop, outages)
+        channel = InProcessChannel(devices, self._loop, self.options.control.latency, pump, self._management, shared)
         stack.callback(channel.let_go)
         return BlockingFabricController(
             FabricController(
@@ -294,6 +297,7 @@ class VirtualLab(Lab):
                 self._loop,
                 self.controller,
                 self.operations,
+                self._management,
                 self.circuits,
                 group.host_of,
             )
