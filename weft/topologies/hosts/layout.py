@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -112,8 +112,13 @@ class HostLayout:
             self._ancestors(part.at, f"{key}.at")
 
     def _parts(self) -> Iterator[tuple[str, PciSwitch | Accelerator | HostNic]]:
-        for key, parts in (("switches", self.switches), ("accelerators", self.accelerators), ("nics", self.nics)):
-            yield from ((f"{key}[{number}]", part) for number, part in enumerate(parts))
+        parts: Sequence[tuple[str, Sequence[PciSwitch | Accelerator | HostNic]]] = (
+            ("switches", self.switches),
+            ("accelerators", self.accelerators),
+            ("nics", self.nics),
+        )
+        for key, found in parts:
+            yield from ((f"{key}[{number}]", part) for number, part in enumerate(found))
 
     @cached_property
     def devices(self) -> tuple[int, ...]:

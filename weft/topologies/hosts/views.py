@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.quantities.readable import format_rate
-from weft.topologies.hosts.layout import MEANINGS, HostLayout
+from weft.topologies.hosts.layout import MEANINGS, Accelerator, HostLayout, HostNic
 from weft.topologies.hosts.routes import HostRoutes, Route
 
 _NO_AFFINITY = ("", "", "", "")
@@ -16,7 +16,7 @@ _NO_AFFINITY = ("", "", "", "")
 
 def connections(layout: HostLayout) -> dict[str, dict[str, str]]:
     """Return what joins every part of a host to every other, by their names: GPU0 …, NIC0 …"""
-    parts = [
+    parts: list[tuple[str, Accelerator | HostNic]] = [
         *((f"GPU{number}", accelerator) for number, accelerator in enumerate(layout.accelerators)),
         *((f"NIC{number}", layout.nics[nic]) for number, nic in enumerate(layout.devices)),
     ]
