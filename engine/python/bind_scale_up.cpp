@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "hosts/host_links.hpp"
 #include "hosts/nic.hpp"
 #include "hosts/scale_up.hpp"
 #include "hosts/scale_up_relay.hpp"
@@ -47,7 +48,34 @@ Record<"ScaleUpStats"> stats(ScaleUpDomain& domain, uint32_t port) {
   return statistics_dict(domain.counters(port));
 }
 
+Record<"HostLinkStats"> link_stats(HostLinks& links, uint32_t link) {
+  PythonGuard guard(links.engine());
+  return statistics_dict(links.counters(link));
+}
+
 }  // namespace
+
+void bind_host_links(py::module_& m) {
+  declare_record<HostLinkCounters>("HostLinkStats");
+  py::class_<HostLinks, std::shared_ptr<HostLinks>>(
+      m, "HostLinks",
+      R"doc(The links inside a host that payload crosses between its memories and its NICs, one direction each.
+
+A link carries one packet at a time, of all NICs whose ports name it, in the order in which they ask. Raises
+ValueError for a rate of 0.)doc")
+      .def(py::init([](Engine& engine, const std::vector<uint64_t>& rates_bps) {
+             return make_component<HostLinks>(engine, engine, rates_bps);
+           }),
+           "engine"_a, "rates_bps"_a, py::keep_alive<1, 2>())
+      .def("stats", &link_stats, "link"_a, "What crossed a link.")
+      .def(
+          "reset_stats",
+          [](HostLinks& links) {
+            PythonGuard guard(links.engine());
+            links.reset_counters();
+          },
+          "Set these counters to zero.");
+}
 
 void bind_scale_up(py::module_& m) {
   declare_record<ScaleUpCounters>("ScaleUpStats");

@@ -35,6 +35,7 @@ DOCS = [
         "calibrate.md",
         "comparing.md",
         "cost.md",
+        "host.md",
         "lint.md",
         "parameter-server.md",
         "power.md",

@@ -27,6 +27,7 @@ from weft.results.entropy_values import (
 )
 from weft.results.fast_forward import FastForwardResult
 from weft.results.fidelity import FidelityResult
+from weft.results.host_links import HOST_LINKS, HostLinkResult
 from weft.results.int_paths import INT_PATHS, IntPath
 from weft.results.kinds import R, ResultKind, kinds_of, result_kinds
 from weft.results.link_events import LINK_EVENTS, LinkEventResult
@@ -221,6 +222,8 @@ class Results:
     """Only with `control.outages`: when the controller reached no switch, and what waited for it."""
     relays: list[RelayResult] = field(default_factory=list)
     """Only if there are any: ranks that have sent on messages for others of their hosts."""
+    host_links: list[HostLinkResult] = field(default_factory=list)
+    """Only if there are any: links inside hosts that payload crossed."""
     link_retries: list[LinkRetryResult] = field(default_factory=list)
     """Only if there are any: directions of links with retry on which frames were sent again or waited."""
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
@@ -343,6 +346,7 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     LINK_RETRIES,
     DEMAND_ROUTES,
     RELAYS,
+    HOST_LINKS,
     LINK_EVENTS,
     MANAGEMENT_OUTAGES,
     NOISY_PARTS,
@@ -370,6 +374,7 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "demand_routes",
     "management_outages",
     "relays",
+    "host_links",
     "nic_storms",
     "pfc_watchdog",
     "pfc_storms",

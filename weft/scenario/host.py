@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from weft.errors import translated
 from weft.quantities.definitions import SIZE, Rate, ShortTime, whole
 from weft.quantities.example import Example
+from weft.quantities.units import PS_PER_S
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, Section, SectionKeyError, Text
 from weft.topologies import FabricSpec, TopologyError
@@ -139,6 +140,14 @@ class HostSection(Section):
                 tuple(HostNic(each.at, each.pcie, each.ports, each.storage) for each in self.nics),
                 self.nvlinks,
             )
+
+    def round_trip_ps(self, payload_bytes: int) -> int:
+        """Return how long a packet takes on the slowest link of a host, twice: at either end of its path."""
+        layout = self.described()
+        parts: tuple[PciSwitch | Accelerator | HostNic, ...] = (*layout.switches, *layout.accelerators, *layout.nics)
+        rates = [layout.rate_of(part, self.max_payload) for part in parts]
+        rates += [rate for rate in (layout.socket_link_bps, *(each.memory_bps for each in layout.numa)) if rate]
+        return 2 * payload_bytes * 8 * PS_PER_S // min(rates)
 
     def routes(self, fabric: FabricSpec) -> HostRoutes:
         """Return the ways of a host's data in a fabric. Raises KeyProblem if ranks and NICs do not fit."""

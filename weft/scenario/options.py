@@ -167,6 +167,16 @@ class FabricOptions(Section):
         """Return the seed of hashes and source ports."""
         return self.seed if self.hash_seed is None else self.hash_seed
 
+    def adapters_round_trip_ps(self, payload_bytes: int) -> int:
+        """Return what a packet's way from memory and into memory adds to its round trip, on idle links of hosts."""
+        inside_ps = 0
+        if self.host is not None:
+            from weft.scenario.host import host_section
+
+            section = host_section(self)
+            inside_ps = section.round_trip_ps(payload_bytes) if section is not None else 0
+        return self.nic.round_trip_ps(payload_bytes) + inside_ps
+
     @property
     def load_balancing(self) -> LoadBalancingSettings:
         """Return how switches choose among equal next hops."""

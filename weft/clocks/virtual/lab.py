@@ -78,6 +78,7 @@ from weft.traffic.attachment import Attachment, LinkAttachment
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host import Host
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_inside import HostInside
 from weft.traffic.jobs.fast_forward import FastForwardGroups
 from weft.traffic.transport_settings import PathTraits, TransportSettings
 
@@ -337,6 +338,7 @@ class VirtualLab(Lab):
         )
         transport, rates = self.options.transport.settings(), self.int_rates
         scale_up = scale_up_links(self.fabric, self.engines)
+        insides = self._host_insides()
         self._deadlocks = deadlocks = self._deadlock_watch()
         endpoints = []
         for host in self.fabric.hosts:
@@ -348,6 +350,7 @@ class VirtualLab(Lab):
                 self._loop,
                 attach,
                 scale_up.get(host.index),
+                insides.get(host.index),
                 deadlocks,
                 self._processes,
                 self._owners[host.name],
@@ -403,6 +406,13 @@ class VirtualLab(Lab):
             self._owners,
         )
 
+    def _host_insides(self) -> dict[int, HostInside]:
+        if self.options.host is None:
+            return {}
+        from weft.clocks.virtual.host_insides import host_insides  # it costs nothing where it is not used
+
+        return host_insides(self.fabric, self.options, self.engines)
+
     def _attach(self, host: HostSpec, interface: str) -> Attachment:
         nic = next(each for each in host.nics if each.interface == interface)
         leaf = self.fabric.switch(nic.switch)
@@ -429,7 +439,7 @@ class VirtualLab(Lab):
             wall_clock_floor_ns=0,
             nics=nic_settings(
                 host,
-                round_trips.longer_by(self.options.nic.round_trip_ps(self.options.mtu_bytes)),
+                round_trips.longer_by(self.options.adapters_round_trip_ps(self.options.mtu_bytes)),
                 host_pfc_quanta(self.options),
                 partial(host_credits, self.options, self.largest_frame_bytes),
                 quantum_bytes=tuple(self.options.scheduling.quantum_by_class),

@@ -112,13 +112,13 @@ class HostLayout:
             self._ancestors(part.at, f"{key}.at")
 
     def _parts(self) -> Iterator[tuple[str, PciSwitch | Accelerator | HostNic]]:
-        kinds: dict[str, Sequence[PciSwitch | Accelerator | HostNic]] = {
-            "switches": self.switches,
-            "accelerators": self.accelerators,
-            "nics": self.nics,
-        }
-        for key, parts in kinds.items():
-            yield from ((f"{key}[{number}]", part) for number, part in enumerate(parts))
+        parts: Sequence[tuple[str, Sequence[PciSwitch | Accelerator | HostNic]]] = (
+            ("switches", self.switches),
+            ("accelerators", self.accelerators),
+            ("nics", self.nics),
+        )
+        for key, found in parts:
+            yield from ((f"{key}[{number}]", part) for number, part in enumerate(found))
 
     @cached_property
     def devices(self) -> tuple[int, ...]:
