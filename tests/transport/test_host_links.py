@@ -1,4 +1,4 @@
-"""What the links inside a host cost payload on its way between memory and NICs, to the picosecond."""
+"""Costs of the links inside a host to payload on its way between memory and NICs, to the picosecond."""
 
 from __future__ import annotations
 

@@ -1993,8 +1993,8 @@ class ExtensionError(ValueError):
 class HostLinks:
     """The links inside a host that payload crosses between its memories and its NICs, one direction each.
 
-    A link carries one packet at a time, of all NICs whose ports name it, in the order in which they ask. Raises ValueError
-    for a rate of 0.
+    A link carries one packet at a time, of all NICs whose ports name it, in the order in which they ask. Raises
+    ValueError for a rate of 0.
     """
     def __init__(self, engine: Engine, rates_bps: collections.abc.Sequence[int]) -> None: ...
     def reset_stats(self) -> None:
@@ -2080,8 +2080,8 @@ class Nic(Node):
     ) -> int:
         """Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect().
 
-        Payload crosses the named links of host_links in order, to be sent and when received, in place of the NIC's PCIe.
-        Raises ValueError for links there are not and those of another engine.
+        Payload crosses the named links of host_links in order, to be sent and when received, in place of the NIC's
+        PCIe. Raises ValueError for links there are not and those of another engine.
         """
     def allocate_queue_pair_number(self) -> int:
         """A number not in use, for a queue pair to be made later."""

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weft.errors import translated
+from weft.errors import InvalidValueError, translated
 from weft.quantities.definitions import SIZE, Rate, ShortTime, whole
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
 from weft.scenario.places import KeyProblem
-from weft.scenario.values import Name, Section, SectionKeyError, Text
+from weft.scenario.values import Name, Section, Text
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.hosts.known import HOST_LAYOUTS
 from weft.topologies.hosts.layout import MOST_PARTS, Accelerator, HostLayout, HostNic, NumaNode, PciSwitch
@@ -47,7 +47,7 @@ class PciSwitchSection(Section):
     name: Annotated[str, Text("a name", r"\A[A-Za-z][A-Za-z0-9_.-]{0,23}\Z", "sw0")]
     """Its name."""
     at: _Place
-    """Upper end of its upstream link: a switch's name, `numa1` (a host bridge of its own) or `numa1/a` (one that all
+    """Where its upstream link leads: a switch's name, `numa1` (a host bridge of its own) or `numa1/a` (one that all
     parts at `numa1/a` share)."""
     pcie: _Pcie = "5x16"
     """Its upstream link: generation and lanes."""
@@ -57,7 +57,7 @@ class AcceleratorSection(Section):
     """An accelerator: rank i of a host has the i-th."""
 
     at: _Place
-    """Upper end of its link, as for a switch."""
+    """Where its link leads, as for a switch."""
     pcie: _Pcie = "5x16"
     """Its link: generation and lanes."""
     rate: Annotated[Rate | None, Example("1800Gb/s")] = None
@@ -68,7 +68,7 @@ class HostNicSection(Section):
     """A NIC of a host."""
 
     at: _Place
-    """Upper end of its link, as for a switch."""
+    """Where its link leads, as for a switch."""
     pcie: _Pcie = "5x16"
     """Its link: generation and lanes."""
     ports: Annotated[int, whole(1, 4, example="2")] = 1
@@ -106,25 +106,25 @@ class HostSection(Section):
     accelerators: Annotated[list[AcceleratorSection], Field(max_length=MOST_PARTS)] = Field(default=[])
     """Accelerators: GPU0, GPU1, …; without any, data are in the memory of a NUMA node."""
     nics: Annotated[list[HostNicSection], Field(max_length=MOST_PARTS)] = Field(default=[])
-    """NICs, whose ports are NIC0, NIC1, …; each rank uses the nearest."""
+    """NICs, with the ports NIC0, NIC1, …; each rank uses the nearest."""
     nvlinks: Annotated[int, whole(0, 64, example="18")] = 0
     """NVLinks of an accelerator to the others, for the matrix; `fabric.scale_up` has their rate."""
     max_payload: Annotated[Literal[128, 256, 512, 1024], Example("512")] = 256
     """Largest data of a PCIe packet, in bytes."""
     gpudirect: Literal["never", "PIX", "PXB", "PHB", "SYS"] = "PXB"
     """Largest distance of an accelerator and a NIC with GPUDirect RDMA, as NCCL_NET_GDR_LEVEL; beyond it data go by way
-    of host memory. Accelerators whose link is not PCIe have it at their own NUMA node, as with NCCL's P2C."""
+    of host memory. Accelerators with another link than PCIe have it at their NUMA node, as with NCCL's P2C."""
     staging: StagingSection = StagingSection()
 
     @model_validator(mode="after")
     def _check_given(self) -> HostSection:
         own = [name for name in ("numa", *_OWN) if name in self.model_fields_set and getattr(self, name)]
         if self.layout is not None and own:
-            raise SectionKeyError(own[0], f"excludes layout {self.layout}", valid="one of them")
+            raise ValueError(f"layout: {self.layout} and {own[0]} exclude each other")
         if self.layout is not None and self.layout not in HOST_LAYOUTS:
-            raise SectionKeyError("layout", f"no layout of a host {self.layout!r}", valid=HOST_LAYOUTS)
+            raise InvalidValueError(f"no layout of a host {self.layout!r}", valid=HOST_LAYOUTS)
         if self.layout is None and self.numa is None:
-            raise SectionKeyError("layout", "is missing", valid=[*HOST_LAYOUTS, "numa and nics"])
+            raise InvalidValueError("lacks a layout", valid=[*HOST_LAYOUTS, "numa and nics"])
         return self
 
     def described(self) -> HostLayout:
@@ -179,5 +179,5 @@ def check_host(fabric: FabricSpec, options: FabricOptions) -> None:
     if options.nic.pcie_rate is not None:
         raise KeyProblem("nic.pcie_rate", "does not go with host, which has a link for each NIC", valid="one of them")
     if fabric.is_scale_up:
-        raise KeyProblem("host", "does not go with fabric.kind: scale_up, whose links are not behind NICs")
+        raise KeyProblem("host", "does not go with fabric.kind: scale_up, where accelerators have no NICs")
     host_routes(fabric, options)

@@ -29,7 +29,7 @@ class ChunkCopies:
 
 @dataclass(frozen=True)
 class HostInside:
-    """What a rank's NIC needs of its host.
+    """The part of its host that a rank's NIC needs.
 
     Attributes:
         links: the links that all ranks of the host share.

@@ -1,4 +1,4 @@
-"""Parts of a host, and how far they are from each other, by the definitions of `nvidia-smi topo -m`."""
+"""The parts of a host, and how far they are from each other, by the definitions of `nvidia-smi topo -m`."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class PciSwitch:
 
 @dataclass(frozen=True)
 class Accelerator:
-    """An accelerator. `rate_bps` is the rate of a link that is not PCIe, such as NVLink-C2C, in each direction."""
+    """An accelerator. `rate_bps`: each way, of a link other than PCIe, such as NVLink-C2C."""
 
     at: str
     pcie: str = "5x16"

@@ -1,7 +1,7 @@
 """Rates of PCIe links.
 
 Encodings: 128b/130b up to PCIe 5.0; in PCIe 6.0 flits of 256 B have 236 B of transaction layer packets (PCI-SIG, "PCI
-Express 6.0 Specification"). A memory write has 24 B besides its data: a header of 4 double words with a 64-bit address,
+Express 6.0 Specification"). A memory write adds 24 B to its data: a header of 4 double words with a 64-bit address,
 4 B of framing with the sequence number, 4 B of CRC (Neugebauer et al., "Understanding PCIe performance for end host
 networking", SIGCOMM 2018; Intel AN 708: 5 to 7 double words). In flits it is the header of 4 double words alone. Flow
 control and acknowledgements of the data link layer are left out.

@@ -1,4 +1,4 @@
-"""NICs whose links inside the host are slower than their ports."""
+"""NICs with ports faster than the links inside the host that lead to them."""
 
 from __future__ import annotations
 
