@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2")
+COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756")
 _LABEL, _PLOT, _NUMBER, _BAR, _GAP, _TOP = 220, 440, 90, 16, 12, 64
 
 
