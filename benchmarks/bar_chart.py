@@ -38,7 +38,8 @@ def bar_chart(title: str, bars: list[Bar]) -> str:
         y += _GAP
     keys = []
     for number, name in enumerate(series):
-        x = _LABEL + number * 140
+        # Five keys begin at the left edge, where there is room for them.
+        x = (_LABEL if len(series) < 5 else 10) + number * 140
         keys.append(f'<rect x="{x}" y="38" width="12" height="12" fill="{colour[name]}"/>')
         keys.append(f'<text x="{x + 18}" y="49">{escape(name)}</text>')
     width = _LABEL + _PLOT + _NUMBER

@@ -231,16 +231,16 @@ def balancing(record: Record) -> str:
 
 def drawings(record: Record) -> dict[str, str]:
     """Return the drawings by the names of their files."""
+    fabrics = record["fabrics"].items()
     time = [
-        Bar(name, fabric["title"], found["time_ps"] / record["ideal_ps"][name])
+        Bar(name, series, fabric["jobs"][name]["time_ps"] / record["ideal_ps"][name])
         for name in record["ideal_ps"]
-        for fabric in _fabrics(record)
-        for found in (fabric["jobs"][name],)
+        for series, fabric in fabrics
     ]
     speed = [
-        Bar(kind, fabric["title"], 100 * fabric["failures"][kind]["speed"])
+        Bar(kind, series, 100 * fabric["failures"][kind]["speed"])
         for kind in record["failures"]
-        for fabric in _fabrics(record)
+        for series, fabric in fabrics
     ]
     return {
         "decision-jobs.svg": bar_chart("Time of jobs, times the ideal", time),
