@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from weft.errors import InvalidValueError, translated
+from weft.errors import translated
 from weft.quantities.definitions import SIZE, Rate, ShortTime, whole
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
 from weft.scenario.places import KeyProblem
-from weft.scenario.values import Name, Section, Text
+from weft.scenario.values import Name, Section, SectionKeyError, Text
 from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.hosts.known import HOST_LAYOUTS
 from weft.topologies.hosts.layout import MOST_PARTS, Accelerator, HostLayout, HostNic, NumaNode, PciSwitch
@@ -120,11 +120,11 @@ class HostSection(Section):
     def _check_given(self) -> HostSection:
         own = [name for name in ("numa", *_OWN) if name in self.model_fields_set and getattr(self, name)]
         if self.layout is not None and own:
-            raise ValueError(f"layout: {self.layout} and {own[0]} exclude each other")
+            raise SectionKeyError(own[0], f"excludes layout {self.layout}", valid="one of them")
         if self.layout is not None and self.layout not in HOST_LAYOUTS:
-            raise InvalidValueError(f"no layout of a host {self.layout!r}", valid=HOST_LAYOUTS)
+            raise SectionKeyError("layout", f"no layout of a host {self.layout!r}", valid=HOST_LAYOUTS)
         if self.layout is None and self.numa is None:
-            raise InvalidValueError("lacks a layout", valid=[*HOST_LAYOUTS, "numa and nics"])
+            raise SectionKeyError("layout", "is missing", valid=[*HOST_LAYOUTS, "numa and nics"])
         return self
 
     def described(self) -> HostLayout:
