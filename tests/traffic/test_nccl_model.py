@@ -192,13 +192,60 @@ def test_reductions_by_the_switches_of_a_node():
     assert ("nvls", "simple") not in nccl_times(older, "allreduce", MIB, *PLAIN)
 
 
+def switched_hosts(nodes, accelerator="hopper", nic=400, inside=3600):
+    rates = (nic * GBPS,) * 8
+    return Cluster(8 * nodes, nodes, rates, inside * GBPS, has_switch=True, settings=NcclSettings(accelerator))
+
+
+def test_channels_of_switches_have_a_nic_each_and_take_a_heads_link_twice():
+    # 370.8 GB/s hold 7 + 1 channels of 45 or 42, and 8 + 1 of 40. A NIC of 50 GB/s then carries 48.
+    assert switched_hosts(2).nvls() == Graph(8, 40, 48)
+    # 721.8 GB/s hold 8 + 1 of 80, a NIC 96 of its 100 GB/s.
+    assert switched_hosts(4, "blackwell", 800, 7200).nvls() == Graph(8, 80, 96)
+    # A NIC of 25 GB/s bounds both: 24.
+    assert switched_hosts(2, nic=200).nvls() == Graph(8, 24, 24)
+    assert Cluster(16, 2, (400 * GBPS,), 3600 * GBPS, has_switch=True).nvls().channels == 1
+    assert hopper_hosts(2).nvls().channels == switched_hosts(2, "ampere").nvls().channels == 0
+
+
+@pytest.mark.parametrize(
+    ("nodes", "bus", "hops"),
+    [
+        (2, 8 * 57.7, 1),  # 40 · 0.85 · 7/8 · 2 = 59.5 within, 96 between, 57.7 of the table
+        (4, 8 * 45.5, 2),  # 59.5, 48, 45.5
+        (16, 8 * 45.5, 4),
+    ],
+)
+def test_all_reduces_over_hosts_with_switches_may_take_trees_between_them(nodes, bus, hops):
+    ranks = 8 * nodes
+    times = nccl_times(switched_hosts(nodes), "allreduce", GIB, *PLAIN)
+    expected = 25 + 2 * hops * 20.9 + GIB / (1000 * bus * ranks / (2 * (ranks - 1)))
+    assert times["nvls-tree", "simple"] == pytest.approx(expected)
+    assert ("nvls", "simple") not in times
+    assert ("nvls-tree", "simple") not in nccl_times(hopper_hosts(nodes), "allreduce", GIB, *PLAIN)
+    assert ("nvls-tree", "simple") not in nccl_times(switched_hosts(nodes), "allgather", GIB, *PLAIN)
+    chosen = nccl_choice(switched_hosts(nodes), "allreduce", GIB, GIB, *PLAIN)
+    assert chosen.algorithm == "nvls-tree"
+    assert "Algo NVLS_TREE proto SIMPLE channel{Lo..Hi}={0..15}" in chosen.log
+
+
+def test_trees_of_blackwells_switches_have_the_correction_of_trees():
+    """80 · 0.74 · 7/8 · 2 = 103.6 within, 192 between, 96 of the table; half of it at 1 MiB, all beyond 512 MiB."""
+    found = [nccl_times(switched_hosts(2, "blackwell", 800, 7200), "allreduce", size, *PLAIN) for size in (MIB, GIB)]
+    bandwidth = 8 * 96 * 16 / 30
+    times = [each["nvls-tree", "simple"] for each in found]
+    assert times[0] == pytest.approx(25 + 2 * 20.9 + MIB / (1000 * bandwidth * 0.5))
+    assert times[1] == pytest.approx(25 + 2 * 20.9 + GIB / (1000 * bandwidth))
+
+
 @st.composite
 def clusters(draw):
     nodes, each = draw(st.integers(1, 64)), draw(st.sampled_from([1, 2, 4, 8]))
     rates = draw(st.lists(st.sampled_from([10, 100, 200, 400, 800]), min_size=1, max_size=8))
     inside = draw(st.sampled_from([2400, 3600, 7200])) * GBPS if each > 1 else None
     known = NcclSettings(draw(st.sampled_from(GENERATIONS)), draw(st.sampled_from(["intel", "amd"])))
-    return Cluster(nodes * each, nodes, tuple(rate * GBPS for rate in rates), inside, settings=known)
+    has_switch = inside is not None and draw(st.booleans())
+    return Cluster(nodes * each, nodes, tuple(rate * GBPS for rate in rates), inside, has_switch, known)
 
 
 @given(

@@ -42,7 +42,9 @@ def cluster_of(topology: FabricSpec, settings: NcclSettings, ranks: Sequence[int
         hosts = [found for host in hosts if (found := tuple(rank for rank in host if rank in chosen))]
     # NCCL takes the least of all nodes' channels.
     fewest = min(map(len, hosts))
-    return Cluster(count, len(hosts), nics * fewest, scale_up.rate_bps, settings=settings)
+    # Its switches join ranks over several hosts only if each host has as many.
+    has_switch = scale_up.reductions and max(map(len, hosts)) == fewest
+    return Cluster(count, len(hosts), nics * fewest, scale_up.rate_bps, has_switch, settings)
 
 
 def chosen_by_nccl(

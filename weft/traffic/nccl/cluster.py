@@ -21,6 +21,8 @@ GENERATIONS: tuple[str, ...] = get_args(Generation)
 MAX_CHANNELS = 64
 """MAXCHANNELS in src/include/device.h."""
 _GB_BITS = 8 * 10**9
+_MOST_HEADS = 32
+"""NCCL_MAX_NVLS_ARITY in src/include/device.h."""
 _PASS_LIMIT = 0.49
 """The search ends when the next rate is at most this share of the best one's."""
 _NVLINK_SHARES = {"volta": 20 / 25, "ampere": 20 / 25, "hopper": 20.6 / 25, "blackwell": 40.1 / 50}
@@ -138,13 +140,30 @@ class Cluster:
         return Graph(ring.channels, intra, ring.inter)
 
     def nvls(self) -> Graph:
-        """Return the channels of reductions by a node's switches; none without such switches."""
-        if not self.has_switch or self.capability < 90 or self.nodes > 1 or self.ranks == 1:
+        """Return the channels of reductions by nodes' switches, one for each head; none without such switches.
+
+        A head's own link carries its channel twice (`ncclTopoSearchTryNvls`). Between nodes a head has a NIC, and the
+        rate there grows as long as the NIC has it (`ncclTopoCompute`, pass 2).
+        """
+        if not self.has_switch or self.capability < 90 or self.ranks == self.nodes:
             return Graph(0, 0.0, 0.0)
-        channels = min(32, self.ranks)  # NCCL_MAX_NVLS_ARITY
-        fitting = [each for each in self._speeds if channels * each <= self._nvlink]
-        speed = fitting[0] if fitting else self._nvlink / channels
-        return Graph(channels, speed, speed)
+        most = min(_MOST_HEADS, int(self.ranks_per_node))
+        if self.nodes == 1:
+            fitting = [each for each in self._speeds if (most + 1) * each <= self._nvlink]
+            speed = fitting[0] if fitting else self._nvlink / (most + 1)
+            return Graph(most, speed, speed)
+        best = Graph(0, 0.0, 0.0)
+        for speed in self._speeds:
+            with_nics = sum(nic >= speed for nic in self._nics)
+            fit = min(most, with_nics, int(self._nvlink / speed) - 1)
+            if fit > best.channels or fit * speed > best.channels * best.inter:
+                best = Graph(fit, speed, speed)
+        inter = best.inter
+        for speed in reversed([each for each in self._speeds if each > best.inter]):
+            if inter >= 2 * best.intra or sum(nic >= speed for nic in self._nics) < best.channels:
+                break
+            inter = speed
+        return Graph(best.channels, best.intra, inter)
 
     @property
     def rings_share_an_order(self) -> bool:
@@ -162,7 +181,7 @@ class Cluster:
 
     @property
     def nvls_channels(self) -> int:
-        """Channels of reductions by a node's switches (NVLS_NCHANNELS_… in src/transport/nvls.cc)."""
+        """Channels of reductions by nodes' switches (NVLS_NCHANNELS_… in src/transport/nvls.cc)."""
         return 24 if self.capability >= 100 else 16
 
     def _searched(self) -> Graph:

@@ -2,8 +2,9 @@
 
 Tables, corrections and the choice follow NCCL 2.30.7: `ncclTopoTuneModel` and `ncclTopoGetAlgoTime` in
 src/graph/tuning.cc, `updateCollCostTable`, `topoGetAlgoInfo` and `scheduleCollTasksToPlan` in src/enqueue.cc
-(https://github.com/NVIDIA/nccl/tree/v2.30.7-1). Of NCCL's algorithms there are those that Weft has: rings, trees, PAT,
-and NVLS within a node. CollNet is off, as in NCCL unless NCCL_COLLNET_ENABLE is set, and NVLSTree does not exist.
+(https://github.com/NVIDIA/nccl/tree/v2.30.7-1). NCCL's algorithms are rings, trees, PAT, NVLS within a node, and
+NVLSTree over several. CollNet, and with it NVLS over several nodes, is off, as in NCCL unless NCCL_COLLNET_ENABLE is
+set.
 """
 
 from __future__ import annotations
@@ -18,9 +19,10 @@ from weft.traffic.nccl.cluster import Cluster, Graph
 from weft.traffic.protocols import LL, LL128, SIMPLE
 
 NCCL_VERSION = "2.30.7"
-TREE, RING, NVLS, PAT = "tree", "ring", "nvls", "pat"
-_ORDER = (TREE, RING, NVLS, PAT)
+TREE, RING, NVLS, NVLS_TREE, PAT = "tree", "ring", "nvls", "nvls-tree", "pat"
+_ORDER = (TREE, RING, NVLS, NVLS_TREE, PAT)
 """NCCL's order, in which the first of equal times wins."""
+_BY_SWITCHES = (NVLS, NVLS_TREE)
 _PROTOCOLS = (LL, LL128, SIMPLE)
 FUNCTIONS: Mapping[str, str] = {
     "allreduce": "AllReduce",
@@ -31,7 +33,7 @@ FUNCTIONS: Mapping[str, str] = {
 }
 """Collectives for which NCCL chooses, by Weft's names."""
 _ALGORITHMS = {
-    "allreduce": (TREE, RING, NVLS),
+    "allreduce": (TREE, RING, NVLS, NVLS_TREE),
     "allgather": (RING, NVLS, PAT),
     "reducescatter": (RING, NVLS, PAT),
     "broadcast": (RING,),
@@ -41,12 +43,27 @@ _TYPES_OF_SWITCHES = {DataType.INT32, DataType.FLOAT16, DataType.BFLOAT16, DataT
 """ncclNvlsSupported in src/include/device.h."""
 
 # Microseconds, by protocol in the order of _PROTOCOLS.
-_BASE_LATENCIES = {TREE: (6.8, 14.0, 8.4), RING: (6.6, 14.0, 8.4), NVLS: (0, 0, 0), PAT: (8.0, 8.0, 8.0)}
+_BASE_LATENCIES = {
+    TREE: (6.8, 14.0, 8.4),
+    RING: (6.6, 14.0, 8.4),
+    NVLS: (0, 0, 0),
+    NVLS_TREE: (0, 0, 0),
+    PAT: (8.0, 8.0, 8.0),
+}
 _NVLINK, _PCI, _NET = "nvlink", "pci", "net"
 _LATENCIES = {
-    _NVLINK: {TREE: (0.6, 1.25, 4.0), RING: (0.6, 1.9, 3.4), NVLS: (0, 0, 25), PAT: (0, 0, 4.0)},
-    _PCI: {TREE: (1.0, 1.9, 4.0), RING: (1.0, 2.5, 5.7), NVLS: (0, 0, 0), PAT: (0, 0, 4.0)},
-    _NET: {TREE: (5.0, 8.5, 14.0), RING: (2.7, 4.0, 14.0), NVLS: (0, 0, 18), PAT: (0, 0, 14)},
+    _NVLINK: {
+        **{TREE: (0.6, 1.25, 4.0), RING: (0.6, 1.9, 3.4)},
+        **{NVLS: (0, 0, 25), NVLS_TREE: (0, 0, 25), PAT: (0, 0, 4.0)},
+    },
+    _PCI: {
+        **{TREE: (1.0, 1.9, 4.0), RING: (1.0, 2.5, 5.7)},
+        **{NVLS: (0, 0, 0), NVLS_TREE: (0, 0, 0), PAT: (0, 0, 4.0)},
+    },
+    _NET: {
+        **{TREE: (5.0, 8.5, 14.0), RING: (2.7, 4.0, 14.0)},
+        **{NVLS: (0, 0, 18), NVLS_TREE: (0, 0, 20.9), PAT: (0, 0, 14)},
+    },
 }
 # GB/s, for 1, 2, and more nodes.
 _LL_BY_CPU = {"intel": (39.0, 39.0, 20.4), "amd": (87.7, 22.5, 19.0)}
@@ -63,6 +80,12 @@ _TREE = {
     "ampere": (24.0, 23.6, 17.8),
     "hopper": (38.7, 41.4, 36.0),
     "blackwell": (70.0, 42.8, 24.0),
+}
+_NVLS_TREE = {
+    "volta": (26.5, 18.5, 10.0),
+    "ampere": (24.0, 23.6, 17.8),
+    "hopper": (0.0, 57.7, 45.5),
+    "blackwell": (0.0, 96.0, 80.0),
 }
 _NVLS_EFFICIENCY = {"volta": 0.0, "ampere": 0.0, "hopper": 0.85, "blackwell": 0.74}
 _NET_OVERHEAD = {"intel": 1.0, "amd": 2.0}
@@ -88,7 +111,7 @@ class NcclChoice:
     """NCCL's choice, and the time that it predicts."""
 
     algorithm: str
-    """Weft's name of the algorithm: `ring`, `tree`, `pat` or `nvls`."""
+    """Weft's name of the algorithm: `ring`, `tree`, `pat`, `nvls` or `nvls-tree`."""
     protocol: str
     """NCCL's protocol: `simple`, `ll` or `ll128`. Messages travel in it unless switches reduce."""
     channels: int
@@ -175,7 +198,7 @@ def nccl_choice(
         chosen,
         channels,
         round(allowed[algorithm, chosen] * 1_000_000),
-        f"{FUNCTIONS[collective]}: {count_bytes} Bytes -> Algo {algorithm.upper()} proto {chosen.upper()} "
+        f"{FUNCTIONS[collective]}: {count_bytes} Bytes -> Algo {_logged(algorithm)} proto {chosen.upper()} "
         f"channel{{Lo..Hi}}={{0..{channels - 1}}}",
     )
 
@@ -186,7 +209,7 @@ def _steps(cluster: Cluster, collective: str) -> int:
 
 
 def _graph(cluster: Cluster, algorithm: str) -> Graph:
-    if algorithm == NVLS:
+    if algorithm in _BY_SWITCHES:
         return cluster.nvls()
     return cluster.tree() if algorithm in (TREE, PAT) else cluster.ring()
 
@@ -221,9 +244,12 @@ def _bandwidth(
         return 0.0 if ranks != nodes or averages else bus * 0.75
     if graph.channels < 2 or not _switches_reduce(collective, operation, dtype):
         return 0.0
-    if collective != "allreduce" and ranks > 32:
+    if (nodes == 1) is not (algorithm == NVLS) or (collective != "allreduce" and ranks > 32):
         return 0.0
     per_channel = graph.intra * _NVLS_EFFICIENCY[gpu] * (graph.channels - 1) / graph.channels
+    if algorithm == NVLS_TREE:
+        of_nics = graph.inter * (2 if nodes == 2 else 1)
+        return graph.channels * min(2 * per_channel, of_nics, _NVLS_TREE[gpu][column]) * ratio
     if collective == "allreduce":
         return graph.channels * per_channel * 2 * ratio
     return graph.channels * per_channel * (ranks - 1) / ranks
@@ -254,6 +280,8 @@ def _latency(cluster: Cluster, collective: str, algorithm: str, protocol: str) -
         return base + 2 * ((ranks // nodes - 1) * intra + hops * inter)
     if algorithm == NVLS:
         return intra
+    if algorithm == NVLS_TREE:
+        return base + intra + 2 * hops * inter
     if algorithm == PAT:
         return base + hops * inter / 3.5 + ranks * 2.8
     steps = _steps(cluster, collective)
@@ -279,8 +307,12 @@ def _time(
     bandwidth: float,
 ) -> float:
     power = (size_bytes >> 6).bit_length() - 1
-    if algorithm == TREE and 0 <= power < len(_TREE_CORRECTION[protocol]):
-        bandwidth *= _TREE_CORRECTION[protocol][power]
+    corrections = _TREE_CORRECTION[protocol]
+    if algorithm == TREE and 0 <= power < len(corrections):
+        bandwidth *= corrections[power]
+    if algorithm == NVLS_TREE and cluster.capability >= 100 and 0 <= power <= len(corrections):
+        # Of powers up to 23, with the last factor twice; all CPUs here are x86.
+        bandwidth *= (*corrections, corrections[-1])[power]
     plateau = algorithm == RING and protocol == SIMPLE and cluster.nodes > 1 and collective == "allreduce"
     if plateau and size_bytes // (cluster.channels * cluster.ranks) >= 64:
         latency *= 1.9 if cluster.capability < 80 else 1.4
@@ -289,7 +321,7 @@ def _time(
 
 def _most_channels(cluster: Cluster, algorithm: str, protocol: str, size_bytes: int) -> int:
     """Return the channels for a size, each with enough for its threads."""
-    if algorithm == NVLS:
+    if algorithm in _BY_SWITCHES:
         return cluster.nvls_channels
     channels, threads, threshold = cluster.channels, _THREADS[protocol], _THRESHOLDS[protocol]
     if algorithm == PAT:
@@ -312,12 +344,16 @@ def _used_channels(
     if protocol == LL:
         per_byte *= 4
     traffic = max(_MIN_TRAFFIC, count_bytes * per_byte)
-    limit = cluster.nvls_channels if algorithm == NVLS else cluster.channels
+    limit = cluster.nvls_channels if algorithm in _BY_SWITCHES else cluster.channels
     of_channel = _divided_up(traffic // min(most, limit), 16) * 16
     cell_bytes = _divided_up(_divided_up(_MIN_TRAFFIC, per_byte), 16) * 16
     cells = _divided_up(count_bytes, cell_bytes)
     each = min(cells, _divided_up(of_channel, cell_bytes * per_byte))
     return min(limit, _divided_up(cells, each)) if each else 1
+
+
+def _logged(algorithm: str) -> str:
+    return algorithm.upper().replace("-", "_")
 
 
 def _divided_up(number: int, parts: int) -> int:
