@@ -251,6 +251,11 @@ def test_a_layout_of_ones_own() -> None:
         (OWN, {"clock": "real"}, r"host: does not go with clock: real"),
         (
             OWN,
+            {"traffic": [{"storage": [3], "host_copy": {"bandwidth": "1Gb/s"}, "access": {"blocks": 1}}]},
+            r"traffic\[0\].host_copy: `host` has the way of all transfers",
+        ),
+        (
+            OWN,
             {"fabric": {"kind": "scale_up", "accelerators": 4}},
             r"host: does not go with fabric.kind: scale_up",
         ),

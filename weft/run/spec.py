@@ -110,6 +110,8 @@ def _check(spec: RunSpec) -> None:
                 raise EnvironmentLacksError(f"{item.lacking}", place=f"{key}.{item.kind}")
             name, packet_bytes = item.largest_packet(spec.options.ip_version)
             check_packet(spec.options, f"{key}.{name}", packet_bytes)
+            if spec.options.host is not None and item.copies_key:
+                raise KeyProblem(f"{key}.{item.copies_key}", "`host` has the way of all transfers", valid="one of them")
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
         _check_services(traffic, spec.options, f"traffic[{number}]")

@@ -46,6 +46,11 @@ class TrafficItem(TrafficSection):
     runs_commands: ClassVar[bool] = False
     """Whether it runs commands in hosts."""
 
+    @property
+    def copies_key(self) -> str:
+        """The key of copies between accelerators and host memory that it makes itself; empty if it makes none."""
+        return ""
+
     def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
         """Yield the item, with `key`, and the items that it runs, with their keys."""
         yield key, self

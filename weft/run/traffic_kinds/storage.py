@@ -115,6 +115,11 @@ class StorageTraffic(JobItem):
     timeout: Annotated[int, whole(1, 10**6)] = 3600
     """Seconds, real or of the virtual clock, after which the run fails, in addition to steps and device times."""
 
+    @property
+    def copies_key(self) -> str:
+        """The key of clients' copies, if they make some."""
+        return "host_copy" if self.host_copy is not None else ""
+
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that there is one load, the number of commands, and that ranks exist and are distinct."""
         self._check_load(key)
