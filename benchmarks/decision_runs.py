@@ -138,14 +138,18 @@ FABRICS = (
     DecisionFabric("ultra-ethernet", "UET", "ultra-ethernet"),
     DecisionFabric("mrc", "MRC", "mrc"),
 )
+UNPACED = "ECMP, 1 queue pair, no congestion control"
 BALANCING = {
     "ECMP, 1 queue pair": ("flow", 1),
+    UNPACED: ("flow", 1),
     "ECMP, 16 queue pairs (queue-pair scaling alone)": ("flow", 16),
     "E-ECMP, 1 queue pair": ("flow_and_queue_pair", 1),
     "E-ECMP, 4 queue pairs (queue-pair scaling)": ("flow_and_queue_pair", 4),
     "E-ECMP, 16 queue pairs (queue-pair scaling)": ("flow_and_queue_pair", 16),
 }
 """Ways of RoCEv2 to spread a permutation, on roce-pfc-dcqcn."""
+SEEDS = 8
+"""Of each of them, for hashes differ from seed to seed."""
 
 FAILURES = ("silent", "flap", "slow", "lossy", "switch")
 FAILURE_TITLES = {
@@ -247,6 +251,14 @@ def job_procedure(tree: Mapping[str, Any], item: Mapping[str, Any]) -> Procedure
     return figures_of(run)
 
 
+def seeds_procedure(tree: Mapping[str, Any], item: Mapping[str, Any], seeds: int) -> Procedure[list[JobFigures]]:
+    """Run a job alone with several seeds."""
+    runs = yield [
+        Trial(f"seed {seed}", {**tree, "seed": seed, "traffic": [dict(item)]}) for seed in range(1, seeds + 1)
+    ]
+    return [figures_of(run) for run in runs]
+
+
 def failure_procedure(tree: Mapping[str, Any], size: Size, kind: str) -> Procedure[FailureFigures]:
     """Run a step twice and a checked all-reduce, without the failure, and with it from the middle of the first step.
 
@@ -302,9 +314,10 @@ def procedures_of(size: Size, fabrics: Sequence[DecisionFabric] = FABRICS) -> It
         yield f"{fabric.name}/tolerance/training step", tolerance_procedure(step, NicSection(), LONGER)
     roce = next(each for each in FABRICS if each.name == "roce-pfc-dcqcn")
     for name, (balancing, queue_pairs) in BALANCING.items():
-        tree = merged(roce.tree(size), {"routing": {"load_balancing": balancing}})
+        unpaced = {"transport": {"congestion_control": "fixed-window", "preset": None}} if name == UNPACED else {}
+        tree = merged(roce.tree(size), {"routing": {"load_balancing": balancing}, **unpaced})
         item = {**size.jobs()["permutation"], "queue_pairs": queue_pairs}
-        yield f"{roce.name}/balancing/{name}", job_procedure(tree, item)
+        yield f"{roce.name}/balancing/{name}", seeds_procedure(tree, item, SEEDS)
     # Last, for where the job does not end, its run takes as long as hosts go on trying.
     for fabric in fabrics:
         yield f"{fabric.name}/failure/silent", failure_procedure(fabric.tree(size), size, "silent")
@@ -433,11 +446,20 @@ def record_of(size: Size, directory: Path, workers: int | None = None) -> dict[s
                 "kept_hour": cost.per_kept_hour,
             },
         }
-    record["balancing"] = {
-        name: asdict(found[f"roce-pfc-dcqcn/balancing/{name}"]) | {"queue_pairs": queue_pairs, "load_balancing": way}
+    record["balancing"] = balancing_record(found)
+    return record
+
+
+def balancing_record(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the runs of each way to spread a permutation."""
+    return {
+        name: {
+            "load_balancing": way,
+            "queue_pairs": queue_pairs,
+            "runs": [asdict(each) for each in found[f"roce-pfc-dcqcn/balancing/{name}"]],
+        }
         for name, (way, queue_pairs) in BALANCING.items()
     }
-    return record
 
 
 def main() -> None:

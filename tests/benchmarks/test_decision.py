@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import decision_page
@@ -80,6 +81,5 @@ def test_small_runs_show_what_the_page_says_of_paths_and_of_switches_that_die(tm
 def test_small_runs_show_what_queue_pair_scaling_needs(tmp_path: Path) -> None:
     names = {way: f"roce-pfc-dcqcn/balancing/{way}" for way in decision_runs.BALANCING}
     found = reduced(tmp_path, *names.values())
-    times = [found[name].time_ps for name in names.values()]
-    alone, _, _, _, scaled = times
-    assert scaled < alone
+    alone, _, scaled, _, _, both = (median(each.time_ps for each in found[name]) for name in names.values())
+    assert max(scaled, both) < alone
