@@ -409,7 +409,7 @@ def goodput_of(failures: Mapping[str, FailureFigures]) -> float:
 
 def record_of(size: Size, directory: Path, workers: int | None = None) -> dict[str, Any]:
     """Run everything, and return the record. Raises WeftError if a run could not be made."""
-    found = TrialRunner(directory, workers).run(dict(procedures_of(size)))
+    found: Mapping[str, Any] = TrialRunner(directory, workers).run(dict(procedures_of(size)))
     for name, each in found.items():
         if isinstance(each, WeftError):
             raise WeftError(f"{name}: {each}")
