@@ -94,6 +94,11 @@ def test_each_design_of_lab_20_lacks_something(start: str, missing: dict[int, st
             {"seven": "trains 5 times", "the steps by": "5", "the time until": "5 times"},
             marks=pytest.mark.slow,
         ),
+        (
+            "28",
+            "scenario.yaml",
+            {"mean run": "exactly one policy", "mean time": "exactly one policy", "answers": "no answers.yaml"},
+        ),
     ],
 )
 def test_the_lab_as_it_comes_is_no_solution(number: str, start: str, missing: dict[str, str], tmp_path: Path) -> None:
@@ -168,6 +173,17 @@ def test_a_deadlock_is_what_the_solution_of_lab_12_lacks(tmp_path: Path) -> None
     own.write_text(own.read_text().replace("dimension_order_one_lane", "layered"))
     found = [each.missing or "" for each in outcomes(exercise_of(lab), Work(tmp_path / "work"))]
     assert found[2].startswith("own.yaml has credits in the classes [3, 4")
+
+
+def test_a_move_takes_as_long_in_lab_28_as_on_its_page(tmp_path: Path) -> None:
+    lab = find_lab("28")
+    starter_and_solution(lab, tmp_path / "work")
+    own = tmp_path / "work" / "own.yaml"
+    own.write_text(own.read_text().replace("cost: 2min", "cost: 1s"))
+    (tmp_path / "work" / "answers.yaml").unlink()
+    found = [each.missing or "" for each in outcomes(exercise_of(lab), Work(tmp_path / "work"))]
+    assert found[0] == ""
+    assert all("migration.cost of own.yaml is 1 s" in each for each in found[1:3])
 
 
 PORT = "weft_port_queue_depth_bytes > 20000"
