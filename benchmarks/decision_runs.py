@@ -356,7 +356,8 @@ def _fields_of(annotation: Any) -> Mapping[str, Any]:
     """Return the keys of a section, given the annotation of the scenario's key."""
     section = next((each for each in [annotation, *get_args(annotation)] if hasattr(each, "model_fields")), None)
     assert section is not None, annotation
-    return section.model_fields
+    fields: Mapping[str, Any] = section.model_fields
+    return fields
 
 
 def ideal_ps(name: str, size: Size) -> int:
