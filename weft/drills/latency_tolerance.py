@@ -186,6 +186,7 @@ def _latencies(run: TrialRun) -> float | None:
     """Return the messages in turn of all items of the traffic; None if one has no critical path, or none waits."""
     found = [each for results in run.results.traffic.values() for each in results]
     paths = [getattr(each, "critical_path", None) for each in found]
-    if not paths or any(each is None for each in paths):
+    known = [each for each in paths if each is not None]
+    if not known or len(known) < len(paths):
         return None
-    return float(sum(each.latencies for each in paths)) or None
+    return float(sum(each.latencies for each in known)) or None
