@@ -39,7 +39,7 @@ _SCAN_SIZES = 4
 _SCAN_ROUNDS = 2
 _SHARED_OUT_SIZES = 8
 _COARSE_LATENCIES_PS = (0, PS_PER_US // 10, PS_PER_US, 3 * PS_PER_US, 10 * PS_PER_US, 30 * PS_PER_US)
-"""Of a protocol's steps, with which a fit of thresholds begins."""
+"""Latencies of a protocol's steps, with which a fit of thresholds begins."""
 _LATENCIES_BETWEEN = 60
 _MOST_STEPS = 12
 _MOST_DAMPINGS = 6

@@ -37,7 +37,7 @@ MOST_REQUEST_BYTES = 1 << 20
 """The EVs of an explicit EV profile are the longest that a request has."""
 _MOST_ANSWER_BYTES = 16 * 2**20
 MOST_EV_ROWS = 20_000
-"""Of some 300 B each, or 700 B with the names of a long path: below the limit of an answer."""
+"""Entries of some 300 B each, or 700 B with the names of a long path: below the limit of an answer."""
 _PATIENCE_S = 10.0
 
 

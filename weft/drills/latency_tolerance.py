@@ -24,17 +24,17 @@ from weft.trials import Procedure, Trial, TrialProgress, TrialRun, TrialRunner
 
 DEFAULT_LONGER = 0.05
 _FIRST_SHARE = 0.01
-"""Of the job's time: the first extra latency that is tried where no critical path says more."""
+"""Share of the job's time: the first extra latency that is tried where no critical path says more."""
 _MOST_RUNS = 40
 _NARROW = 1 / 16
 """The search ends when the bounds are this share of the upper one apart."""
 MOST_PS = 2 * PS_PER_S
-"""Of extra latency, half of it at each end."""
+"""The most extra latency, half of it at each end."""
 
 
 @dataclass(frozen=True)
 class LatencyTolerance:
-    """What a job tolerates; times in ps.
+    """Latency that a job tolerates; times in ps.
 
     Attributes:
         longer: the limit: by what share of its time the job may take longer.

@@ -88,7 +88,7 @@ class FastForwardGroups:
 
     @property
     def counts(self) -> _core.FastForwardCounts:
-        """What the engine has counted so far."""
+        """Counts of the engine so far."""
         return self._native.counts
 
     def of_ranks(
