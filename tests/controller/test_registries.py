@@ -102,7 +102,7 @@ def test_an_unknown_routing_is_reported_with_the_valid_ones() -> None:
     with refused(
         SettingError,
         valid=(
-            "dimension_order, dimension_order_one_lane, dimension_order_ugal, "
+            "demand, dimension_order, dimension_order_one_lane, dimension_order_ugal, "
             "dimension_order_valiant, dragonfly_minimal, dragonfly_ugal, dragonfly_valiant, "
             "layered, shortest_paths, srv6, structured_ev, up_down"
         ),

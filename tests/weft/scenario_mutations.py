@@ -126,6 +126,12 @@ TRAFFIC: dict[str, Any] = {
     },
     "replay": {"replay": str(ROOT / "examples" / "ping.pcap"), "host": "h0"},
 }
+HOST = {
+    "numa": [{}],
+    "switches": [{"name": "sw", "at": "numa0"}],
+    "accelerators": [{"at": "numa0"}],
+    "nics": [{"at": "sw"}],
+}
 # What a key needs beside it to mean something.
 BESIDE: dict[str, dict[str, Any]] = {
     "faults.extra_delay": {"faults.delay_probability": 0.5},
@@ -173,6 +179,13 @@ WITHIN: dict[str, dict[str, Any]] = {
         "circuits": {"schedule": [{"at": "1us", "configuration": "b"}]},
     },
     "telemetry.watch[]": {"telemetry": {"watch": [{}]}},
+    "control.outages[]": {"control": {"outages": [{"at": "1us", "until": "2us"}]}},
+    "host": {"host": HOST},
+    "host.numa[]": {"host": HOST},
+    "host.switches[]": {"host": HOST},
+    "host.accelerators[]": {"host": HOST},
+    "host.nics[]": {"host": HOST},
+    "host.staging": {"host": HOST},
     "traffic[] (circuits)": {"fabric": WITH_CIRCUITS},
     "fabric.scale_up": {"fabric": {**FABRIC, "hosts_per_leaf": 1, "ranks_per_host": 2, "scale_up": {}}},
 }

@@ -179,7 +179,7 @@ def test_items_of_tenants_have_their_quotas():
                 "traffic": [{"together": [reduction(0, 1) | {"algorithms": ["ring"], "tenant": "red"}]}],
                 "tenants": TENANTS,
             },
-            r"traffic\[0\].together\[0\].tenant: red: tenants have quotas",
+            r"traffic\[0\].together\[0\].tenant: red has quotas of reductions in the network, and this item has none",
         ),
     ],
 )

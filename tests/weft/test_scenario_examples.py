@@ -46,6 +46,8 @@ CONTEXTS: list[tuple[str, dict[str, str | None]]] = [
     (r"transport\.classes", {"scheduling.classes": "[2]"}),
     (r"pfc\.watchdog\..*", {"pfc.classes": "[3]"}),
     (r".*\((collective|training_step|training_run)\)\.clear_to_send\..*", {"traffic.0.algorithms": "[ring]"}),
+    (r".*\(collective\)\.pairs\..*", {"traffic.0.collective": "alltoallv", "traffic.0.algorithms": "[direct]"}),
+    (r".*\(collective\)\.pairs\..*", {"traffic.0.ranks": "[0, 1, 2, 3]"}),
     (r".*inference\.requests\.(arrivals|file)", {"traffic.0.inference.requests.rate": None}),
     (r".*inference\.requests\.file", {"traffic.0.inference.requests.prompt": None}),
     (r".*inference\.requests\.file", {"traffic.0.inference.requests.output": None}),
