@@ -242,7 +242,11 @@ def test_an_item_s_choice_is_its_tenant_s(kind):
     results = result.traffic[f"{kind}s"]
     chosen = [found.choice.algorithm if kind == "collective" else found.algorithm for found in results]
     assert chosen == ["in-network"] * 2
-    with refused(BadInputError, place="scenario: traffic[0].tenant", valid="leave it out, or give it a share (tenants.blue.share)"):
+    with refused(
+        BadInputError,
+        place="scenario: traffic[0].tenant",
+        valid="leave it out, or give it a share (tenants.blue.share)",
+    ):
         parse_scenario(scenario | {"traffic": [item | {"algorithms": ["ring"]}]})
 
 
