@@ -67,6 +67,16 @@ def test_healthy_fabrics_are_left_alone() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("example", "seed"), [("example tcp", 484972553), ("example collective", 108854731)])
+def test_large_frames_and_short_requests_are_no_slow_ports(example: str, seed: int) -> None:
+    """TCP fills link_mtu; rings of many ranks post a short request as another completes."""
+    keys = {"clock": "virtual", "seed": seed, "health": bench.HEALTH}
+    result = run_scenario(parse_scenario(bench.examples()[example] | bench.SETTINGS["IPv6, small packets"] | keys))
+    assert result.ok
+    assert result.noisy_parts == []
+
+
+@pytest.mark.slow
 def test_more_healthy_fabrics_are_left_alone() -> None:
     assert bench.healthy_runs(40, seed=4).found == []
 

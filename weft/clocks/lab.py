@@ -87,6 +87,8 @@ class Lab(abc.ABC):
         """Called once the plan has been checked, before anything is built."""
         self.sends_any_packets = False
         """Whether users write the packets of some traffic, which may then have any address."""
+        self.largest_packet_bytes = 0
+        """The largest IP packet of traffic other than the hosts' transport; 0 without any."""
         self.runs_commands = False
         """Whether hosts run commands; in virtual time nothing of the fabric may then be ahead of the rest."""
         self.controller: BlockingFabricController

@@ -6,6 +6,7 @@ import abc
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from weft.clocks.frame_sizes import any_frame_bytes
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.counters import Count, PortCounters
 from weft.controller.elements import Element, link_element
@@ -28,7 +29,7 @@ from weft.scenario.events import EventSection
 from weft.scenario.link_checks import changed_parts, checked_link, events_in_order, links_of_event
 from weft.scenario.options import FabricOptions
 from weft.topologies import Endpoint, FabricLink, FabricSpec, LinkChoice, LinkEnds
-from weft.traffic.header_sizes import largest_frame_bytes
+from weft.traffic.header_sizes import ETHERNET, largest_frame_bytes
 from weft.traffic.host_stats import PortTraffic
 from weft.traffic.parted_hosts import PartedHosts
 
@@ -63,6 +64,8 @@ class LinkEvents(abc.ABC):
         self._controller = controller
         self.noise: NoiseWatch | None = None
         """Watch for noisy parts; None unless the options have `health`."""
+        self.largest_packet_bytes = 0
+        """The largest IP packet of traffic other than the hosts' transport; 0 without any."""
         self._failure: BaseException | None = None
         self._is_up: dict[LinkEnds, bool] = {}
         self._unrepaired: dict[int, LinkEventResult] = {}  # by identity, as the same may happen twice
@@ -94,7 +97,7 @@ class LinkEvents(abc.ABC):
             settings,
             readings,
             self._port_reader(),
-            frame_bytes=packets * largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes),
+            frame_bytes=self._largest_sent_bytes,
             at_once=packets,
             notice_ps=control.detection + control.latency // 2,
         )
@@ -331,6 +334,12 @@ class LinkEvents(abc.ABC):
         slowest_bps = min(link.link.rate_bps for link in self.fabric.links)
         frame_bytes = largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes)
         return self._options.switching.latency + 2 * packets * frame_bytes * 8 * PS_PER_S // slowest_bps
+
+    @property
+    def _largest_sent_bytes(self) -> int:
+        """The largest frame, or segment, that a port sends at once."""
+        segment_bytes = self._segment_packets * largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes)
+        return max(segment_bytes, any_frame_bytes(self._options, 0), self.largest_packet_bytes + ETHERNET)
 
     @property
     def _segment_packets(self) -> int:

@@ -126,6 +126,13 @@ class Fabric:
         )
         parts = [part for item in spec.traffic for _, part in item.with_parts("")]
         self.lab.sends_any_packets = any(part.sends_any_packets for part in parts)
+        self.lab.largest_packet_bytes = max(
+            (
+                spec.options.link_mtu_bytes if part.fills_link_mtu else part.largest_packet(spec.options.ip_version)[1]
+                for part in parts
+            ),
+            default=0,
+        )
         self.lab.runs_commands = runs_commands or any(part.runs_commands for part in parts)
         self.first_collective_done_s: float | None = None
         """When the first collective ended, by the machine's monotonic clock; None before."""

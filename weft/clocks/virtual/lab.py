@@ -302,6 +302,7 @@ class VirtualLab(Lab):
                 self.circuits,
                 group.host_of,
             )
+            self._link_events.largest_packet_bytes = self.largest_packet_bytes
             group.follow_parted(self._link_events.parted)
             if self._deadlocks is not None:
                 self._deadlocks.endless_storms = self._link_events.endless_storms

@@ -29,7 +29,6 @@ from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.nic import NicSection
 from weft.scenario.options import FabricOptions
 from weft.topologies import Endpoint, FabricLink, FabricSpec
-from weft.traffic.header_sizes import largest_frame_bytes
 
 if TYPE_CHECKING:
     from weft.controller.noise.watch import PortReader
@@ -102,7 +101,7 @@ class VirtualLinkEvents(LinkEvents):
         ratio = self.operations.settings.limits.slow_ratio
         if ratio is None or sender.node in {host.name for host in self.fabric.hosts}:
             return ratio is not None
-        frame_bytes = self._segment_packets * largest_frame_bytes(self._options.ip_version, self._options.mtu_bytes)
+        frame_bytes = self._largest_sent_bytes
         watch, reader = RateWatch(rate_bps, frame_bytes), self._port_reader()
         for _ in range(LEAST_GAPS):
             states = await reader.queues({sender: watch.least_waiting_bytes}, {sender: gap_ps(rate_bps, frame_bytes)})

@@ -125,6 +125,12 @@ class RateWatch:
         self._sent_bytes += sent_bytes
         self._time_ps += took_ps
 
+    def share(self) -> float | None:
+        """Return the measured share of the rate; None as long as it was measured half as often as it needs."""
+        if 2 * self._gaps < self._least_gaps:
+            return None
+        return self._sent_bytes * 8 * PS_PER_S / self._time_ps / self._rate_bps
+
     def found(self, limits: NoiseLimits) -> Evidence | None:
         """Return the evidence that the port is slow; None if it is not, or was not measured often enough."""
         if self._gaps < self._least_gaps:

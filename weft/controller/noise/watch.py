@@ -187,13 +187,22 @@ class NoiseWatch:
             for pair in pairs:
                 await self._judge_rate(end, self._stamped[end], *pair, source="INT: ")
         gaps_ps = {end: self._gaps_ps[end] for end in self._nics}
-        for end, states in (await self._ports.nics(gaps_ps)).items():
-            await self._judge_rate(end, self._nics[end], *nic_queues(*states))
+        pairs_of_nics = {end: nic_queues(*states) for end, states in (await self._ports.nics(gaps_ps)).items()}
+        for end, pair in pairs_of_nics.items():
+            self._nics[end].take(*pair)
+        shares = {end: watch.share() for end, watch in self._nics.items()}
+        slow = [end for end, share in shares.items() if share is not None and share <= self._settings.limits.slow]
+        # Short requests, posted as others complete, look like one long request. They do so on several NICs at once.
+        if len(slow) == 1:
+            await self._judge_found(slow[0], self._nics[slow[0]])
 
     async def _judge_rate(
         self, end: Endpoint, watch: RateWatch, before: PortQueue, after: PortQueue, source: str = ""
     ) -> None:
         watch.take(before, after)
+        await self._judge_found(end, watch, source)
+
+    async def _judge_found(self, end: Endpoint, watch: RateWatch, source: str = "") -> None:
         if (evidence := watch.found(self._settings.limits)) is not None:
             watch.restart()
             evidence = replace(evidence, words=f"{source}{evidence.words}")

@@ -43,6 +43,8 @@ class TrafficItem(TrafficSection):
     """Why it cannot run under the real clock; empty if it can."""
     sends_any_packets: ClassVar[bool] = False
     """Whether users write its packets, which may then have any address."""
+    fills_link_mtu: ClassVar[bool] = False
+    """Whether its IP packets may be as large as links carry."""
     runs_commands: ClassVar[bool] = False
     """Whether it runs commands in hosts."""
 

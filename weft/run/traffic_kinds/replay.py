@@ -31,6 +31,7 @@ class ReplayTraffic(PlainItem):
 
     kind = "replay"
     sends_any_packets = True
+    fills_link_mtu = True
     results: ClassVar = REPLAYS
     files: ClassVar[tuple[str, ...]] = ("replay",)
 

@@ -30,6 +30,7 @@ class ScriptTraffic(PlainItem):
 
     kind = "script"
     sends_any_packets = True
+    fills_link_mtu = True
     results: ClassVar = SCRIPTS
 
     script: dict[HostName, ClassReference] = Field(min_length=1)

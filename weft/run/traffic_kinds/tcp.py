@@ -71,6 +71,7 @@ class TcpTraffic(FlowsBesideOthers):
     kind = "tcp"
     results: ClassVar[ResultKind[Any] | None] = TCP
     operations = NOTHING
+    fills_link_mtu = True
     lacking = (
         "this TCP is that of hosts of the virtual clock, under the real one hosts have their kernel's: use "
         "--clock virtual, or run programs of your own in a lab"
