@@ -73,7 +73,7 @@ def test_small_runs_show_what_the_page_says_of_paths_and_of_switches_that_die(tm
     for name in ("roce-pfc-dcqcn/failure/switch", "ultra-ethernet/failure/switch", "ultra-ethernet/failure/silent"):
         assert found[name].error == ""
         assert found[name].wrong == 0
-        assert found[name].retransmissions > 0
+    assert found["ultra-ethernet/failure/silent"].retransmissions > 0
     assert found["ultra-ethernet/failure/silent"].speed > 0.9
 
 

@@ -363,7 +363,10 @@ def test_groups_of_every_kind_reduce_in_the_network_beside_each_other(item):
         ),
         (
             {"algorithms": {"data": "ring"}, "tenant": "red"},
-            {"place": "scenario: traffic[0].tenant", "valid": "leave it out"},
+            {
+                "place": "scenario: traffic[0].tenant",
+                "valid": "leave it out, or give it a share (tenants.red.share)",
+            },
         ),
     ],
 )
