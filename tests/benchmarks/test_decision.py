@@ -74,7 +74,7 @@ def test_small_runs_show_what_the_page_says_of_paths_and_of_switches_that_die(tm
         assert found[name].error == ""
         assert found[name].wrong == 0
     assert found["ultra-ethernet/failure/silent"].retransmissions > 0
-    assert found["ultra-ethernet/failure/silent"].speed > 0.9
+    assert found["ultra-ethernet/failure/silent"].speed > 0.8
 
 
 @pytest.mark.slow
