@@ -29,7 +29,7 @@ RAMP_PS = PS_PER_MS
 
 
 class State(StrEnum):
-    """What an accelerator does."""
+    """State of an accelerator."""
 
     COMPUTE = "compute"
     BOTH = "both"
