@@ -96,6 +96,7 @@ generated: setup-tests stubs
 	$(PYTHON) benchmarks/performance.py --render
 	$(PYTHON) benchmarks/lab_durations.py --render
 	$(PYTHON) benchmarks/papers_page.py
+	$(PYTHON) benchmarks/decision_page.py
 	$(PYTHON) benchmarks/fabric_reports.py
 
 # The types of the native module, from its bindings.

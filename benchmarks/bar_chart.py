@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from xml.sax.saxutils import escape
 
-COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2")
+COLOURS = ("#4c78a8", "#f58518", "#54a24b", "#b279a2", "#e45756")
 _LABEL, _PLOT, _NUMBER, _BAR, _GAP, _TOP = 220, 440, 90, 16, 12, 64
 
 
@@ -38,7 +38,8 @@ def bar_chart(title: str, bars: list[Bar]) -> str:
         y += _GAP
     keys = []
     for number, name in enumerate(series):
-        x = _LABEL + number * 140
+        # Five keys begin at the left edge, where there is room for them.
+        x = (_LABEL if len(series) < 5 else 10) + number * 140
         keys.append(f'<rect x="{x}" y="38" width="12" height="12" fill="{colour[name]}"/>')
         keys.append(f'<text x="{x + 18}" y="49">{escape(name)}</text>')
     width = _LABEL + _PLOT + _NUMBER

@@ -1,7 +1,8 @@
 """Scale-up domains as packet networks: all-reduces by their switches, contention, a lost link, bit errors.
 
-    .venv/bin/python benchmarks/bench_scale_up.py [sizes] [contention] [lost-link] [bit-errors] [--systems NAME…]
-        [--sizes BYTES…] [--size BYTES] [--algorithms NAME…] [--accelerators N] [--picture FILE.svg] [--json]
+    .venv/bin/python benchmarks/bench_scale_up.py [sizes] [contention] [lost-link] [bit-errors] [hosts]
+        [--systems NAME…] [--sizes BYTES…] [--size BYTES] [--algorithms NAME…] [--accelerators N]
+        [--hosts N…] [--host-algorithms NAME…] [--picture FILE.svg] [--json]
 
 fabric.p4 at every switch, links of 100 ns, switches of 200 ns, packets of 1,024 bytes of data (256 lanes), credits of
 64 KiB a port and link-level retry on all links, selective repeat. Sums of int32. Hosts' algorithms send lengths.
@@ -10,9 +11,11 @@ fabric.p4 at every switch, links of 100 ns, switches of 200 ns, packets of 1,024
 - contention: an all-to-all, and an incast of all others to one accelerator, in one plane.
 - lost-link: all-reduces by the switches, one after the other; one link of an accelerator fails during the first.
 - bit-errors: all-reduces by the switches over links with bit errors, with link-level retry and without.
+- hosts: all-reduces on hosts of eight ranks, joined inside as a DGX H100, with a NIC of 400 Gb/s each, packets of
+  4,096 bytes, and a leaf for each rail, of which all hosts have a port.
 
-All but `sizes` have as many accelerators as `--accelerators` says, with the links of the NVL72. Times are emulated, so
-the machine does not matter.
+All but `sizes` and `hosts` have as many accelerators as `--accelerators` says, with the links of the NVL72. Times are
+emulated, so the machine does not matter.
 """
 
 from __future__ import annotations
@@ -32,11 +35,15 @@ from rich.table import Table
 from weft.results.run_result import RunResult
 from weft.run.runner import run_scenario
 from weft.scenario.parsing import parse_scenario
-from weft.topologies.kinds.scale_up import SYSTEMS
+from weft.topologies.scale_up_systems import SYSTEMS
 
 SIZES = (1 << 10, 16 << 10, 256 << 10, 4 << 20, 64 << 20)
 ALGORITHMS = ("nvls", "ring", "tree")
-PARTS = ("sizes", "contention", "lost-link", "bit-errors")
+PARTS = ("sizes", "contention", "lost-link", "bit-errors", "hosts")
+RANKS_PER_HOST = 8
+HOSTS = (1, 2, 4, 16)
+HOST_ALGORITHMS = ("nvls", "nvls-tree", "nvls-in-network", "hierarchical", "hierarchical-in-network", "ring", "tree")
+OF_SEVERAL_HOSTS = ("nvls-tree", "nvls-in-network", "hierarchical-in-network")
 LINKS = "nvl72"
 """The system with the links of all parts but `sizes`."""
 LOST_LINK_AT_US = 2
@@ -170,7 +177,47 @@ def bit_errors(arguments: argparse.Namespace) -> Iterator[Row]:
             yield from rows_of("bit-errors", LINKS, count, result, note)
 
 
-_PART_OF = {"sizes": sizes, "contention": contention, "lost-link": lost_link, "bit-errors": bit_errors}
+def hosts(arguments: argparse.Namespace) -> Iterator[Row]:
+    """Yield all-reduces by number of hosts, algorithm and size."""
+    for count in arguments.hosts:
+        fabric = {
+            "planes": 1,
+            "leaves": RANKS_PER_HOST,
+            "spines": 1,
+            "hosts_per_leaf": count,
+            "host_rate": "400Gb/s",
+            "ranks_per_host": RANKS_PER_HOST,
+            "rail_optimised": True,
+            "scale_up": {"system": "dgx-h100"},
+        }
+        for name in arguments.host_algorithms:
+            if count == 1 and name in OF_SEVERAL_HOSTS:
+                continue
+            items = [
+                {"collective": "allreduce", "algorithms": [name], "sizes": [size], "dtype": "int32", "data": "lengths"}
+                for size in arguments.sizes
+            ]
+            result = run(
+                {
+                    "name": "hosts",
+                    "clock": "virtual",
+                    "mtu": 4096,
+                    "int": False,
+                    "fabric": fabric,
+                    "aggregation": {"lanes": 1024},
+                    "traffic": items,
+                }
+            )
+            yield from rows_of("hosts", f"{count} hosts", count * RANKS_PER_HOST, result)
+
+
+_PART_OF = {
+    "sizes": sizes,
+    "contention": contention,
+    "lost-link": lost_link,
+    "bit-errors": bit_errors,
+    "hosts": hosts,
+}
 
 
 def picture(rows: list[Row]) -> str:
@@ -215,6 +262,8 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--algorithms", nargs="+", choices=ALGORITHMS, default=list(ALGORITHMS))
     found.add_argument("--size", type=int, default=4 << 20, help="of the other parts, in bytes")
     found.add_argument("--accelerators", type=int, default=8)
+    found.add_argument("--hosts", nargs="+", type=int, default=list(HOSTS))
+    found.add_argument("--host-algorithms", nargs="+", choices=HOST_ALGORITHMS, default=list(HOST_ALGORITHMS))
     found.add_argument("--rates", nargs="+", type=float, default=list(BIT_ERROR_RATES), help="of bit errors")
     found.add_argument("--picture", type=Path)
     found.add_argument("--json", action="store_true")

@@ -54,7 +54,7 @@ def raised_as_weft_errors() -> Iterator[None]:
 
 @contextlib.contextmanager
 def controller_errors_of_commands() -> Iterator[None]:
-    """Raise a controller's errors as those of commands on a running switch, with their exit codes."""
+    """Raise a controller's errors as errors of commands on a running switch, with their exit codes."""
     try:
         yield
     except SettingError as error:

@@ -14,12 +14,16 @@ void ScheduleExecutor::Run::write(uint32_t step, const WriteRequest& request) {
   const uint64_t id = work_id(step);
   const uint8_t traffic_kind = part_of ? part_of->traffic_kind : request.traffic_kind;
   if (channel.scale_up != nullptr) {
-    channel.scale_up->post_write(now(), request.source, share_of(request.length_bytes, share),
-                                 request.remote_address, request.rkey, request.immediate, id,
-                                 request.as_length, traffic_kind);
+    // Terms of a reduction are of one length, whatever is left of a resumed operation at each rank.
+    const uint64_t length_bytes =
+        request.switched.needs_switch() ? request.length_bytes : share_of(request.length_bytes, share);
+    channel.scale_up->post_write(now(), request.source, length_bytes, request.remote_address, request.rkey,
+                                 request.immediate, id, request.as_length, traffic_kind, request.switched);
     ++posted;  // a refused one is not; none completes at once
     return;
   }
+  if (request.switched.needs_switch() && !channel.is_removed())
+    return executor_.fail(*this, step, "its channel does not cross a host's switch");
   post(step, request.channel,
        {.kind = CompletionKind::kWrite,
         .work_id = id,

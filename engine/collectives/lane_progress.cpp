@@ -234,7 +234,13 @@ void LaneProgress::send(StepActions& actions, uint32_t number, const Place& plac
                        .as_length = lanes_.binding().payload == LanePayload::kLengths,
                        .remote_address = to_data ? channel.data_address : channel.scratch_address,
                        .rkey = to_data ? channel.data_rkey : channel.scratch_rkey,
-                       .immediate = immediate_of(place)};
+                       .immediate = immediate_of(place),
+                       .switched = {.terms = instruction.terms,
+                                    .reduction = immediate_of(place),
+                                    .is_copy = instruction.is_copy,
+                                    .is_to_itself = instruction.is_to_itself,
+                                    .dtype = schedule_.dtype(),
+                                    .operation = schedule_.operation()}};
   if (has_data()) {
     request.source =
         lanes_.binding().data + (instruction.data_offset + elements.start) * element_bytes(schedule_.dtype());

@@ -58,6 +58,10 @@ struct LaneInstruction {
   std::optional<ElementsOperand> landing;
   LaneBuffer landing_buffer = LaneBuffer::kData;
   int64_t shift = 0;
+  // Of a send: see SwitchedWrite. Its reduction's number is its transfer's.
+  uint32_t terms = 1;
+  bool is_copy = false;
+  bool is_to_itself = false;
   Affine channel;         // of a send or receive: place among the schedule's channels
   uint32_t transfer = 0;  // of a send or receive: added to the loop's cell
   uint32_t plane = 0;     // of an aggregation

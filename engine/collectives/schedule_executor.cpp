@@ -199,8 +199,9 @@ ConnectionEnds ScheduleExecutor::ends_of(uint32_t channel) const {
 
 void ScheduleExecutor::on_completion(const Completion& completion) {
   switch (completion.kind) {
-    case CompletionKind::kWrite:
     case CompletionKind::kRead:
+      return read_done(completion);
+    case CompletionKind::kWrite:
     case CompletionKind::kAggregate:
       return queue_pair_done(completion);
     case CompletionKind::kWriteImmediate:
@@ -240,18 +241,29 @@ void ScheduleExecutor::queue_pair_done(const Completion& completion) {
   advance(run);
 }
 
+void ScheduleExecutor::read_done(const Completion& completion) {
+  const Place* const place = channel_of_queue_pair_.find(completion.queue_pair);
+  const TimePs copies_ps =
+      place == nullptr ? 0 : channels_[place->number()].copies.alone_ps(completion.length_bytes);
+  if (copies_ps == 0 || completion.status != CompletionStatus::kSuccess) return queue_pair_done(completion);
+  engine_.schedule_at(engine_.now() + copies_ps, [this, completion] { queue_pair_done(completion); });
+}
+
 void ScheduleExecutor::arrived(const Completion& completion) {
   const Place* const place = channel_of_queue_pair_.find(completion.queue_pair);
   if (place == nullptr) return;
   Channel& own = channels_[place->number()];
   ++own.received;
   const uint32_t origin = own.stands_for.value_or(place->number());
-  if (own.step_latency_ps == 0) return seen(origin, completion.immediate);
+  const TimePs copies_ps = own.copies.alone_ps(completion.length_bytes);
+  if (own.step_latency_ps == 0 && copies_ps == 0) return seen(origin, completion.immediate);
+  // In order: a short message does not overtake the copy of a long one.
+  own.seen_ps = std::max(own.seen_ps, engine_.now() + own.step_latency_ps + copies_ps);
   const auto see = [this, origin, id = channels_[origin].id, immediate = completion.immediate] {
     // The channel may have been removed meanwhile, and its place given to another.
     if (origin < channels_.size() && channels_[origin].id == id) seen(origin, immediate);
   };
-  engine_.schedule_at(engine_.now() + own.step_latency_ps, see);
+  engine_.schedule_at(own.seen_ps, see);
 }
 
 // A message has arrived for a channel, and its protocol has seen it.

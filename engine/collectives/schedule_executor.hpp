@@ -1,6 +1,7 @@
 // Runs schedules over the queue pairs of a host.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -18,6 +19,7 @@
 #include "memory/flat_map.hpp"
 #include "observe/probe.hpp"
 #include "time/engine.hpp"
+#include "time/time.hpp"
 
 namespace weft {
 
@@ -57,6 +59,18 @@ struct SentMessage {
   uint32_t immediate = 0;
 };
 
+// Copies of a message between accelerators and host memory, chunk by chunk while others are under way: what
+// is left alone is the first chunk before it is sent, and the last one after it has come.
+struct ChunkCopies {
+  TimePs latency_ps = 0;
+  uint64_t chunk_bytes = 0;  // 0: there are none
+  BitRate rate{};            // at which both chunks take the time that they do one after the other
+
+  TimePs alone_ps(uint64_t bytes) const {
+    return chunk_bytes == 0 ? 0 : latency_ps + rate.serialisation_ps(std::min(bytes, chunk_bytes));
+  }
+};
+
 // Takes the completions of all queue pairs that were made with it as their handler. A run is finished when
 // all its steps are done; it fails as a whole with the first of its steps that fails. All calls under the
 // engine's lock.
@@ -72,6 +86,9 @@ class ScheduleExecutor : public CompletionHandler {
   // and to go on. Throws std::invalid_argument if a channel of that number of queue pair is known, and for a
   // negative latency.
   uint32_t add_channel(WritingQueuePair& queue_pair, TimePs step_latency_ps = 0);
+  // Messages that arrive over a channel, and data of its READs, are copied by way of host memory: steps learn
+  // of them later.
+  void set_copies(uint32_t channel, const ChunkCopies& copies) { channels_.at(channel).copies = copies; }
   // The same of a channel between ranks of a host; its number counts as a queue pair's.
   uint32_t add_scale_up_channel(ScaleUpChannel& scale_up, TimePs step_latency_ps = 0);
   // What arrives over one channel, `over`, arrives over another: messages to a rank of another rail go out
@@ -183,6 +200,8 @@ class ScheduleExecutor : public CompletionHandler {
     uint32_t number = 0;
     Arrivals arrivals{};
     TimePs step_latency_ps = 0;
+    ChunkCopies copies{};
+    TimePs seen_ps = 0;                         // when steps have learnt of all that came, with copies
     uint64_t id = 0;                            // from 1; no other channel has had it
     uint64_t received = 0;                      // messages, over its queue pair
     std::unique_ptr<Detour> detour{};           // once it has been suspended
@@ -220,6 +239,7 @@ class ScheduleExecutor : public CompletionHandler {
   OperationTraffic traffic_over(const std::vector<uint32_t>& channels) const;
   void add_over(const std::vector<uint32_t>& channels, const OperationTraffic& traffic);
   void queue_pair_done(const Completion& completion);
+  void read_done(const Completion& completion);
   void arrived(const Completion& completion);
   void seen(uint32_t channel, uint32_t immediate);
   ConnectionEnds ends_of(uint32_t channel) const;

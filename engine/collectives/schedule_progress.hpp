@@ -9,6 +9,7 @@
 
 #include "collectives/aggregation_parts.hpp"
 #include "collectives/reduction.hpp"
+#include "hosts/switched_write.hpp"
 #include "time/time.hpp"
 
 namespace weft {
@@ -35,6 +36,7 @@ struct WriteRequest {
   uint32_t rkey = 0;
   std::optional<uint32_t> immediate;
   uint8_t traffic_kind = 0;  // see Packet::traffic_kind
+  SwitchedWrite switched{};  // over scale-up channels
 };
 
 // RDMA READ of the peer's memory. Null target: what comes is discarded; its payload travels as its number

@@ -85,14 +85,16 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
         transmit(transmit_),
         sending(transmit.config().quantum_bytes),
         fetching(transmit.config().quantum_bytes) {
-    if (nic.dma_ != nullptr) dma_port = nic.dma_->add_port(*this, transmit.rate_bps());
+    if (config.ways.any()) own_dma = std::make_unique<NicDma>(nic.engine_, nic.config_, config.ways);
+    dma = own_dma != nullptr ? own_dma.get() : nic.dma_.get();
+    if (dma != nullptr) dma_port = dma->add_port(*this, transmit.rate_bps());
   }
 
   PacketPtr pull(TimePs now, int& priority_class) override;
   PacketPtr pull_before(int sending_class, TimePs now, int& priority_class) override;
   PacketPtr pull_control(TimePs now);
   bool may_have_packets() const override {
-    return !control_turns.empty() || classes_with_data != 0 || nic.dma_ != nullptr;
+    return !control_turns.empty() || classes_with_data != 0 || dma != nullptr;
   }
   PacketPtr next_data(TimePs now, uint32_t classes, int& priority_class, PulledPacket& pulled) override {
     return next_data(fetching, now, classes, priority_class, pulled);
@@ -101,7 +103,7 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
   void on_placed(const roce::ParsedPacket& packet) override;
   // Queue pairs may have something to send.
   void start() {
-    if (nic.dma_ != nullptr) nic.dma_->fetch();
+    if (dma != nullptr) dma->fetch();
     transmit.kick();
   }
   void on_blocked_classes(uint32_t blocked_classes_) override { blocked_classes = blocked_classes_; }
@@ -132,6 +134,8 @@ struct Nic::Port final : InCacheLines, PacketSource, NicDma::Client {
 
   Nic& nic;
   Engine& engine;
+  std::unique_ptr<NicDma> own_dma;
+  NicDma* dma = nullptr;
   size_t dma_port = 0;
   NicPortConfig config;
   const CacheLineVector<roce::IpAddress> addresses;  // the configuration's, where packets pass
@@ -211,7 +215,7 @@ void Nic::Port::forget(Attachment& attachment) {
 PacketPtr Nic::Port::pull(TimePs now, int& priority_class) {
   priority_class = roce::kControlClass;
   if (PacketPtr packet = pull_control(now)) return packet;
-  if (nic.dma_ != nullptr) return next_fetched(now, priority_class);
+  if (dma != nullptr) return next_fetched(now, priority_class);
   PulledPacket pulled;
   return next_data(sending, now, ~blocked_classes, priority_class, pulled);
 }
@@ -235,11 +239,11 @@ PacketPtr Nic::Port::pull_control(TimePs now) {
 }
 
 PacketPtr Nic::Port::next_fetched(TimePs now, int& priority_class) {
-  const uint32_t ready = nic.dma_->ready_classes(dma_port, now) & ~blocked_classes;
+  const uint32_t ready = dma->ready_classes(dma_port, now) & ~blocked_classes;
   if (ready == 0) return nullptr;
   priority_class = sending.next(ready);
-  PacketPtr packet = nic.dma_->take(dma_port, priority_class);
-  const bool has_more = (nic.dma_->ready_classes(dma_port, now) >> priority_class & 1u) != 0;
+  PacketPtr packet = dma->take(dma_port, priority_class);
+  const bool has_more = (dma->ready_classes(dma_port, now) >> priority_class & 1u) != 0;
   sending.sent(priority_class, packet->wire_bytes(), has_more);
   return packet;
 }
@@ -272,7 +276,7 @@ PacketPtr Nic::Port::next_of_class(TimePs now, int priority_class, PulledPacket&
 }
 
 Nic::Nic(Engine& engine, std::string name, const NicConfig& config)
-    : engine_(engine), name_(std::move(name)), entropy_seed_(config.entropy_seed) {
+    : engine_(engine), name_(std::move(name)), entropy_seed_(config.entropy_seed), config_(config) {
   if (config.takes_time()) dma_ = std::make_unique<NicDma>(engine, config);
   if (engine.partition() != nullptr) engine.partition()->add_visited({this, &Nic::fetch});
 }
@@ -482,8 +486,8 @@ Nic::Attachment* Nic::find_receiver(Port& port, const roce::ParsedPacket& packet
   port.counters.received_packets += traffic.packets;
   port.counters.received_bytes += traffic.bytes;
   engine_.conservation().leave(PacketEnd::kDelivered, traffic);
-  if (dma_ != nullptr && parsed.payload_bytes > 0) {
-    dma_->deliver(port.dma_port, std::move(packet), parsed);
+  if (port.dma != nullptr && parsed.payload_bytes > 0) {
+    port.dma->deliver(port.dma_port, std::move(packet), parsed);
   } else {
     hand_over(port, *attachment, parsed);
   }
@@ -589,8 +593,16 @@ void Nic::Port::on_placed(const roce::ParsedPacket& packet) {
 
 const NicPortCounters& Nic::counters(int port) const { return port_at(port).counters; }
 
+uint64_t Nic::most_waiting_bytes(int port) const {
+  const NicDma* dma = port_at(port).dma;
+  return dma == nullptr ? 0 : dma->most_waiting_bytes();
+}
+
 void Nic::reset_counters() {
-  for (const auto& port : ports_) port->counters = NicPortCounters();
+  for (const auto& port : ports_) {
+    port->counters = NicPortCounters();
+    if (port->dma != nullptr) port->dma->reset_most_waiting();
+  }
 }
 
 void Nic::set_capture(int port_number, std::shared_ptr<PcapWriter> capture) {

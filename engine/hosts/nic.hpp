@@ -36,6 +36,7 @@ class PdcTable;
 struct NicPortConfig {
   roce::MacAddress mac{};
   std::vector<roce::IpAddress> addresses;  // IPv4 and IPv6 addresses of the port
+  HostWays ways;                           // between it and its memory
 };
 
 // Why a frame was not delivered to a queue pair: a parse error, or one of these.
@@ -140,6 +141,8 @@ class Nic final : public Node {
   RecoveryTimes take_recovery_times() { return std::exchange(recovery_times_, RecoveryTimes()); }
 
   const NicPortCounters& counters(int port) const;
+  // Most payload received at a port that has waited at once for the host's links.
+  uint64_t most_waiting_bytes(int port) const;
   void reset_counters();
   // Records what a port receives and sends; null stops.
   void set_capture(int port, std::shared_ptr<PcapWriter> capture);
@@ -168,7 +171,8 @@ class Nic final : public Node {
   std::string name_;
   uint64_t entropy_seed_;
   MemoryRegistry memory_;
-  std::unique_ptr<NicDma> dma_;  // null: memory is at hand in no time
+  NicConfig config_;
+  std::unique_ptr<NicDma> dma_;  // of all ports without ways of their own; null: memory is at hand in no time
   std::vector<std::unique_ptr<Port>> ports_;
   std::unordered_map<QueuePair*, std::unique_ptr<Attachment>> attachments_;
   CacheLineVector<Attachment*> attached_;  // the same, each at its own place

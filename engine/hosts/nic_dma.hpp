@@ -1,5 +1,6 @@
-// How a network adapter reaches its host's memory: PCIe with a rate and a latency, and the time that messages
-// and packets cost the adapter itself. All of it costs nothing unless configured.
+// How a network adapter reaches its host's memory: PCIe with a rate and a latency, or the host's links that
+// lead there, and the time that messages and packets cost the adapter itself. All of it costs nothing unless
+// configured.
 #pragma once
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "hosts/host_links.hpp"
 #include "hosts/queue_pair.hpp"
 #include "links/deficit_round_robin.hpp"
 #include "memory/ring_buffer.hpp"
@@ -29,6 +31,14 @@ struct NicConfig {
   }
 };
 
+// The host's links between memory and a port, in place of a rate that all ports share.
+struct HostWays {
+  HostWay fetched;
+  HostWay placed;
+
+  bool any() const { return !fetched.over.empty() || !placed.over.empty(); }
+};
+
 // Fetches the payload of data packets ahead of the port, and puts that of received ones into memory before
 // anybody hears of them. Acknowledgements and CNPs are the adapter's own and pass it by. The queue pairs'
 // clocks (round trips, pacing) start when a packet is fetched; of each class, at most the port's rate over
@@ -47,8 +57,8 @@ class NicDma {
     virtual void on_placed(const roce::ParsedPacket& packet) = 0;
   };
 
-  // Throws std::invalid_argument for negative times.
-  NicDma(Engine& engine, const NicConfig& config);
+  // With ways it has one port. Throws std::invalid_argument for negative times and links there are not.
+  NicDma(Engine& engine, const NicConfig& config, HostWays ways = {});
 
   // Returns the port's number, from 0. `line_rate_bps` 0: unpaced.
   size_t add_port(Client& client, uint64_t line_rate_bps);
@@ -60,6 +70,9 @@ class NicDma {
   PacketPtr take(size_t port, int priority_class);
   // `parsed` is the packet's.
   void deliver(size_t port, PacketPtr packet, const roce::ParsedPacket& parsed);
+  // Most payload that has waited at once until it could cross the host's links to memory.
+  uint64_t most_waiting_bytes() const { return most_waiting_bytes_; }
+  void reset_most_waiting() { most_waiting_bytes_ = waiting_bytes_; }
 
  private:
   struct Timed {
@@ -86,13 +99,16 @@ class NicDma {
   };
 
   bool fetch_one(Port& port, size_t number, TimePs now);
-  TimePs transfer(TimePs& free_ps, TimePs now, size_t bytes, TimePs overhead_ps) const;
+  TimePs transfer(TimePs& free_ps, TimePs now, size_t bytes, TimePs overhead_ps, const HostWay& way) const;
+  void place(Arriving arriving);
+  void place_waiting();
   void on_ready();
   void on_placed();
 
   Engine& engine_;
   NicConfig config_;
   BitRate rate_;
+  HostWays ways_;
   std::vector<Port> ports_;
   size_t next_port_ = 0;
   bool fetching_ = false;
@@ -100,6 +116,10 @@ class NicDma {
   TimePs write_free_ps_ = 0;
   RingBuffer<Timed> announced_;  // without packets: when which port's next one is ready
   RingBuffer<Arriving> arriving_;
+  RingBuffer<Arriving> waiting_;  // with ways: a link may not be asked for what cannot begin to cross yet
+  uint64_t waiting_bytes_ = 0;
+  uint64_t most_waiting_bytes_ = 0;
+  Timer write_free_;
   Timer read_free_;
   Timer ready_;
   Timer placed_;

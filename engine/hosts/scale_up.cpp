@@ -24,11 +24,16 @@ struct ScaleUpDomain::Port {
   const MemoryRegistry* memory = nullptr;
   TimePs out_free_ps = 0;
   TimePs in_free_ps = 0;
+  // Of the WRITE sent last, for copies of it.
+  TimePs last_posted_ps = kNever;
+  TimePs last_begun_ps = 0;
+  uint64_t last_wire_bytes = 0;
   std::deque<InFlight> on_the_way;  // by the arrival of first bits
   std::deque<InFlight> coming_in;   // by the arrival of last bits
   Timer arrival_timer;
   Timer delivery_timer;
   FlatMap<uint32_t, ScaleUpChannel*> channels;  // by number
+  ScaleUpReductions reductions;
   ScaleUpCounters counters;
 };
 
@@ -77,11 +82,18 @@ void ScaleUpDomain::set_wire(uint32_t own_port, ScaleUpWire& wire) {
 // A message's data is the caller's, or in `bytes`.
 void ScaleUpDomain::send(TimePs now, Message message, std::unique_ptr<uint8_t[]> bytes) {
   Port& source = *ports_[message.source];
-  ++source.counters.sent_messages;
-  source.counters.sent_bytes += message.wire_bytes;
-  const TimePs begins_ps = std::max(now, source.out_free_ps);
-  source.out_free_ps = begins_ps + rate_.serialisation_ps(message.wire_bytes);
-  const TimePs due_ps = begins_ps + latency_ps_;
+  if (!message.switched.is_copy) {
+    ++source.counters.sent_messages;
+    source.counters.sent_bytes += message.wire_bytes;
+    source.last_posted_ps = now;
+    source.last_begun_ps = std::max(now, source.out_free_ps);
+    source.last_wire_bytes = message.wire_bytes;
+    source.out_free_ps = source.last_begun_ps + rate_.serialisation_ps(message.wire_bytes);
+  } else if (source.last_posted_ps != now || source.last_wire_bytes != message.wire_bytes) {
+    throw std::invalid_argument("a scale-up WRITE of " + std::to_string(message.wire_bytes) +
+                                " bytes is no copy of the one before it");
+  }
+  const TimePs due_ps = source.last_begun_ps + latency_ps_;
   if (is_elsewhere(message.destination))
     wire_->carry(due_ps, message);
   else
@@ -95,6 +107,39 @@ void ScaleUpDomain::arrive(TimePs due_ps, Message message, std::unique_ptr<uint8
 }
 
 void ScaleUpDomain::put_on_the_way(InFlight arriving) {
+  if (arriving.message.switched.terms > 1)
+    reduce_on_the_way(std::move(arriving));
+  else
+    queue_for(std::move(arriving));
+}
+
+// Data of terms are taken when the last one is in the switch: nobody changes them before the completions.
+void ScaleUpDomain::reduce_on_the_way(InFlight term) {
+  const Message message = term.message;
+  Port& destination = *ports_[message.destination];
+  ScaleUpChannel* const* const receiver = destination.channels.find(message.peer_channel);
+  if (receiver == nullptr) return say(message, std::nullopt);
+  std::optional<InFlight> result;
+  try {
+    if ((*receiver)->forwarder_ != nullptr)
+      throw std::invalid_argument("a term of a reduction over a channel that is sent on");
+    result = destination.reductions.add(engine_.now(), (*receiver)->group_, std::move(term), last_result_);
+  } catch (const std::invalid_argument&) {
+    if (!is_elsewhere(message.source)) throw;
+    return say(message, CompletionStatus::kRemoteInvalidRequest);
+  }
+  if (result) queue_for(std::move(*result));
+}
+
+void ScaleUpDomain::forget_terms(uint32_t port, uint32_t channel) {
+  for (const auto& destination : ports_) {
+    for (const Message& term : destination->reductions.forget(port, channel)) {
+      if (!is_elsewhere(term.source)) ++ports_[term.source]->counters.abandoned_messages;
+    }
+  }
+}
+
+void ScaleUpDomain::queue_for(InFlight arriving) {
   Port& destination = *ports_[arriving.message.destination];
   const TimePs due_ps = arriving.due_ps;
   // Senders' backlogs differ, so a later message may come first.
@@ -134,8 +179,10 @@ void ScaleUpDomain::last_bits_arrive(Port& port) {
 
 void ScaleUpDomain::deliver(const InFlight& arrived) {
   const Message& message = arrived.message;
+  if (!arrived.terms.empty()) return deliver_result(arrived);
   switch (message.kind) {
     case ScaleUpKind::kWrite:
+      if (message.source == message.destination) return deliver_to_itself(message);
       return is_elsewhere(message.source) ? deliver_from_elsewhere(message) : deliver_write(message);
     case ScaleUpKind::kReadRequest:
       return answer_read(arrived.due_ps, message);
@@ -173,6 +220,35 @@ void ScaleUpDomain::deliver_from_elsewhere(const Message& message) {
   wire_->answer(message, outcome);
 }
 
+// The data are there already.
+void ScaleUpDomain::deliver_to_itself(const Message& message) {
+  ScaleUpCounters& counters = ports_[message.destination]->counters;
+  ++counters.received_messages;
+  counters.received_bytes += message.wire_bytes;
+  finish(message, CompletionStatus::kSuccess);
+}
+
+// Completions are looked up one by one, because each may close channels.
+void ScaleUpDomain::deliver_result(const InFlight& arrived) {
+  Port& destination = *ports_[arrived.message.destination];
+  const CompletionStatus status = place(destination, arrived.message);
+  for (const InFlight& term : arrived.terms) {
+    const Message& message = term.message;
+    ScaleUpChannel* const* const receiver = destination.channels.find(message.peer_channel);
+    if (receiver == nullptr) {
+      say(message, std::nullopt);
+      continue;
+    }
+    const bool is_told = status == CompletionStatus::kSuccess && message.source != message.destination;
+    if (is_told) tell_receiver((*receiver)->handler_, message);
+    say(message, status);
+  }
+}
+
+void ScaleUpDomain::say(const Message& message, ScaleUpOutcome outcome) {
+  is_elsewhere(message.source) ? wire_->answer(message, outcome) : finish(message, outcome);
+}
+
 bool ScaleUpDomain::is_forwarded(const ScaleUpChannel& receiver, const Message& message) {
   if (receiver.forwarder_ == nullptr) return false;
   Port& port = *ports_[message.destination];
@@ -183,7 +259,7 @@ bool ScaleUpDomain::is_forwarded(const ScaleUpChannel& receiver, const Message& 
 }
 
 void ScaleUpDomain::forwarded(const ScaleUpMessage& message, ScaleUpOutcome outcome) {
-  is_elsewhere(message.source) ? wire_->answer(message, outcome) : finish(message, outcome);
+  say(message, outcome);
 }
 
 void ScaleUpDomain::count_relayed(const ScaleUpMessage& message, TimePs arrived_ps) {
@@ -295,18 +371,21 @@ void ScaleUpDomain::finish(const Message& message, ScaleUpOutcome outcome) {
 
 CompletionStatus ScaleUpDomain::hand_to_receiver(CompletionHandler* handler, const Message& message) {
   const CompletionStatus status = place(*ports_[message.destination], message);
-  if (status == CompletionStatus::kSuccess && message.immediate && handler != nullptr) {
-    handler->on_completion({.work_id = 0,
-                            .kind = CompletionKind::kWriteImmediate,
-                            .status = status,
-                            .queue_pair = message.peer_channel,
-                            .length_bytes = message.length_bytes,
-                            .has_immediate = true,
-                            .immediate = *message.immediate,
-                            .posted_ps = message.posted_ps,
-                            .completed_ps = engine_.now()});
-  }
+  if (status == CompletionStatus::kSuccess) tell_receiver(handler, message);
   return status;
+}
+
+void ScaleUpDomain::tell_receiver(CompletionHandler* handler, const Message& message) {
+  if (!message.immediate || handler == nullptr) return;
+  handler->on_completion({.work_id = 0,
+                          .kind = CompletionKind::kWriteImmediate,
+                          .status = CompletionStatus::kSuccess,
+                          .queue_pair = message.peer_channel,
+                          .length_bytes = message.length_bytes,
+                          .has_immediate = true,
+                          .immediate = *message.immediate,
+                          .posted_ps = message.posted_ps,
+                          .completed_ps = engine_.now()});
 }
 
 void ScaleUpDomain::complete(CompletionHandler* handler, const Message& message, CompletionStatus status) {
@@ -345,14 +424,16 @@ CompletionStatus ScaleUpDomain::place(Port& destination, const Message& message)
 }
 
 ScaleUpChannel::ScaleUpChannel(ScaleUpDomain& domain, uint32_t port, uint32_t number, uint32_t peer_port,
-                               uint32_t peer_number, CompletionHandler* handler, LineFormat line_format)
+                               uint32_t peer_number, CompletionHandler* handler, LineFormat line_format,
+                               uint32_t group)
     : domain_(domain),
       port_(port),
       number_(number),
       peer_port_(peer_port),
       peer_number_(peer_number),
       handler_(handler),
-      line_format_(line_format) {
+      line_format_(line_format),
+      group_(group) {
   domain.port_at(peer_port);
   if (port == peer_port) {
     throw std::invalid_argument("scale-up channel from port " + std::to_string(port) + " to itself");
@@ -366,26 +447,35 @@ ScaleUpChannel::ScaleUpChannel(ScaleUpDomain& domain, uint32_t port, uint32_t nu
 ScaleUpChannel::~ScaleUpChannel() { close(); }
 
 void ScaleUpChannel::close() {
-  if (std::exchange(open_, false)) domain_.port_at(port_).channels.erase(number_);
+  if (!std::exchange(open_, false)) return;
+  domain_.forget_terms(port_, number_);
+  domain_.port_at(port_).channels.erase(number_);
 }
 
 void ScaleUpChannel::post_write(TimePs now, const uint8_t* data, uint64_t length_bytes,
                                 uint64_t remote_address, uint32_t rkey, std::optional<uint32_t> immediate,
-                                uint64_t work_id, bool as_length, uint8_t traffic_kind) {
+                                uint64_t work_id, bool as_length, uint8_t traffic_kind,
+                                const SwitchedWrite& switched) {
+  if (switched.terms == 0 || switched.terms > domain_.port_count()) {
+    throw std::invalid_argument("a reduction of " + std::to_string(switched.terms) + " terms (valid: 1 to " +
+                                std::to_string(domain_.port_count()) + ")");
+  }
+  const bool is_own = switched.is_to_itself;
   domain_.send(now, {.source = port_,
-                     .destination = peer_port_,
+                     .destination = is_own ? port_ : peer_port_,
                      .channel = number_,
-                     .peer_channel = peer_number_,
+                     .peer_channel = is_own ? number_ : peer_number_,
                      .data = data,
                      .length_bytes = length_bytes,
                      .wire_bytes = wire_bytes(line_format_, length_bytes),
                      .remote_address = remote_address,
                      .rkey = rkey,
-                     .immediate = immediate,
+                     .immediate = is_own ? std::nullopt : immediate,
                      .work_id = work_id,
                      .posted_ps = now,
                      .as_length = as_length,
-                     .traffic_kind = traffic_kind});
+                     .traffic_kind = traffic_kind,
+                     .switched = switched});
 }
 
 void ScaleUpChannel::post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address,

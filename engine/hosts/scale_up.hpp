@@ -11,6 +11,8 @@
 #include "hosts/line_format.hpp"
 #include "hosts/memory_region.hpp"
 #include "hosts/queue_pair.hpp"
+#include "hosts/scale_up_message.hpp"
+#include "hosts/scale_up_reductions.hpp"
 #include "memory/flat_map.hpp"
 #include "observe/statistics.hpp"
 #include "time/engine.hpp"
@@ -35,30 +37,6 @@ class ScaleUpChannel;
 
 struct ScaleUpCounters {
   WEFT_STATISTICS(ScaleUpCounters, WEFT_SCALE_UP_COUNTERS)
-};
-
-enum class ScaleUpKind : uint8_t { kWrite, kReadRequest, kReadResponse, kCount };
-
-// A WRITE, a READ's request or its response from one port to another, and what completions say of it.
-struct ScaleUpMessage {
-  ScaleUpKind kind = ScaleUpKind::kWrite;
-  bool wants_data = false;  // of a request: else the response is a length, and what it reads is discarded
-  uint32_t source = 0;      // port
-  uint32_t destination = 0;
-  uint32_t channel = 0;       // number at the source
-  uint32_t peer_channel = 0;  // number at the destination
-  uint32_t read = 0;          // of a request and its response: the READ's number at its channel
-  const uint8_t* data = nullptr;
-  uint64_t length_bytes = 0;  // of a request: to be read
-  uint64_t wire_bytes = 0;    // on the links; of a request: none
-  uint64_t remote_address = 0;
-  uint32_t rkey = 0;
-  std::optional<uint32_t> immediate;
-  uint64_t work_id = 0;
-  TimePs posted_ps = 0;
-  // Of a WRITE that goes on by a queue pair; see RcRequest.
-  bool as_length = false;
-  uint8_t traffic_kind = 0;
 };
 
 // A READ under way, as its channel remembers it, so that no address travels to other processes and back.
@@ -96,6 +74,10 @@ struct ScaleUpForwarder {
 // leaves the peer's port as a message of what the memory held when the request came, so a READ of n bytes on
 // idle ports takes n/rate and two latencies.
 //
+// The crossbar can reduce and multicast (SwitchedWrite), as NVSwitches do. A result's first bit is due at the
+// receiver's port with that of its last term, and takes its bytes in through that once. Copies take no bytes
+// out of the sender's port.
+//
 // Under the real clock each rank is a process, with a domain in which the other ports are behind a wire. All
 // count the same time, so each port keeps its own order and rate; a sender's completion comes later by the
 // time of an answer between processes.
@@ -132,11 +114,7 @@ class ScaleUpDomain {
  private:
   friend class ScaleUpChannel;
   using Message = ScaleUpMessage;
-  struct InFlight {
-    TimePs due_ps;
-    Message message;
-    std::unique_ptr<uint8_t[]> bytes;  // of a message from another process, or read from memory
-  };
+  using InFlight = ScaleUpInFlight;
   struct Port;
 
   Port& port_at(uint32_t port);
@@ -144,15 +122,22 @@ class ScaleUpDomain {
   bool is_elsewhere(uint32_t port) const { return wire_ != nullptr && port != own_port_; }
   void send(TimePs now, Message message, std::unique_ptr<uint8_t[]> bytes = nullptr);
   void put_on_the_way(InFlight arriving);
+  void reduce_on_the_way(InFlight term);
+  void queue_for(InFlight arriving);
+  void forget_terms(uint32_t port, uint32_t channel);
   void first_bits_arrive(Port& port);
   void last_bits_arrive(Port& port);
   void deliver(const InFlight& arrived);
   void deliver_write(const Message& message);
   void deliver_from_elsewhere(const Message& message);
+  void deliver_to_itself(const Message& message);
+  void deliver_result(const InFlight& arrived);
+  void say(const Message& message, ScaleUpOutcome outcome);
   void answer_read(TimePs due_ps, const Message& request);
   void end_read(const Message& response);
   bool is_forwarded(const ScaleUpChannel& receiver, const Message& message);
   CompletionStatus hand_to_receiver(CompletionHandler* handler, const Message& message);
+  void tell_receiver(CompletionHandler* handler, const Message& message);
   void complete(CompletionHandler* handler, const Message& message, CompletionStatus status);
   void finish_read(Port& source, const Message& request, ScaleUpOutcome outcome);
   void complete_read(const ScaleUpChannel& channel, const ScaleUpRead& read, CompletionStatus status);
@@ -164,18 +149,20 @@ class ScaleUpDomain {
   std::vector<std::unique_ptr<Port>> ports_;
   ScaleUpWire* wire_ = nullptr;
   uint32_t own_port_ = 0;
+  ScaleUpResult last_result_;
 };
 
 // One end of a connection between two ports, named by numbers as queue pairs are. Completions are those of
 // RDMA: of a WRITE at both ends, and of a READ at the end that reads, when the last bit is in. With a line
-// format the links carry the flags of lines, too, of WRITEs.
+// format the links carry the flags of lines, too, of WRITEs. Channels of a port over which the terms of the
+// same reductions come have the same group.
 class ScaleUpChannel {
  public:
   // `domain` outlives the channel; `handler` may be null. Throws std::invalid_argument for ports there are
   // not, or a number in use at the port.
   ScaleUpChannel(ScaleUpDomain& domain, uint32_t port, uint32_t number, uint32_t peer_port,
-                 uint32_t peer_number, CompletionHandler* handler,
-                 LineFormat line_format = LineFormat::kNone);
+                 uint32_t peer_number, CompletionHandler* handler, LineFormat line_format = LineFormat::kNone,
+                 uint32_t group = 0);
   ~ScaleUpChannel();
   ScaleUpChannel(const ScaleUpChannel&) = delete;
   ScaleUpChannel& operator=(const ScaleUpChannel&) = delete;
@@ -188,10 +175,11 @@ class ScaleUpChannel {
   const ScaleUpCounters& port_counters() const { return domain_.counters(port_); }
   void add_port_counters(const ScaleUpCounters& more) { domain_.add_counters(port_, more); }
   // Writes to the peer's memory, as RcQueuePair::post_write; null data writes zeros. `as_length` and
-  // `traffic_kind` are those of a queue pair that sends it on.
+  // `traffic_kind` are those of a queue pair that sends it on. Throws std::invalid_argument for more terms
+  // than ports, none, terms that do not go together, and a copy of another length or time than its original.
   void post_write(TimePs now, const uint8_t* data, uint64_t length_bytes, uint64_t remote_address,
                   uint32_t rkey, std::optional<uint32_t> immediate, uint64_t work_id, bool as_length = false,
-                  uint8_t traffic_kind = 0);
+                  uint8_t traffic_kind = 0, const SwitchedWrite& switched = {});
   // Reads the peer's memory, as RcQueuePair::post_read; what is read for a null target is discarded. As many
   // may be under way as are posted.
   void post_read(TimePs now, uint8_t* target, uint64_t length_bytes, uint64_t remote_address, uint32_t rkey,
@@ -213,6 +201,7 @@ class ScaleUpChannel {
   CompletionHandler* handler_;
   ScaleUpForwarder* forwarder_ = nullptr;
   LineFormat line_format_;
+  uint32_t group_;
   bool open_ = true;
   FlatMap<uint32_t, ScaleUpRead> reads_;  // under way, by number
   uint32_t next_read_ = 0;

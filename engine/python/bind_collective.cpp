@@ -247,6 +247,17 @@ As a file (`fileno`) it becomes readable when a run ends.)doc")
 
 Steps learn of what arrives `step_latency_ps` later. Raises ValueError for a number in use, and a negative
 latency.)doc")
+      .def(
+          "set_copies",
+          [](Executor& executor, uint32_t channel, TimePs latency_ps, uint64_t chunk_bytes,
+             uint64_t rate_bps) {
+            PythonGuard guard(executor.engine());
+            executor.set_copies(channel, {latency_ps, chunk_bytes, BitRate(rate_bps)});
+          },
+          "channel"_a, py::kw_only(), "latency_ps"_a, "chunk_bytes"_a, "rate_bps"_a,
+          R"doc(Have steps learn of messages and data of READs later, by latency_ps and a chunk's time at rate_bps.
+
+A shorter message takes its own time. Raises IndexError for a channel that is not there.)doc")
       .def("add_scale_up_channel",
            locked_executor<&ScheduleExecutor::add_scale_up_channel, ScaleUpChannel&, TimePs>(), "channel"_a,
            "step_latency_ps"_a = 0, py::keep_alive<1, 2>(), "The same of a channel between ranks of a host.")

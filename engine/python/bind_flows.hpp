@@ -5,6 +5,7 @@
 
 namespace weft {
 
+void bind_host_links(pybind11::module_& m);
 void bind_scale_up(pybind11::module_& m);  // links between the ranks of a host
 void bind_flows(pybind11::module_& m);     // traffic of many flows
 

@@ -39,7 +39,7 @@ ElementsOperand operand_of(const Operand& operand) {
 
 void add_send(LaneSchedule& schedule, const Operand& elements, const Formula& channel, uint32_t transfer,
               bool to_scratch, const std::optional<Operand>& landing, int64_t shift, uint32_t slot,
-              uint32_t ahead) {
+              uint32_t ahead, uint32_t terms, bool is_copy, bool is_to_itself) {
   LaneInstruction instruction;
   instruction.kind = LaneInstructionKind::kSend;
   instruction.elements = operand_of(elements);
@@ -50,6 +50,9 @@ void add_send(LaneSchedule& schedule, const Operand& elements, const Formula& ch
   instruction.transfer = transfer;
   instruction.slot = slot;
   instruction.ahead = ahead;
+  instruction.terms = terms;
+  instruction.is_copy = is_copy;
+  instruction.is_to_itself = is_to_itself;
   schedule.add_instruction(std::move(instruction));
 }
 
@@ -179,7 +182,7 @@ Raises ValueError for numbers that name nothing, and for more transfers than imm
           },
           "turns"_a, "grid"_a, "cell"_a)
       .def("send", &add_send, "elements"_a, "channel"_a, "transfer"_a, "to_scratch"_a, "landing"_a, "shift"_a,
-           "slot"_a, "ahead"_a)
+           "slot"_a, "ahead"_a, "terms"_a = 1, "is_copy"_a = false, "is_to_itself"_a = false)
       .def("receive", &add_receive, "elements"_a, "channel"_a, "transfer"_a, "in_turn"_a, "slot"_a)
       .def("reduce", &add_data_step<Kind::kReduce>, "elements"_a, "shift"_a, "slot"_a)
       .def("copy", &add_data_step<Kind::kCopy>, "elements"_a, "shift"_a, "slot"_a)
@@ -266,15 +269,19 @@ Reductions and copies are done as they come up. Each call goes as far as the sch
       .def(
           "take_writes",
           [](ScheduleStepper& stepper) {
-            Typed<"list[tuple[int, int, int, int, int, int, int | None]]", py::list> writes;
+            Typed<"list[tuple[int, int, int, int, int, int, int | None, tuple[int, bool, bool]]]", py::list>
+                writes;
             for (const auto& [step, request] : stepper.take_writes()) {
               writes.append(py::make_tuple(step, request.channel, reinterpret_cast<uintptr_t>(request.source),
                                            request.length_bytes, request.remote_address, request.rkey,
-                                           request.immediate));
+                                           request.immediate,
+                                           py::make_tuple(request.switched.terms, request.switched.is_copy,
+                                                          request.switched.is_to_itself)));
             }
             return writes;
           },
-          "Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate.")
+          R"doc(Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate, and what
+the host's switch does: terms that it reduces, whether it is a copy, whether it goes back to the sender.)doc")
       .def(
           "take_aggregations",
           [](ScheduleStepper& stepper) {

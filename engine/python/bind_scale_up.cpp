@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "hosts/host_links.hpp"
 #include "hosts/nic.hpp"
 #include "hosts/scale_up.hpp"
 #include "hosts/scale_up_relay.hpp"
@@ -30,8 +31,9 @@ namespace {
 class PythonScaleUpChannel final : public ScaleUpChannel {
  public:
   PythonScaleUpChannel(ScaleUpDomain& domain, std::shared_ptr<CompletionHandler> handler, uint32_t port,
-                       uint32_t number, uint32_t peer_port, uint32_t peer_number, LineFormat line_format)
-      : ScaleUpChannel(domain, port, number, peer_port, peer_number, handler.get(), line_format),
+                       uint32_t number, uint32_t peer_port, uint32_t peer_number, LineFormat line_format,
+                       uint32_t group)
+      : ScaleUpChannel(domain, port, number, peer_port, peer_number, handler.get(), line_format, group),
         engine(domain.engine()),
         handler_(std::move(handler)) {}
 
@@ -46,7 +48,34 @@ Record<"ScaleUpStats"> stats(ScaleUpDomain& domain, uint32_t port) {
   return statistics_dict(domain.counters(port));
 }
 
+Record<"HostLinkStats"> link_stats(HostLinks& links, uint32_t link) {
+  PythonGuard guard(links.engine());
+  return statistics_dict(links.counters(link));
+}
+
 }  // namespace
+
+void bind_host_links(py::module_& m) {
+  declare_record<HostLinkCounters>("HostLinkStats");
+  py::class_<HostLinks, std::shared_ptr<HostLinks>>(
+      m, "HostLinks",
+      R"doc(The links inside a host that payload crosses between its memories and its NICs, one direction each.
+
+A link carries one packet at a time, of all NICs whose ports name it, in the order in which they ask. Raises
+ValueError for a rate of 0.)doc")
+      .def(py::init([](Engine& engine, const std::vector<uint64_t>& rates_bps) {
+             return make_component<HostLinks>(engine, engine, rates_bps);
+           }),
+           "engine"_a, "rates_bps"_a, py::keep_alive<1, 2>())
+      .def("stats", &link_stats, "link"_a, "What crossed a link.")
+      .def(
+          "reset_stats",
+          [](HostLinks& links) {
+            PythonGuard guard(links.engine());
+            links.reset_counters();
+          },
+          "Set these counters to zero.");
+}
 
 void bind_scale_up(py::module_& m) {
   declare_record<ScaleUpCounters>("ScaleUpStats");
@@ -101,17 +130,18 @@ OSError for descriptors that are none.)doc")
       R"doc(One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
 Completions are those of RDMA: of a WRITE at both ends, of a READ at the end that reads, when the last bit is in.
-With the line format "ll" or "ll128" the links carry flags, too. Raises ValueError for ports there are not, a number
+With the line format "ll" or "ll128" the links carry flags, too. Channels of a port over which terms of the same
+reductions come have the same `group`. Raises ValueError for ports there are not, a number
 in use and another format.)doc")
       .def(py::init([](ScaleUpDomain& domain, std::shared_ptr<CompletionHandler> completions, uint32_t port,
                        uint32_t number, uint32_t peer_port, uint32_t peer_number,
-                       const std::string& line_format) {
+                       const std::string& line_format, uint32_t group) {
              return make_component<Channel>(domain.engine(), domain, std::move(completions), port, number,
                                             peer_port, peer_number,
-                                            PythonOption<LineFormat>::of(py::str(line_format)));
+                                            PythonOption<LineFormat>::of(py::str(line_format)), group);
            }),
            "domain"_a, "completions"_a, py::kw_only(), "port"_a, "number"_a, "peer_port"_a, "peer_number"_a,
-           "line_format"_a = "none", py::keep_alive<1, 2>())
+           "line_format"_a = "none", "group"_a = 0, py::keep_alive<1, 2>())
       .def(
           "close",
           [](Channel& channel) {

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "hosts/completion_queue.hpp"
+#include "hosts/host_links.hpp"
 #include "hosts/nic.hpp"
 #include "hosts/notification_receiver.hpp"
 #include "links/pcap_writer.hpp"
@@ -269,12 +270,24 @@ negative times.)doc")
       .def(
           "add_port",
           [](Nic& nic, TransmitPort& transmit_port, const std::string& mac,
-             const std::vector<std::string>& addresses) {
+             const std::vector<std::string>& addresses, std::shared_ptr<HostLinks> host_links,
+             const std::vector<uint32_t>& fetched_over, const std::vector<uint32_t>& placed_over) {
+            if (host_links != nullptr && &host_links->engine() != &nic.engine()) {
+              throw std::invalid_argument("NIC '" + nic.name() +
+                                          "' is of another engine than its host's links");
+            }
             PythonGuard guard(nic.engine());
-            return nic.add_port({parse_mac(mac), parse_addresses(addresses)}, transmit_port);
+            return nic.add_port({parse_mac(mac),
+                                 parse_addresses(addresses),
+                                 {{host_links, fetched_over}, {host_links, placed_over}}},
+                                transmit_port);
           },
-          "transmit_port"_a, py::kw_only(), "mac"_a, "addresses"_a,
-          "Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect().")
+          "transmit_port"_a, py::kw_only(), "mac"_a, "addresses"_a, "host_links"_a = py::none(),
+          "fetched_over"_a = std::vector<uint32_t>(), "placed_over"_a = std::vector<uint32_t>(),
+          R"doc(Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect().
+
+Payload crosses the named links of host_links in order, to be sent and when received, in place of the NIC's
+PCIe. Raises ValueError for links there are not and those of another engine.)doc")
       .def(
           "allocate_queue_pair_number",
           [](Nic& nic) {
@@ -364,6 +377,13 @@ Raises ValueError if it is not contiguous, BufferError if it is read-only.)doc")
           R"doc(A port's link is there, or not: it then sends nothing, and MRC's queue pairs use the other ports.
 
 Otherwise as TransmitPort.set_up. Raises ValueError for a port that there is not.)doc")
+      .def(
+          "most_waiting_bytes",
+          [](Nic& nic, int port) {
+            PythonGuard guard(nic.engine());
+            return nic.most_waiting_bytes(port);
+          },
+          "port"_a, "Most payload received at a port that has waited at once for the host's links.")
       .def("stats", &nic_stats, "port"_a, R"doc(What arrived at a port; `dropped` by reason.
 
 Reasons: parse_error()'s names and foreign_mac, foreign_address, unknown_queue_pair.)doc")

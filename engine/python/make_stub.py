@@ -36,7 +36,7 @@ import typing_extensions
 '''
 _MAY_BE_NONE = (
     *("capture", "received", "sent", "memory", "path_choice", "parsed_by", "fast_forward", "routes", "mrc_routes"),
-    *("memory_domain", "shared_receives", "groups"),
+    *("host_links", "memory_domain", "shared_receives", "groups"),
 )
 _PLAIN = (
     (r"typing\.SupportsInt \| typing\.SupportsIndex", "int"),

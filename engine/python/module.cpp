@@ -16,6 +16,7 @@ PYBIND11_MODULE(_core, m) {
   weft::bind_ports(m);
   weft::bind_switch(m);
   weft::bind_congestion(m);
+  weft::bind_host_links(m);  // signatures of NICs name them
   weft::bind_transport(m);
   weft::bind_hop_latencies(m);
   weft::bind_queue_pair(m);

@@ -10,7 +10,7 @@ import pytest
 from weft.paths import ROOT
 from weft.run.runner import run_scenario
 from weft.scenario import load_scenario
-from weft.topologies.kinds.scale_up import SYSTEMS
+from weft.topologies.scale_up_systems import SYSTEMS
 from weft.traffic.aggregation_format import frame_bytes
 
 SUM_SHARE = 1024 / frame_bytes(4, 256)
@@ -45,6 +45,33 @@ def test_the_page_has_the_example_s_figures() -> None:
             bandwidths = (each.size_bytes / each.time_ps * 1e3, each.busbw_bytes_per_s / 1e9)
             cells = " | ".join([f"{each.time_ps / 1e6:.1f}", *(f"{bandwidth:.2f}" for bandwidth in bandwidths)])
             assert f"| {each.algorithm} | {cells} |" in page
+
+
+def test_switches_inside_hosts_are_faster_than_messages() -> None:
+    names = ("nvls", "nvls-tree", "nvls-in-network", "hierarchical", "ring")
+    rows = rows_of("hosts", "--hosts", "1", "2", "--sizes", str(4 << 20), "--host-algorithms", *names)
+    time_us = {(row.accelerators, row.name): row.time_us for row in rows}
+    assert {name for ranks, name in time_us if ranks == 8} == {"nvls", "hierarchical", "ring"}
+    # All data once over a link of 450 GB/s, and 500 ns.
+    assert time_us[8, "nvls"] == pytest.approx((4 << 20) / 450e3 + 0.5, rel=0.001)
+    for ranks in (8, 16):
+        assert time_us[ranks, "nvls"] < time_us[ranks, "hierarchical"]
+        assert time_us[ranks, "nvls"] < time_us[ranks, "ring"]
+    # Two hosts: a NIC of 50 GB/s carries an eighth.
+    least_us = (4 << 20) / 8 / 50e3
+    assert all(least_us < time_us[16, name] for name in names)
+    assert all(time_us[16, name] < time_us[16, "hierarchical"] for name in ("nvls-tree", "nvls-in-network"))
+
+
+@pytest.mark.slow
+def test_the_page_has_the_figures_of_hosts() -> None:
+    page = (ROOT / "docs" / "scale-up.md").read_text(encoding="utf-8")
+    names = ("nvls", "nvls-tree", "nvls-in-network", "hierarchical", "ring")
+    rows = rows_of("hosts", "--hosts", "1", "2", "4", "--sizes", str(1 << 20), "--host-algorithms", *names)
+    for hosts in (1, 2, 4):
+        own = [row for row in rows if row.accelerators == 8 * hosts]
+        found = {row.name: f"{row.busbw_gbytes_per_s:.1f} ({row.time_us:,.1f})" for row in own}
+        assert "| 1 MiB | " + " | ".join(found.get(name, "–") for name in names) + " |" in page
 
 
 @pytest.mark.slow

@@ -64,6 +64,7 @@ def began_us() -> int:
         ("allreduce", "tree"),
         ("allreduce", "halving-doubling"),
         ("alltoall", "direct"),
+        ("alltoallv", "direct"),
         ("broadcast", "ring"),
         ("moe_dispatch", "direct"),
     ],

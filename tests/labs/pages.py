@@ -35,10 +35,12 @@ DOCS = [
         "calibrate.md",
         "comparing.md",
         "cost.md",
+        "host.md",
         "lint.md",
         "parameter-server.md",
         "power.md",
         "rdma.md",
+        "routing.md",
         "topologies.md",
         "why.md",
     )

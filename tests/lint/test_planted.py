@@ -65,6 +65,8 @@ PLANTED = [
             ("plane 0", "plane 1"), INCAST),
     Planted("flowlet-gap", {"routing.flowlet_gap": "10ns"}, "routing.flowlet_gap", ("10 ns",),
             {"routing.load_balancing": "flowlet"}),
+    Planted("host-slots", {"host.nics": [{"at": "numa0", "pcie": "3x8"}]}, "host",
+            ("numa0->NIC0", "57.6", "200 Gb/s"), {"host": {"numa": [{}], "nics": [{"at": "numa0", "pcie": "6x16"}]}}),
     Planted("lossless-class", {"pfc.classes": [5]}, "pfc.classes", ("[5]",)),
     Planted("observe-interval", {"observe.interval": "1us"}, "observe.interval"),
     Planted("path-key-unused", {"transport.spray_paths": 4}, "transport.spray_paths", ("path: flow",)),

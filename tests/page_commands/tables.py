@@ -220,6 +220,9 @@ ELSEWHERE = {
         "tests/controller/test_controller_cli.py::test_a_switch_by_address_needs_no_lab_and_no_p4info"
     ),
     "weft controller circuits show": "tests/controller/test_circuit_commands.py::test_configurations_are_shown",
+    "weft job tolerance": (
+        "tests/drills/test_latency_tolerance.py::test_a_step_tolerates_what_the_messages_of_its_path_and_what_hides_them_allow"
+    ),
     "weft job-trace show": "tests/jobs/traces/test_page.py::test_the_example_prints_what_the_page_shows",
     "weft lab topology.json --web 8080": (
         "tests/live/test_live_lab.py::test_a_network_of_somebody_elses_program_is_shown_too"
@@ -236,6 +239,9 @@ ELSEWHERE = {
         "tests/weft/test_scenario_reference.py::test_the_committed_reference_is_current"
     ),
     "weft paper": "tests/papers/test_studies.py::test_a_reduced_run_keeps_the_shapes",
+    "python benchmarks/decision_runs.py": (
+        "tests/benchmarks/test_decision.py::test_small_runs_show_what_the_page_says_of_paths_and_of_switches_that_die"
+    ),
     "python benchmarks/papers_page.py": "tests/papers/test_page.py::test_the_committed_page_is_current",
     "python benchmarks/fabric_reports.py": (
         "tests/bench/test_four_fabrics.py::test_the_committed_page_follows_from_the_reports"

@@ -19,7 +19,8 @@ from weft.scenario.programs import macros_of
 from weft.topologies import TopologyError
 from weft.topologies.kinds import TOPOLOGY_KINDS, from_parameters
 from weft.topologies.kinds.base import TopologyKeyError
-from weft.topologies.kinds.scale_up import SYSTEMS, ScaleUpDomainSection, SystemName, scale_up
+from weft.topologies.kinds.scale_up import ScaleUpDomainSection, scale_up
+from weft.topologies.scale_up_systems import SYSTEMS, SystemName
 
 
 def section(**keys: Any) -> ScaleUpDomainSection:
@@ -148,7 +149,7 @@ ALL_REDUCE = {"collective": "allreduce", "sizes": [1024]}
     ("fabric", "word"),
     [
         ({"leaves": 2}, "no scale-up domain"),
-        ({"leaves": 2, "ranks_per_host": 2}, "crossbar"),
+        ({"leaves": 2, "ranks_per_host": 2}, "no switch that reduces"),
     ],
 )
 def test_nvls_is_for_scale_up_domains(fabric: dict[str, Any], word: str) -> None:

@@ -43,6 +43,12 @@ def assert_right(collective: str, spec: CollectiveSpec, inputs: list[np.ndarray]
                 expected = np.concatenate([inputs[r][chunk] for r, chunk in enumerate(chunks)])
             case "alltoall":
                 where, expected = everything, np.concatenate([each[chunks[rank]] for each in inputs])
+            case "alltoallv":
+                sizes = COLLECTIVE_KINDS[collective].sizes.elements(spec).tolist()
+                begins = [sum(row[:rank]) for row in sizes]
+                parts = [each[b : b + row[rank]] for each, b, row in zip(inputs, begins, sizes, strict=True)]
+                expected = np.concatenate(parts)
+                where = slice(0, len(expected))
             case "moe_dispatch":
                 came = COLLECTIVE_KINDS[collective].choice.dispatch(spec)
                 tokens = [(each.source, came.tokens[each.token]) for each in came.received[rank]]

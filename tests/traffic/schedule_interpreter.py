@@ -3,7 +3,7 @@
 import random
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -34,6 +34,7 @@ class Sent:
     length_bytes: int
     address: int
     rkey: int
+    to_itself: bool = False
 
 
 class Interpreter:
@@ -81,6 +82,8 @@ class Interpreter:
         self.under_way: dict[tuple[int, Channel], deque[Sent]] = defaultdict(deque)
         self.unacknowledged: dict[tuple[int, Channel], deque[Sent]] = defaultdict(deque)
         self.aggregating: dict[tuple[int, int], dict[int, deque]] = defaultdict(lambda: defaultdict(deque))
+        self.reducing: dict[tuple, list[Sent]] = defaultdict(list)
+        self.reduced: list[tuple[np.ndarray | None, list[Sent]]] = []
         self.delays: list[tuple[int, int, int]] = []
         self.now_ps = 0
         self.sent: list[Sent] = []
@@ -116,16 +119,26 @@ class Interpreter:
     def collect(self, rank: int) -> None:
         """Read the steps that a rank's schedule has posted."""
         stepper = self.steppers[rank]
-        for step, number, source, length, address, rkey, immediate in stepper.take_writes():
+        original = None
+        for step, number, source, length, address, rkey, immediate, switched in stepper.take_writes():
+            terms, is_copy, to_itself = switched
+            assert not is_copy or original == length, "a copy of something else"
+            original = length
             channel = self.channels[rank][number]
             data = None
             if source:
                 data = self.source_of(rank, source, length)
             early = data.copy() if data is not None and self.random.random() < 0.5 else None
-            sent = Sent(rank, channel, immediate, step, self.now_ps, data, early, length, address, rkey)
+            sent = Sent(rank, channel, immediate, step, self.now_ps, data, early, length, address, rkey, to_itself)
             self.sent.append(sent)
-            self.under_way[rank, channel].append(sent)
-            self.written_bytes[rank, channel.plane] += length
+            if not is_copy:
+                self.written_bytes[rank, channel.plane] += length
+            if terms > 1:
+                self.reduce(sent, terms)
+            elif to_itself:
+                self.unacknowledged[rank, channel].append(sent)
+            else:
+                self.under_way[rank, channel].append(sent)
         for step, plane, address, length, parts in stepper.take_aggregations():
             offset = address - self.memory[rank][DATA].ctypes.data
             data = self.memory[rank][DATA][offset : offset + length].view(self.dtype.storage)
@@ -133,13 +146,48 @@ class Interpreter:
             self.aggregated_ps.append(self.now_ps)
         self.delays += [(self.now_ps + duration, rank, token) for _, duration, token in stepper.take_delays()]
 
+    def reduce(self, term: Sent, terms: int) -> None:
+        """Take a term of a host's switch's reduction; the last one makes the result."""
+        receiver = term.rank if term.to_itself else term.channel.peer
+        of_group = replace(term.channel, peer=receiver)
+        waiting = self.reducing[of_group, term.immediate]
+        waiting.append(term)
+        assert len({each.rank for each in waiting}) == len(waiting), "two terms of a rank"
+        if len(waiting) < terms:
+            return
+        del self.reducing[of_group, term.immediate]
+        waiting.sort(key=lambda each: each.rank)
+        assert sum(each.to_itself for each in waiting) == 1, "the receiver's own term"
+        sent = [each for each in waiting if not each.to_itself]
+        assert len({(each.address, each.rkey, each.length_bytes) for each in sent}) == 1, "terms for different places"
+        assert {each.length_bytes for each in waiting} == {sent[0].length_bytes}
+        result = None
+        if all(each.source is not None for each in waiting):
+            data = [each.source if each.payload is None else each.payload for each in waiting]
+            numbers_of = [numbers(each.view(self.dtype.storage), self.dtype) for each in data]
+            result = elements_of(UFUNC[self.operation].reduce(numbers_of, dtype=numbers_of[0].dtype), self.dtype)
+        self.reduced.append((result, waiting))
+
+    def deliver_result(self) -> None:
+        """Place a result and notify its receiver, as if each term had been written there."""
+        result, terms = self.reduced.pop(self.random.randrange(len(self.reduced)))
+        for term in terms:
+            if term.to_itself:
+                self.unacknowledged[term.rank, term.channel].append(term)
+            else:
+                data = None if result is None else result.view(np.uint8)
+                self.arrive(replace(term, source=data, payload=None))
+
     def deliver(self) -> bool:
         """Deliver a write, an acknowledgement or an aggregation that all ranks have posted; False without any."""
         arriving = [key for key, waiting in self.under_way.items() if waiting]
         acknowledging = [key for key, waiting in self.unacknowledged.items() if waiting]
-        if not arriving and not acknowledging:
+        if not arriving and not acknowledging and not self.reduced:
             return self.aggregate()
-        number = self.random.randrange(len(arriving) + len(acknowledging))
+        number = self.random.randrange(len(arriving) + len(acknowledging) + bool(self.reduced))
+        if number == len(arriving) + len(acknowledging):
+            self.deliver_result()
+            return True
         if number < len(arriving):
             self.arrive(self.under_way[arriving[number]].popleft())
         else:

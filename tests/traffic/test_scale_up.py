@@ -5,8 +5,13 @@ import pytest
 
 from tests.refusals import refused
 from weft.engine import Engine, Nic, _core
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.data_types import DataType
+from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
-from weft.traffic.schedule_nodes import SCALE_UP, Channel
+from weft.traffic.schedule_nodes import DATA, SCALE_UP, Channel
+from weft.traffic.schedules import CollectiveSpec
 
 RATE_BPS, LATENCY_PS = 3_200_000_000_000, 500_000
 PS_PER_BYTE = 8 * 10**12 / RATE_BPS
@@ -54,6 +59,18 @@ class HostOfRanks:
             remote_address=self.memory[peer].virtual_address + offset,
             rkey=self.memory[peer].rkey,
             after=list(after),
+        )
+
+    def by_switch(self, collective, rank, size_bytes, **change):
+        """Return a rank's part in a collective of int8 by the host's switch, over the front of all ranks' data."""
+        options = {"piece_bytes": size_bytes, "ranks_per_host": len(self.data), "host_reductions": True} | change
+        spec = CollectiveSpec(len(self.data), size_bytes, DataType.INT8, Operation.SUM, (1,), **options)
+        return build_native_schedule(
+            COLLECTIVE_KINDS[collective].schedule("nvls", spec, rank),
+            {DATA: self.data[rank]},
+            self.ports[rank].channels(),
+            {},
+            {peer: {DATA: RemoteBuffer(each.virtual_address, each.rkey)} for peer, each in enumerate(self.memory)},
         )
 
     def run(self, schedules):
@@ -361,3 +378,79 @@ def test_what_comes_to_a_closed_relay_is_abandoned():
     assert host.run({0: schedule})[0]["state"] == "running"
     assert host.ports[0].stats()["abandoned_messages"] == 1
     assert np.all(host.data[1] == 1)
+
+
+def test_a_reduction_comes_with_its_last_term():
+    """Terms go up as they are posted; the switch adds the last one's bits to the others' as they pass."""
+    host, size_bytes, late_ps = HostOfRanks(), 100_000, 7_000_000
+    schedules = {rank: host.by_switch("allreduce", rank, size_bytes) for rank in range(4)}
+    first = {rank: host.executors[rank].start(schedules[rank]) for rank in (0, 2, 3)}
+    host.engine.run_for(late_ps)
+    assert {host.executors[rank].status(run)["state"] for rank, run in first.items()} == {"running"}
+    first[1] = host.executors[1].start(schedules[1])
+    host.engine.run()
+    ended = [host.executors[rank].status(run) for rank, run in first.items()]
+    assert {each["finished_ps"] for each in ended} == {late_ps + size_bytes * PS_PER_BYTE + LATENCY_PS}
+    assert all(np.all(data[:size_bytes] == 0 + 1 + 2 + 3) for data in host.data)
+    assert [data[size_bytes] for data in host.data] == [0, 1, 2, 3]
+    for port in host.ports:
+        stats = port.stats()
+        assert (stats["sent_bytes"], stats["received_bytes"]) == (size_bytes, size_bytes)
+
+
+def test_a_multicast_leaves_its_sender_once():
+    host, size_bytes = HostOfRanks(), 100_000
+    ended = host.run({rank: host.by_switch("allgather", rank, size_bytes) for rank in range(4)})
+    # Four chunks come in one after the other at each port, the own one among them.
+    assert {each["finished_ps"] for each in ended.values()} == {size_bytes * PS_PER_BYTE + LATENCY_PS}
+    assert all(np.array_equal(data[:size_bytes], np.repeat(np.arange(4), size_bytes // 4)) for data in host.data)
+    for port in host.ports:
+        stats = port.stats()
+        assert (stats["sent_bytes"], stats["received_bytes"]) == (size_bytes // 4, size_bytes)
+
+
+def test_terms_of_a_channel_that_closes_are_abandoned_with_all_that_wait_for_them():
+    """Nobody reads the data of those that are gone."""
+    host = HostOfRanks()
+    runs = [host.executors[rank].start(host.by_switch("allreduce", rank, 1000)) for rank in (0, 1, 2)]
+    host.engine.run_for(LATENCY_PS)
+    host.ports[2].disconnect(Channel(0, 0, SCALE_UP))
+    # Rank 2 has no channel to rank 0 any more, so that its own term cannot be completed either.
+    assert sum(port.stats()["abandoned_messages"] for port in host.ports) > 0
+    late = host.executors[3].start(host.by_switch("allreduce", 3, 1000))
+    host.engine.run()
+    states = [host.executors[rank].status(run)["state"] for rank, run in enumerate([*runs, late])]
+    assert "finished" not in states
+    assert np.all(host.data[0][:1000] == 0)
+
+
+def test_terms_that_do_not_go_together_are_refused():
+    host = HostOfRanks()
+    schedules = {rank: host.by_switch("allreduce", rank, 1000 + 10 * (rank == 3)) for rank in range(4)}
+    ended = host.run(schedules)
+    assert ended[3]["state"] == "failed"
+    assert "does not go with that of port" in ended[3]["error"]
+    assert all(np.all(host.data[rank][:1000] == rank) for rank in range(4))
+
+
+def test_there_are_no_more_terms_than_ports():
+    host = HostOfRanks(2)
+    schedule = _core.LaneSchedule("int8", "sum")
+    schedule.add_stage()
+    schedule.add_block(1)
+    schedule.add_loop(1, schedule.add_grid(1, [False]), (0, 0, 0))
+    table = schedule.add_table(_core.ElementTable.of([(0, 100)]))
+    schedule.send((table, 0, 0, 0, False), (0, 0, 0), 0, False, None, 0, 0, 0, terms=3)
+    there = host.memory[1]
+    channel = host.ports[0].channels()[Channel(0, 1, SCALE_UP)]
+    bound = _core.BoundLanes(
+        schedule,
+        payload="data",
+        data=host.data[0],
+        scratch=None,
+        channels=[(channel, there.virtual_address, there.rkey, 0, 0)],
+        aggregators=[],
+    )
+    status = host.run({0: bound})[0]
+    assert status["state"] == "failed"
+    assert "a reduction of 3 terms (valid: 1 to 2)" in status["error"]

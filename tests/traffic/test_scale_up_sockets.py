@@ -12,9 +12,14 @@ import pytest
 
 from tests.refusals import refused
 from weft.engine import Engine, Nic, _core
+from weft.traffic.aggregation_format import Operation
+from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.data_types import DataType
 from weft.traffic.host_config import ScaleUpConfig
+from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
 from weft.traffic.scale_up import ScaleUpLinks, ScaleUpPort
-from weft.traffic.schedule_nodes import SCALE_UP, Channel
+from weft.traffic.schedule_nodes import DATA, SCALE_UP, Channel
+from weft.traffic.schedules import CollectiveSpec
 
 RATE_BPS, LATENCY_PS = 3_200_000_000_000, 500_000
 PS_PER_BYTE = 8 * 10**12 / RATE_BPS
@@ -131,6 +136,44 @@ def test_what_is_read_comes_whole_and_not_before_its_time(size_bytes: int) -> No
     assert mine["received_bytes"] == theirs["sent_bytes"] == size_bytes
     assert mine["sent_bytes"] == theirs["received_bytes"] == 0
     assert mine["sent_messages"] == theirs["received_messages"] == mine["received_messages"] == 1
+
+
+@pytest.mark.parametrize(
+    ("collective", "up", "down"), [("allreduce", 4, 4), ("reducescatter", 4, 1), ("allgather", 1, 4)]
+)
+def test_processes_reduce_and_multicast_as_one_switch_does(collective: str, up: int, down: int) -> None:
+    """Each process adds up the terms of its own results; the bytes that its link carries are a switch's."""
+    ranks, size_bytes = 4, 1 << 20
+    host = HostOfProcesses(ranks, size_bytes)
+    spec = CollectiveSpec(
+        ranks, size_bytes, DataType.INT8, Operation.SUM, (1,), ranks_per_host=ranks, host_reductions=True
+    )
+    memory = [each.memory for each in host.processes]
+    peers = {rank: {DATA: RemoteBuffer(each.virtual_address, each.rkey)} for rank, each in enumerate(memory)}
+    schedules = {
+        rank: build_native_schedule(
+            COLLECTIVE_KINDS[collective].schedule("nvls", spec, rank),
+            {DATA: process.data},
+            process.port.channels(),
+            {},
+            peers,
+        )
+        for rank, process in enumerate(host.processes)
+    }
+    inputs = [process.data.view(np.int8).copy() for process in host.processes]
+    started_ps = host.processes[0].engine.now_ps
+    ended = host.run(schedules)
+    assert {state["state"] for state in ended.values()} == {"finished"}
+    least_ps = started_ps + int(size_bytes * PS_PER_BYTE) + LATENCY_PS
+    assert all(int(str(state["finished_ps"])) >= least_ps for state in ended.values())
+    kind = COLLECTIVE_KINDS[collective]
+    for rank, process in enumerate(host.processes):
+        part = kind.result_part(spec, rank)
+        expected = np.sum(kind.terms(spec, inputs, rank), axis=0, dtype=np.int8)
+        assert np.array_equal(process.data.view(np.int8)[part.start : part.stop], expected[part.start : part.stop])
+        stats = process.port.stats()
+        assert stats["sent_bytes"] == up * size_bytes // ranks
+        assert stats["received_bytes"] == down * size_bytes // ranks
 
 
 def test_what_is_read_may_be_discarded_by_another_process() -> None:

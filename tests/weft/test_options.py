@@ -10,6 +10,7 @@ from weft.errors import BadInputError
 from weft.run.fabric import Fabric
 from weft.scenario import FabricKeywords, FabricOptions, Scenario
 from weft.scenario.health import HealthSection
+from weft.scenario.host import HostSection
 from weft.scenario.keywords import FabricMark
 from weft.scenario.valid_values import sections_in
 
@@ -55,6 +56,7 @@ def test_a_results_header_says_every_option():
     changed = FabricOptions.model_validate(
         {
             "health": HealthSection(),
+            "host": HostSection.model_validate({"layout": "server-2s"}),
             "link_retry": {"links": ["*<->*"]},
             "protocols": {"ll_latency": 1},
             "telemetry": telemetry,
@@ -63,7 +65,14 @@ def test_a_results_header_says_every_option():
     )
     assert set(changed.as_dict()) == names
     # Where nobody uses them results are as they were.
-    assert set(FabricOptions().as_dict()) == names - {"health", "link_retry", "protocols", "telemetry", "trimming"}
+    assert set(FabricOptions().as_dict()) == names - {
+        "health",
+        "host",
+        "link_retry",
+        "protocols",
+        "telemetry",
+        "trimming",
+    }
 
 
 def test_the_keywords_are_the_options() -> None:

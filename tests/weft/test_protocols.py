@@ -38,7 +38,7 @@ def time_ps(item: dict[str, Any], fabric: dict[str, Any] = HOSTS, **more: Any) -
 
 def suited(collective: str) -> list[str]:
     names = [each.name for each in COLLECTIVE_KINDS[collective].algorithms if not each.in_network]
-    return [name for name in names if not name.startswith("hierarchical")]
+    return [name for name in names if not name.startswith(("hierarchical", "nvls"))]
 
 
 @pytest.mark.parametrize("dtype", ["int8", "float32"])

@@ -69,6 +69,8 @@ CONTEXTS: list[tuple[str, dict[str, str | None]]] = [
     (r".*\(trace\)\.clear_to_send\..*", {"traffic.0.format": "chakra", "traffic.0.trace": "calls"}),
     (r".*\(workload\)\.workload\.flow_sizes_file", {"traffic.0.workload.flow_sizes": None}),
     (r".*\(trace\)\.precision", {"traffic.0.accelerator": "H100"}),
+    (r"host\..*", {"host.numa": "[{}]", "host.nics": "[{at: numa0}, {at: numa0}]"}),
+    (r"host\.layout", {"host.numa": None, "host.nics": None}),
     (r"schedule\.sizes\[\]\.run_time", {"schedule.sizes[].accelerators": "8"}),
 ]
 # Sections by names or numbers of the reader's own.

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 import yaml
 from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from tests.refusals import refused
@@ -17,7 +19,7 @@ from weft.jobs.models import MODELS
 from weft.jobs.parallelism import Parallelism
 from weft.jobs.storage.commands import SECTOR_BYTES
 from weft.jobs.storage.devices import DEVICES
-from weft.jobs.storage.loads import block_sizes, shard_bytes
+from weft.jobs.storage.loads import block_sizes, restored_bytes, shard_bytes
 from weft.jobs.training_plan import TrainingPlan
 from weft.paths import ROOT
 from weft.recording.ideal_times import WRITE, IdealTimes
@@ -276,6 +278,40 @@ def test_a_checkpoint_writes_every_ranks_shard(fabric):
     assert sizes[0] > sizes[1] == sizes[2]
     assert found.written_bytes == sum(sum(block_sizes(size, 4096)) for size in sizes)
     assert found.read_bytes == 0
+
+
+def test_a_checkpoint_is_restored_from_the_files_that_hold_it(fabric):
+    parallel = {"tensor": 1, "data": 3, "zero": 1}
+    checkpoint = {"model": MODEL, "parallel": parallel, "operation": "restore"}
+    found = run(fabric, clients=[0, 1, 2], checkpoint=checkpoint, block="4KiB", queue_depth=4)
+    plan = item(checkpoint=checkpoint).checkpoint.plan
+    files = [restored_bytes(plan, rank) for rank in range(3)]
+    assert [set(each) for each in files] == [{0}, {0, 1}, {0, 2}]  # weights of the first, each one's optimizer's state
+    assert files[1][1] == shard_bytes(plan, 1)
+    read = [sum(block_sizes(size, 4096)) for each in files for size in each.values()]
+    assert (found.read_bytes, found.written_bytes) == (sum(read), 0)
+
+
+@pytest.mark.parametrize("operation", ["save", "restore"])
+def test_a_share_of_a_checkpoint_has_that_share_of_its_bytes(fabric, operation):
+    whole = {"model": MODEL, "parallel": {"data": 3}, "operation": operation}
+    all_of_it = item(checkpoint=whole).checkpoint.command_count(1)
+    found = run(fabric, clients=[0, 1, 2], checkpoint=whole | {"share": 0.25}, block="4KiB")
+    assert found.read_bytes + found.written_bytes == pytest.approx(all_of_it / 4, rel=1e-3)
+    assert "0.25 of it" in found.name
+
+
+@given(st.sampled_from([0, 1, 2, 3]), st.integers(1, 4), st.sampled_from([1, 2, 4]))
+def test_every_rank_restores_its_whole_state(zero, data, tensor):
+    plan = TrainingPlan(MODELS["7B"], Parallelism(data=data, tensor=tensor, zero=zero))
+    whole = model_parameters(MODELS["7B"]) * 14
+    sizes = [sum(restored_bytes(plan, rank).values()) for rank in range(plan.parallel.rank_count)]
+    owners = {owner for rank in range(plan.parallel.rank_count) for owner in restored_bytes(plan, rank)}
+    assert all(shard_bytes(plan, owner) for owner in owners)
+    if zero == 0:
+        assert sum(sizes) == pytest.approx(whole * data, rel=0.01)  # norms are on every tensor rank
+    if zero == 3:
+        assert sum(sizes) == pytest.approx(whole, rel=0.01)
 
 
 @pytest.mark.parametrize("zero", [0, 1, 3])

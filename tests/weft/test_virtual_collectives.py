@@ -35,7 +35,7 @@ def sized(collective, size):
 def algorithms_of(collective):
     """Algorithms for hosts of one rank on a fabric that is no scale-up domain."""
     known = COLLECTIVE_KINDS[collective].algorithms
-    return [each.name for each in known if not (each.name.startswith("hierarchical") or each.general_name)]
+    return [each.name for each in known if not (each.name.startswith(("hierarchical", "nvls")) or each.general_name)]
 
 
 @pytest.mark.parametrize("dtype", ["int32", "float32"])

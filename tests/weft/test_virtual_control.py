@@ -12,6 +12,7 @@ from tests.refusals import refused
 from weft.clocks.virtual.channel import InProcessChannel
 from weft.clocks.virtual.event_pump import EventPump
 from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.clocks.virtual.management import ManagementNetwork
 from weft.compiler import compile_artifacts
 from weft.controller.errors import NotPrimaryError, RequestRefusedError
 from weft.controller.pipeline import Pipeline
@@ -67,7 +68,9 @@ class Bench:
         self.wired = WiredSwitches(engine, [config]).switches[1]
         device = self.wired.device(clock_ns=lambda: engine.now_ps // 1000)
         self.pump = EventPump(device, self.wired.switch, loop)
-        channel = InProcessChannel({1: device}, loop, LATENCY_PS, lambda _number: self.pump.pump())
+        channel = InProcessChannel(
+            {1: device}, loop, LATENCY_PS, lambda _number: self.pump.pump(), ManagementNetwork(loop, ())
+        )
         self.stub = P4RuntimeStub(channel)
         info = pipeline.p4info
         self.table = next(each.preamble.id for each in info.tables)

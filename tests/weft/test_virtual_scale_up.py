@@ -31,12 +31,14 @@ def scenario(fabric, **traffic):
     return parse_scenario({"clock": "virtual", "fabric": fabric, "traffic": [traffic]})
 
 
-@pytest.mark.parametrize("collective", ["allreduce", "reducescatter", "alltoall", "broadcast", "moe_dispatch"])
+@pytest.mark.parametrize(
+    "collective", ["allreduce", "reducescatter", "alltoall", "alltoallv", "broadcast", "moe_dispatch"]
+)
 @pytest.mark.parametrize("fabric", [SIDE_BY_SIDE, RAILS], ids=["side by side", "rails"])
 def test_collectives_are_right_on_hosts_of_several_ranks(fabric, collective):
     runs = run_scenario(scenario(fabric, collective=collective, sizes=["40KB"], dtype="int32")).collectives
     assert all(run.ok for run in runs)
-    by_rail = {"allreduce", "alltoall", "moe_dispatch"}
+    by_rail = {"allreduce", "alltoall", "alltoallv", "moe_dispatch"}
     assert ("hierarchical" in {run.algorithm for run in runs}) == (collective in by_rail)
 
 

@@ -440,7 +440,7 @@ class _Search:
         return np.stack(columns, axis=1)
 
     def probed(self, values: _Found, effects: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return effects with those of times near 0 for a microsecond more, and of thresholds for twice the size.
+        """Return effects, of times near 0 for a microsecond more, and of thresholds for twice the size.
 
         There, slopes on the scale say nothing.
         """
@@ -471,7 +471,7 @@ class _Search:
         return np.allclose(errors, self._errors(kept, self._sizes), rtol=0, atol=_NO_EFFECT)
 
     def _ordered(self, values: _Found) -> _Found:
-        """Return values with no threshold below that of a protocol for smaller sizes, which scenarios refuse."""
+        """Return values with no threshold below a smaller size's protocol's, which scenarios refuse."""
         ordered = list(accumulate((values[place] for place in self._thresholds), max))
         return _replaced(values, self._thresholds, ordered)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from weft.calibration.runs import ComparedTable
 
 _SMALL_TIME_PS = 50_000
-"""Below about this, steps of a fit are even in time; above, in its logarithm, as those of rates are."""
+"""Below about this, steps of a fit are even in time; above, in its logarithm, as steps of rates are."""
 _SMALL_SIZE_BYTES = 1024
 """The same of sizes."""
 _DIGITS = 4

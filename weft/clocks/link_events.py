@@ -21,6 +21,7 @@ from weft.errors import BadInputError
 from weft.quantities.definitions import TIME
 from weft.quantities.units import PS_PER_S, PS_PER_US
 from weft.results.link_events import LinkEventResult
+from weft.results.management import ManagementOutage
 from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent, UnfinishedEvent, unfinished
 from weft.scenario.events import EventSection
@@ -309,6 +310,10 @@ class LinkEvents(abc.ABC):
     def controller_events(self) -> list[ControllerEvent]:
         """Return what the controller saw and did, as far as it is kept."""
         return list(self.operations.log)
+
+    def management_outages(self) -> list[ManagementOutage]:
+        """Return the outages of the management network; none under the real clock."""
+        return []
 
     @abc.abstractmethod
     async def _read_hosts(self) -> HostCounters:

@@ -42,7 +42,7 @@ def _scale(fabric: FabricSpec, options: FabricOptions, control: CongestionSettin
     frame_bytes = write_frame_bytes(options, int_md_bytes(fabric, options))
     latency_ps = options.switching.latency
     slowest = slowest_configuration(fabric, frame_bytes, latency_ps)
-    round_trip_ps = loaded_round_trip_ps(slowest, frame_bytes, latency_ps) + options.nic.round_trip_ps(
+    round_trip_ps = loaded_round_trip_ps(slowest, frame_bytes, latency_ps) + options.adapters_round_trip_ps(
         options.mtu_bytes
     )
     return EcnScale(

@@ -7,6 +7,7 @@ from weft.controller.routing import ROUTING_KINDS
 from weft.engine import CREDIT_BLOCK_BYTES, pfc_headroom_bytes
 from weft.quantities.traffic_classes import CLASSES
 from weft.scenario import FabricOptions, KeyProblem, PfcWatchdogSection
+from weft.scenario.tenant_shares import shares_of
 from weft.switch.daemon.config import (
     BufferConfig,
     CreditsConfig,
@@ -22,7 +23,8 @@ from weft.traffic.transport_settings import CreditSettings
 def buffer_config(switch: SwitchSpec, options: FabricOptions) -> BufferConfig | None:
     """Return the memory that a switch's ports share; None where each has its own."""
     buffer = options.buffer
-    if buffer.capacity is None and not options.pfc.classes and not options.credits.classes:
+    is_divided = options.pfc.classes or options.credits.classes or shares_of(options.tenants)
+    if buffer.capacity is None and not is_divided:
         return None
     own = sum(port.link.memory_to_share_bytes for port in switch.ports)
     return BufferConfig(

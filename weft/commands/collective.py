@@ -16,7 +16,7 @@ from weft.hints import did_you_mean
 from weft.quantities.units import parse_size_range_bytes
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names, collective_named
+from weft.traffic.collectives import CHOICES, COLLECTIVE_KINDS, algorithm_names, collective_named
 from weft.traffic.data_types import DataType
 from weft.traffic.extensions import ExtensionError
 
@@ -60,9 +60,9 @@ class _CollectiveName(click.ParamType[str]):
 @click.option(
     "--algorithm",
     "algorithms",
-    metavar=f"[{'|'.join((AUTO, *algorithm_names()))}]",
+    metavar=f"[{'|'.join((*CHOICES, *algorithm_names()))}]",
     multiple=True,
-    help="Several may be given; default: all that suit the fabric; auto: the fastest, as predicted.",
+    help="Several may be given; default: all that suit the fabric; auto: the fastest; nccl: as NCCL chooses.",
 )
 @click.option(
     "--sizes",

@@ -16,7 +16,7 @@ from weft.commands.scenario_options import assignments_of, set_option
 from weft.errors import BadInputError
 
 if TYPE_CHECKING:
-    from weft.goodput import MeasuredFailure, Outcome
+    from weft.goodput import MeasuredCheckpoint, MeasuredFailure, Outcome
     from weft.scenario import Change
     from weft.scenario.cluster import ClusterSection
     from weft.topologies import FabricSpec
@@ -70,9 +70,10 @@ def goodput(
                 valid="a list, such as [{part: accelerator, mtbf: 50000h}]",
             )
         fabric = build_topology(loaded.fabric)
-        settings, measured = _measured(settings, scenario, changes, fabric, out, workers)
+        settings, measured, checkpoint = _measured(settings, scenario, changes, fabric, out, workers)
         cluster = cluster_of(settings, fabric)
-        outcome = replace(outcome_of(cluster, loaded.seed, histories, intervals or out is not None), measured=measured)
+        lived = outcome_of(cluster, loaded.seed, histories, intervals or out is not None)
+        outcome = replace(lived, measured=measured, checkpoint=checkpoint)
     page = None if out is None else parts.write(name, outcome, out)
     if as_json:
         click.echo(json.dumps(parts.as_dict(name, outcome), indent=1))
@@ -89,16 +90,19 @@ def _measured(
     fabric: FabricSpec,
     out: Path | None,
     workers: int | None,
-) -> tuple[ClusterSection, list[MeasuredFailure]]:
-    """Return the section with measured effects, and what was measured; runs are kept in `out` only."""
-    if all(each.effect != "measured" for each in settings.failures):
-        return settings, []
+) -> tuple[ClusterSection, list[MeasuredFailure], MeasuredCheckpoint | None]:
+    """Return the section with measured effects and times, and what was measured; runs are kept in `out` only."""
+    if not settings.is_to_be_measured:
+        return settings, [], None
     from weft.commands.trial_progress import trial_progress
+    from weft.drills.checkpoint_times import measured_times
     from weft.drills.part_failures import measured_section
 
-    with TemporaryDirectory() as temporary, trial_progress("failure") as progress:
-        directory = Path(temporary) if out is None else out / "runs"
-        return measured_section(settings, scenario, changes, fabric, directory, workers, progress)
+    with TemporaryDirectory() as temporary, trial_progress("measurement") as progress:
+        runs = Path(temporary) if out is None else out / "runs"
+        settings, failures = measured_section(settings, scenario, changes, fabric, runs / "failures", workers, progress)
+        settings, checkpoint = measured_times(settings, scenario, changes, runs / "checkpoint", workers, progress)
+    return settings, failures, checkpoint
 
 
 def _print(name: str, outcome: Outcome) -> None:
@@ -113,12 +117,14 @@ def _print(name: str, outcome: Outcome) -> None:
         f"{parts.duration(cluster.duration_s)}"
     )
     tables = [parts.failures_table(outcome), parts.spent_table(outcome)]
+    if outcome.checkpoint:
+        tables.insert(1, parts.checkpoint_table(outcome.checkpoint))
     if outcome.measured:
         tables.insert(1, parts.measured_table(outcome))
     if outcome.intervals:
         tables.append(parts.intervals_table(outcome))
     for table in tables:
-        print_report_table(console, table, ["failure", "effect", "what", "fails", "then"])
+        print_report_table(console, table, ["failure", "effect", "what", "fails", "then", "checkpoint"])
     click.echo(f"\n{parts.words(outcome)}.")
     for note in parts.notes(outcome):
         click.echo(f"· {note}")

@@ -1,20 +1,21 @@
-"""`weft job`: look at the training jobs that a scenario describes, without running them."""
+"""`weft job`: a scenario's training jobs before a run, and how much latency they tolerate."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
 from weft.cli import SCENARIO_FILE
-from weft.commands.scenario_options import changes_of, scenario_options
+from weft.commands.scenario_options import assignments_of, changes_of, scenario_options, set_option
 
 
 @click.group()
 def job() -> None:
-    """Show a scenario's training jobs."""
+    """Show a scenario's training jobs, and how much latency they tolerate."""
 
 
 @job.command()
@@ -47,3 +48,40 @@ def show(scenario: Path, as_json: bool, **overrides: object) -> None:
     console = make_console()
     for name, plan in summaries:
         print_plan(console, name, plan)
+
+
+@job.command()
+@click.argument("scenario", type=SCENARIO_FILE)
+@click.option(
+    "--longer",
+    type=click.FloatRange(0, 1000, min_open=True),
+    default=5.0,
+    show_default=True,
+    help="By how many percent the traffic may take longer.",
+)
+@click.option("--workers", type=click.IntRange(1), help="Runs at a time; default: as many as processors.")
+@click.option(
+    "--out", type=click.Path(file_okay=False, path_type=Path), help="Keep the runs there, and repeat none of them."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@set_option
+def tolerance(
+    scenario: Path, longer: float, workers: int | None, out: Path | None, as_json: bool, assignments: tuple[str, ...]
+) -> None:
+    """Find how much latency a scenario's traffic tolerates: that of each message between hosts, by runs.
+
+    Extra latency (`nic.dma_latency`) is raised until the traffic takes --longer percent more time; next to it stands a
+    closed form, from the messages that follow each other on the critical path (docs/training.md).
+    """
+    from weft.commands.trial_progress import trial_progress
+    from weft.drills.latency_tolerance import latency_tolerance
+
+    with TemporaryDirectory() as temporary, trial_progress("search") as progress:
+        found = latency_tolerance(
+            scenario, assignments_of("--set", assignments), longer / 100, out or Path(temporary), workers, progress
+        )
+    if as_json:
+        click.echo(json.dumps({**asdict(found), "formula_ps": found.formula_ps}, indent=1))
+        return
+    for line in found.lines():
+        click.echo(line)

@@ -39,11 +39,27 @@ def _fabric(scenario: Path, configuration: str | None = None) -> FabricSpec:
 @topology.command()
 @click.argument("scenario", type=SCENARIO_FILE)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@click.option("--host", "inside", is_flag=True, help="Show a host's inside, as `nvidia-smi topo -m` does.")
 @_CONFIGURATION
-def show(scenario: Path, as_json: bool, configuration: str | None) -> None:
+def show(scenario: Path, as_json: bool, inside: bool, configuration: str | None) -> None:
     """Print metrics (hops, bisection bandwidth, oversubscription, shortest paths), switches, ports and addresses."""
+    if inside:
+        _show_host(scenario, as_json)
+        return
     fabric = _fabric(scenario, configuration)
     click.echo(json.dumps(as_dict(fabric), indent=1) if as_json else describe(fabric))
+
+
+def _show_host(scenario: Path, as_json: bool) -> None:
+    from weft.scenario.host import host_routes  # it needs to be read for this option alone
+    from weft.topologies.hosts.views import as_dict, described
+
+    chosen = load_fabric(scenario)
+    with chosen.places.locating():
+        routes = host_routes(build_topology(chosen.fabric), chosen)
+    if routes is None:
+        raise BadInputError("host: the scenario does not say what hosts have inside", valid="host: {layout: …}")
+    click.echo(json.dumps(as_dict(routes), indent=1) if as_json else described(routes))
 
 
 @topology.command("draw")

@@ -214,6 +214,7 @@ class BlockingFabricController:
     packet_out = _blocking(FabricController.packet_out)
     close = _blocking(FabricController.close)
     write_own = _blocking(FabricController.write_own)
+    route_demand = _blocking(FabricController.route_demand)
     route_all = _blocking(FabricController.route_all)
     keep_what_is_written = _blocking(FabricController.keep_what_is_written)
     note_dropped_packet_in = _on_loop(FabricController.note_dropped_packet_in)

@@ -30,6 +30,7 @@ from weft.controller.counters import (
     read_counters,
     read_port_counters,
 )
+from weft.controller.demand import Demand, DemandLoads, DemandSettings
 from weft.controller.entities import Entity
 from weft.controller.errors import ControllerError, JobError, LostTreesError, NoSlotsError, SettingError
 from weft.controller.fabric_events import FabricEvent, SwitchEvent, SwitchStarted, link_changes
@@ -452,6 +453,11 @@ class FabricController:
         """Apply a feature's settings, such as `EcnSettings`, on all switches."""
         self._settings = self._settings.with_feature(chosen)
         await self.apply()
+
+    async def route_demand(self, matrix: tuple[Demand, ...]) -> tuple[DemandLoads, ...]:
+        """Choose routes for this traffic, if the kind of routing follows demand; return the loads of each plane."""
+        await self.configure(DemandSettings(matrix))
+        return self._planner.demand_loads()
 
     async def route_all(self) -> None:
         """Add routes to every address; see `ALL_ROUTES`."""

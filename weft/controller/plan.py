@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+from weft.controller.demand import Demand, DemandLoads, DemandSettings
 from weft.controller.entities import Entity
 from weft.controller.failures import NO_FAILURES, Failures
 from weft.controller.features import FEATURES, Settings
@@ -74,6 +75,7 @@ class Planner:
         self._features: dict[str, Entities] = {}
         self._routing: tuple[str, RouteScope] = "", ALL_ROUTES
         self._planes: list[PlaneRouting] = []
+        self._expected: tuple[Demand, ...] = ()
         self._jobs: dict[str, Entities] = {}
         # Routes, and the same routes adapted to the settings.
         self._adapted: dict[str, tuple[Entities, Entities]] = {}
@@ -92,6 +94,11 @@ class Planner:
         if (settings.routing, settings.routes) != self._routing:
             self._planes = plane_routings(settings.routing, self._fabric, settings.routes)
             self._routing = settings.routing, settings.routes
+            self._expected = ()
+        if (matrix := settings.of(DemandSettings).matrix) != self._expected:
+            self._expected = matrix
+            for plane in self._planes:
+                plane.expect(matrix)
         routes: dict[str, Entities] = {}
         for plane in self._planes:
             routes |= plane.plan(state.failures)
@@ -115,6 +122,10 @@ class Planner:
             self._planes[plane].destinations(),
             intermediates(self._fabric, plane) if intermediates is not None else None,
         )
+
+    def demand_loads(self) -> tuple[DemandLoads, ...]:
+        """Return the loads that the latest routes were chosen for, by plane; empty if they ignore demand."""
+        return tuple(loads for plane in self._planes if (loads := plane.loads()) is not None)
 
     def cycle(self) -> tuple[Channel, ...]:
         """Return a cycle of buffer dependencies in the latest routes; empty if there is none."""

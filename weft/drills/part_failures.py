@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.bench.link_failures import busiest_links
+from weft.drills.checkpoint_times import without_checkpoints
 from weft.drills.running import virtual_scenario
 from weft.errors import BadInputError, WeftError
 from weft.goodput import MeasuredFailure
@@ -95,7 +96,9 @@ class _Plan:
 
     def __init__(self, tree: Mapping[str, Any], fabric: FabricSpec) -> None:
         kept = {key: value for key, value in tree.items() if key not in _NOT_OF_MEASUREMENTS}
-        self._tree = {**kept, "traffic": [*tree["traffic"], *tree["traffic"]]}
+        # A checkpoint is no part of the step that a failure disturbs.
+        traffic = without_checkpoints(tree["traffic"]) or tree["traffic"]
+        self._tree = {**kept, "traffic": [*traffic, *traffic]}
         self._fabric = fabric
 
     def _trial(self, label: str, event: Mapping[str, Any] | None = None) -> Trial:

@@ -271,6 +271,20 @@ class FastForwardCounts(typing.TypedDict):
     skipped_scale_up_bytes: int
     """Their bytes."""
 
+class HostLinkStats(typing.TypedDict):
+    packets: int
+    """That have crossed it, or are about to."""
+    bytes: int
+    """Of payload in them."""
+    busy_ps: int
+    """Time that they occupy it."""
+    waited_ps: int
+    """Sum over them: until others had crossed it."""
+    first_ps: int
+    """When the first one began."""
+    last_ps: int
+    """When the last one ends."""
+
 class IngressStats(typing.TypedDict):
     held_bytes: int
     """Held now."""
@@ -1976,6 +1990,18 @@ class Acknowledgement:
 class ExtensionError(ValueError):
     """A user's class cannot be used, or gave what cannot be used."""
 
+class HostLinks:
+    """The links inside a host that payload crosses between its memories and its NICs, one direction each.
+
+    A link carries one packet at a time, of all NICs whose ports name it, in the order in which they ask. Raises
+    ValueError for a rate of 0.
+    """
+    def __init__(self, engine: Engine, rates_bps: collections.abc.Sequence[int]) -> None: ...
+    def reset_stats(self) -> None:
+        """Set these counters to zero."""
+    def stats(self, link: int) -> HostLinkStats:
+        """What crossed a link."""
+
 class HeaderTemplate:
     """What a queue pair builds its packets from.
 
@@ -2042,13 +2068,28 @@ class Nic(Node):
         received. entropy_seed draws the source ports that queue pairs and the IP stack choose. Raises ValueError for
         negative times.
         """
-    def add_port(self, transmit_port: TransmitPort, *, mac: str, addresses: collections.abc.Sequence[str]) -> int:
-        """Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect()."""
+    def add_port(
+        self,
+        transmit_port: TransmitPort,
+        *,
+        mac: str,
+        addresses: collections.abc.Sequence[str],
+        host_links: HostLinks | None = None,
+        fetched_over: collections.abc.Sequence[int] = [],
+        placed_over: collections.abc.Sequence[int] = [],
+    ) -> int:
+        """Send through transmit_port, at its rate; returns the port's number, from 0, for Link.connect().
+
+        Payload crosses the named links of host_links in order, to be sent and when received, in place of the NIC's
+        PCIe. Raises ValueError for links there are not and those of another engine.
+        """
     def allocate_queue_pair_number(self) -> int:
         """A number not in use, for a queue pair to be made later."""
     def detach(self, queue_pair: QueuePair) -> None:
         """Packets for it are dropped and counted from now on."""
     def is_port_up(self, port: int) -> bool: ...
+    def most_waiting_bytes(self, port: int) -> int:
+        """Most payload received at a port that has waited at once for the host's links."""
     def register_foreign(
         self, foreign: ForeignMemory, *, virtual_address: int = 0, memory_domain: MemoryDomain | None = None
     ) -> MemoryRegion:
@@ -2788,7 +2829,8 @@ class ScaleUpChannel(_ScaleUpChannel):
     """One end of a connection between two ports of a domain; numbers are unique at a port, as queue pairs' are.
 
     Completions are those of RDMA: of a WRITE at both ends, of a READ at the end that reads, when the last bit is in.
-    With the line format "ll" or "ll128" the links carry flags, too. Raises ValueError for ports there are not, a number
+    With the line format "ll" or "ll128" the links carry flags, too. Channels of a port over which terms of the same
+    reductions come have the same `group`. Raises ValueError for ports there are not, a number
     in use and another format.
     """
     def __init__(
@@ -2801,6 +2843,7 @@ class ScaleUpChannel(_ScaleUpChannel):
         peer_port: int,
         peer_number: int,
         line_format: str = "none",
+        group: int = 0,
     ) -> None: ...
     def close(self) -> None:
         """Forget what is under way; its data is neither read nor written any more."""
@@ -3020,6 +3063,9 @@ class LaneSchedule:
         shift: int,
         slot: int,
         ahead: int,
+        terms: int = 1,
+        is_copy: bool = False,
+        is_to_itself: bool = False,
     ) -> None: ...
     def step_count(self, with_data: bool) -> int: ...
     @property
@@ -3065,8 +3111,10 @@ class ScheduleStepper:
         """
     def take_delays(self) -> list[tuple[int, int, int]]:
         """Since the last call: step, duration in ps, token."""
-    def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None]]:
-        """Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate."""
+    def take_writes(self) -> list[tuple[int, int, int, int, int, int, int | None, tuple[int, bool, bool]]]:
+        """Since the last call: step, channel, source (0: zeros), length, remote address, rkey, immediate, and what
+        the host's switch does: terms that it reduces, whether it is a copy, whether it goes back to the sender.
+        """
     @property
     def done(self) -> list[int]:
         """Steps that are done, in that order."""
@@ -3245,6 +3293,11 @@ class ScheduleExecutor(_ScheduleExecutor):
         """Have a new queue pair carry what is posted to a channel from now on.
 
         Raises ValueError if the channel is on no detour.
+        """
+    def set_copies(self, channel: int, *, latency_ps: int, chunk_bytes: int, rate_bps: int) -> None:
+        """Have steps learn of messages and data of READs later, by latency_ps and a chunk's time at rate_bps.
+
+        A shorter message takes its own time. Raises IndexError for a channel that is not there.
         """
     def set_end_listener(self, listener: collections.abc.Callable[[], object] | None) -> None:
         """Call listener() from the engine whenever a run ends; None ends that."""

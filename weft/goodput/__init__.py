@@ -2,12 +2,13 @@
 
 from weft.goodput.cluster import Cluster, FailureKind, cluster_of
 from weft.goodput.history import History, Spent, live
-from weft.goodput.outcome import MeasuredFailure, Outcome, Share, outcome_of
+from weft.goodput.outcome import MeasuredCheckpoint, MeasuredFailure, Outcome, Share, outcome_of
 
 __all__ = [
     "Cluster",
     "FailureKind",
     "History",
+    "MeasuredCheckpoint",
     "MeasuredFailure",
     "Outcome",
     "Share",

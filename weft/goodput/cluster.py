@@ -115,6 +115,13 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
             place="cluster.failures",
             valid=f"up to {_MOST_FAILURES:,}: a longer mtbf, or a shorter duration",
         )
+    for key, section in (("checkpoint", settings.checkpoint), ("restart", settings.restart)):
+        if section.measured:
+            raise BadInputError(
+                "only weft goodput runs the traffic",
+                place=f"cluster.{key}.measured",
+                valid="the times that it finds",
+            )
     rate = sum(kind.rate for kind in kinds if kind.ends_job)
     checkpoint = settings.checkpoint
     interval_s = checkpoint.interval or _best_interval(settings, rate)

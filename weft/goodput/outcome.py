@@ -60,6 +60,25 @@ class MeasuredFailure:
 
 
 @dataclass(frozen=True)
+class MeasuredCheckpoint:
+    """Times of a checkpoint, measured with packets and extended to the whole of it.
+
+    Attributes:
+        size_bytes: of a whole checkpoint as it is saved.
+        saving_s: seconds that it takes to save it; None if that was not asked for.
+        slowed_s: seconds that the traffic takes longer in the meantime.
+        restoring_s: seconds that it takes to restore it; None if that was not asked for.
+        share: of the checkpoint that was run, the smaller one of saving and restoring.
+    """
+
+    size_bytes: int
+    saving_s: float | None
+    slowed_s: float
+    restoring_s: float | None
+    share: float
+
+
+@dataclass(frozen=True)
 class Outcome:
     """Histories of a cluster.
 
@@ -70,6 +89,7 @@ class Outcome:
         first_order: by that of Kokolis et al., which does not know what checkpoints cost, either.
         intervals: goodput over checkpoint intervals; empty unless they were asked for.
         measured: failures whose effect was measured with packets.
+        checkpoint: its times, if they were measured with packets.
     """
 
     cluster: Cluster
@@ -82,6 +102,7 @@ class Outcome:
     young_interval_s: float
     intervals: Sequence[Interval]
     measured: Sequence[MeasuredFailure] = ()
+    checkpoint: MeasuredCheckpoint | None = None
 
     @property
     def goodput(self) -> Share:

@@ -12,7 +12,8 @@ from typing import Any
 
 from weft.errors import BadInputError
 from weft.goodput.history import Spent
-from weft.goodput.outcome import Outcome, Share
+from weft.goodput.outcome import MeasuredCheckpoint, Outcome, Share
+from weft.quantities.readable import format_size
 from weft.quantities.units import DURATION_UNITS, S_PER_DAY, US_PER_S
 from weft.report.html import Section, html_page, write_page
 from weft.results.report_parts import Axis, Curve, CurveFigure, ReportTable
@@ -88,6 +89,19 @@ def measured_table(outcome: Outcome) -> ReportTable:
     return ReportTable("Measured with packets", ["failure", "fails", "costs", "then"], rows)
 
 
+def checkpoint_table(found: MeasuredCheckpoint) -> ReportTable:
+    """Return the times of checkpoints that packets have shown."""
+    rows = []
+    if found.saving_s is not None:
+        rows.append(["save", duration(found.saving_s), duration(found.slowed_s)])
+    if found.restoring_s is not None:
+        rows.append(["restore", duration(found.restoring_s), "-"])
+    title = f"Checkpoint of {format_size(found.size_bytes)}, measured with packets"
+    note = f"Of it, {found.share:.3g} was run, and half of that; the times are extended along the line through both."
+    columns = ["checkpoint", "takes", "slows traffic by"]
+    return ReportTable(title, columns, rows, note if found.share < 1 else "")
+
+
 def spent_table(outcome: Outcome) -> ReportTable:
     """Return where the time went."""
     rows = [
@@ -134,6 +148,7 @@ def page(name: str, outcome: Outcome) -> str:
             Section.table(spent_table(outcome)),
             Section.table(failures_table(outcome)),
             *([Section.table(measured_table(outcome))] if outcome.measured else []),
+            *([Section.table(checkpoint_table(outcome.checkpoint))] if outcome.checkpoint else []),
             *(Section.part(key, figure) for key, figure in figures.items()),
             *([Section.table(intervals_table(outcome))] if outcome.intervals else []),
         ],
@@ -162,6 +177,7 @@ def as_dict(name: str, outcome: Outcome) -> dict[str, Any]:
         "failures_per_day": dict(outcome.failures_per_day),
         "accelerator_hours_lost": outcome.accelerator_hours_lost,
         "measured": [asdict(each) for each in outcome.measured],
+        "checkpoint": asdict(outcome.checkpoint) if outcome.checkpoint else None,
         "intervals": [
             {"interval_s": each.interval_s, "goodput": _share(each.goodput), "formula_daly": each.formula}
             for each in outcome.intervals

@@ -44,7 +44,7 @@ class FlowTimes:
         )
 
     def slowdowns(self, ideal: FlowTimes | None = None) -> Numbers:
-        """Return completion times over the ideal ones, those of another run of the same flows if it is given."""
+        """Return completion times over the ideal ones, or over the times of another run of the same flows."""
         found = np.asarray(self.completion_ps / (self if ideal is None else ideal).ideal_ps, dtype=np.float64)
         return np.maximum(found, 1.0)
 

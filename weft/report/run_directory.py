@@ -132,14 +132,18 @@ def _fabric(file: Path, results: Results) -> FabricSpec:
 
 
 def _link_of(fabric: FabricSpec, event: LinkEventResult) -> FabricLink:
-    return fabric.link_between(*event.link.split("<->"))
+    """Return the link of an event, which names it NODE<->NODE, or one direction of it NODE->NODE."""
+    return fabric.link_between(*_ends_of(event))
+
+
+def _ends_of(event: LinkEventResult) -> list[str]:
+    return event.link.replace("<->", "->").split("->")
 
 
 def _check_links(file: Path, results: Results, fabric: FabricSpec) -> None:
     for index, event in enumerate(results.link_events):
-        ends = event.link.split("<->")
         try:
-            if len(ends) != 2:
+            if len(_ends_of(event)) != 2:
                 raise TopologyError(f"{quoted(event.link)} is not NODE<->NODE")
             _link_of(fabric, event)
         except TopologyError as error:

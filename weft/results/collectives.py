@@ -19,10 +19,12 @@ from weft.results.columns import Column, Look, ResultTable
 from weft.results.counters import HostTotals
 from weft.results.figure_tables import Layout
 from weft.results.kinds import ResultKind
+from weft.results.pairs import PairsResult, pairs_of
 from weft.results.report_parts import MOST_ROWS, Axis, BarFigure, Curve, CurveFigure, ReportPart, shown_of
 from weft.results.verification import Verdict
 from weft.topologies import FabricSpec
-from weft.traffic.collectives import Collective
+from weft.traffic.collectives import AUTO, NCCL, Collective
+from weft.traffic.nccl import NcclChoice
 from weft.traffic.schedules import CollectiveSpec
 
 _MOST_CURVES = 12
@@ -97,8 +99,12 @@ class CollectiveResult(ClearedResult):
     """nccl-tests' bus bandwidth by the mean time; 0 where no time passed."""
     choice: AlgorithmChoice | None = None
     """Choice of `auto`; missing where the algorithm was named."""
+    nccl: NcclChoice | None = None
+    """Choice of NCCL's own model with `nccl`; missing for other algorithms."""
     protocol: str = ""
     """NCCL's protocol in which messages travelled; missing where none was named."""
+    pairs: PairsResult | None = None
+    """Sizes of an all-to-all-v; missing for other collectives."""
     title: str = field(default="", compare=False, repr=False)
     reduces: bool = field(default=True, compare=False, repr=False)
 
@@ -130,10 +136,9 @@ class CollectiveResult(ClearedResult):
     def as_dict(self) -> dict[str, Any]:
         """Return plain data with the derived figures."""
         data = super().as_dict()
-        if self.choice is None:
-            del data["choice"]
-        if not self.protocol:
-            del data["protocol"]
+        for name in ("choice", "nccl", "protocol", "pairs"):
+            if not getattr(self, name):
+                del data[name]
         if not math.isfinite(self.largest_error):
             # JSON knows no NaN and no infinity; `wrong` says what happened.
             data["largest_error"] = None
@@ -150,7 +155,7 @@ def collective_result(
     *,
     warmup: int,
     data: str,
-    choice: AlgorithmChoice | None = None,
+    choice: AlgorithmChoice | NcclChoice | None = None,
 ) -> CollectiveResult:
     """Return what a collective found.
 
@@ -163,7 +168,7 @@ def collective_result(
         verdicts: on the results of all runs, the warm-up's too; none where lengths stood for data.
         warmup: runs before the repetitions.
         data: what the data were.
-        choice: what `auto` chose, if that is the algorithm.
+        choice: what `auto` or `nccl` chose, if that is the algorithm.
     """
     worst = max(verdicts, key=lambda verdict: verdict.largest_error, default=Verdict(0, True, 0.0, 0.0))
     result = CollectiveResult(
@@ -187,10 +192,12 @@ def collective_result(
         overflowed_packets=sum(each.overflowed_packets for each in counts),
         cnps=sum(each.cnps for each in counts),
         data=data,
-        choice=choice,
+        choice=choice if isinstance(choice, AlgorithmChoice) else None,
+        nccl=choice if isinstance(choice, NcclChoice) else None,
         protocol=spec.protocol,
         clear_to_send=clearances_of(spec.clear_to_send, spec.rank_count, times_ps, counts),
         root=spec.root if collective.has_root else None,
+        pairs=pairs_of(collective, spec),
         title=collective.title,
         reduces=collective.reduces,
     )
@@ -198,14 +205,27 @@ def collective_result(
     return replace(result, busbw_bytes_per_s=result.algorithm_bandwidth * factor)
 
 
+def asked_for(choice: AlgorithmChoice | NcclChoice | None) -> str:
+    """Return the name of what has chosen an algorithm; "" for no choice."""
+    if choice is None:
+        return ""
+    return NCCL if isinstance(choice, NcclChoice) else AUTO
+
+
 def _is_repeated(results: Sequence[CollectiveResult]) -> bool:
     return any(len(result.times_ps) > 1 for result in results)
 
 
 def _time(
-    title: str, value: str, only_if: Callable[[Sequence[CollectiveResult]], bool] = _is_repeated
+    title: str,
+    value: str | Callable[[CollectiveResult], object],
+    only_if: Callable[[Sequence[CollectiveResult]], bool] = _is_repeated,
 ) -> Column[CollectiveResult]:
     return Column(f"{title}\n", value, unit="µs", scale=PS_PER_US, digits=1, only_if=only_if, page={"digits": 3})
+
+
+def _has_pairs(results: Sequence[CollectiveResult]) -> bool:
+    return any(each.pairs is not None for each in results)
 
 
 def _bandwidth(title: str, value: str, sweep: Look | None = None) -> Column[CollectiveResult]:
@@ -236,6 +256,14 @@ _TABLE = ResultTable[CollectiveResult](
         _time("least", "least_time_ps"),
         _time("largest", "largest_time_ps"),
         Column("repetitions", lambda each: len(each.times_ps), only_if=_is_repeated, terminal=None),
+        _time("ideal", lambda each: None if each.pairs is None else each.pairs.ideal_ps, _has_pairs),
+        Column(
+            "imbalance",
+            lambda each: None if each.pairs is None else each.pairs.imbalance,
+            digits=2,
+            only_if=_has_pairs,
+            page={"digits": 3},
+        ),
         _bandwidth("algbw", "algorithm_bandwidth"),
         _bandwidth("busbw", "busbw_bytes_per_s", sweep={"more_is_better": True}),
         Column(
@@ -263,13 +291,16 @@ def _print_table(console: Console, results: Sequence[CollectiveResult]) -> None:
     for result in results:
         if result.choice is not None:
             console.print(_reason(result, result.choice))
+        if result.nccl is not None:
+            console.print(_nccl_reason(result, result.nccl), markup=False, soft_wrap=True)
     for count, warmup in sorted({(len(result.times_ps), result.warmup) for result in results}):
         if count > 1 or warmup:
             console.print(f"of {count} repetitions, after {warmup} to warm up")
 
 
 def _algorithm(result: CollectiveResult) -> str:
-    return f"{result.algorithm}: {result.choice.algorithm}" if result.choice else result.algorithm
+    chosen = result.choice or result.nccl
+    return f"{result.algorithm}: {chosen.algorithm}" if chosen else result.algorithm
 
 
 def _reason(result: CollectiveResult, choice: AlgorithmChoice) -> str:
@@ -278,6 +309,11 @@ def _reason(result: CollectiveResult, choice: AlgorithmChoice) -> str:
         f"auto, {result.size_bytes} B: {choice.algorithm}, {predicted_us:.1f} µs predicted, "
         f"{measured_us:.1f} measured; {choice.reason}"
     )
+
+
+def _nccl_reason(result: CollectiveResult, choice: NcclChoice) -> str:
+    predicted_us, measured_us = choice.predicted_ps / PS_PER_US, result.time_ps / PS_PER_US
+    return f"NCCL {choice.version}: {choice.log}; {predicted_us:.1f} µs predicted by NCCL, {measured_us:.1f} measured"
 
 
 def _error(result: CollectiveResult) -> str:

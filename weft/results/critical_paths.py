@@ -46,6 +46,9 @@ class CriticalPathResult:
     """
     stretches: int
     """How many there are."""
+    latencies: float = 0.0
+    """How many messages between hosts follow each other on it, as the costs of its collectives' algorithms count them:
+    where each takes longer, and no transfer hides that, the job takes so many times as much longer."""
 
 
 def critical_path_result(
@@ -53,16 +56,14 @@ def critical_path_result(
 ) -> CriticalPathResult:
     """Return the path of a job that has run on these ranks of a fabric."""
     path = critical_path(job, times)
-    by_rank = path.by_rank()
+    by_rank, pairs = path.by_rank(), PairsOfStretches(job, ranks, places)
     return CriticalPathResult(
         parts_ps=dict(_parts(path)),
         ranks_ps={f"rank {rank}": time_ps for rank, time_ps in by_rank.most_common(MOST_LISTED)},
         rank_count=len(by_rank),
-        ports_ps={
-            port: round(time_ps)
-            for port, time_ps in _port_times(path, PairsOfStretches(job, ranks, places), places, fabric)
-        },
+        ports_ps={port: round(time_ps) for port, time_ps in _port_times(path, pairs, places, fabric)},
         stretches=len(path.stretches),
+        latencies=sum(map(pairs.latencies, path.stretches)),
     )
 
 

@@ -39,7 +39,7 @@ class JobTraceResult(ClearedResult):
     operations: int
     """Operations of all ranks."""
     sent_bytes: int
-    """Bytes of all messages, without those of collectives."""
+    """Bytes of all messages, without messages of collectives."""
     time_ps: int
     """Duration of the job."""
     compute_ps: list[int]

@@ -79,7 +79,7 @@ def counters_of_directions(
 ) -> Iterator[tuple[str, LinkStats | LinkRetryStats]]:
     """Yield the name and counters of both directions of every link that has them.
 
-    A switch's port has those of what it sends as `own`, and those of what its host sends as `uplink`.
+    A switch's port counts what it sends as `own`, and what its host sends as `uplink`.
     """
     for switch in fabric.switches:
         ports = switch_stats["switches"][switch.name]["ports"]

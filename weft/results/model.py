@@ -17,6 +17,7 @@ from weft.recording.unions import unions
 from weft.results.arrays import PROGRAM_COUNTERS, PROGRAM_REGISTERS, CounterCell, RegisterCell
 from weft.results.controller_events import CONTROLLER_EVENTS
 from weft.results.credits import CREDITS, CreditResult
+from weft.results.demand_routes import DEMAND_ROUTES, DemandRoutesResult
 from weft.results.drops import DROPS
 from weft.results.entropy_values import (
     ENTROPY_VALUES,
@@ -26,6 +27,7 @@ from weft.results.entropy_values import (
 )
 from weft.results.fast_forward import FastForwardResult
 from weft.results.fidelity import FidelityResult
+from weft.results.host_links import HOST_LINKS, HostLinkResult
 from weft.results.int_paths import INT_PATHS, IntPath
 from weft.results.kinds import R, ResultKind, kinds_of, result_kinds
 from weft.results.link_events import LINK_EVENTS, LinkEventResult
@@ -33,6 +35,7 @@ from weft.results.link_faults import LINK_FAULTS, LinkFaultsResult
 from weft.results.link_loads import LINK_LOADS, LinkLoadResult
 from weft.results.link_retries import LINK_RETRIES, LinkRetryResult
 from weft.results.losses import LossResult
+from weft.results.management import MANAGEMENT_OUTAGES, ManagementOutage
 from weft.results.nic_storms import NIC_STORMS, NicStormResult
 from weft.results.noisy_parts import NOISY_PARTS
 from weft.results.packet_conservation import PACKET_CONSERVATION, PacketConservation
@@ -213,8 +216,14 @@ class Results:
     """Credits, by plane; only where links have them."""
     queue_depth_ages: list[QueueDepthAges] = field(default_factory=list)
     """Ages of queue depths in adaptive choices, by plane; only with adaptive load balancing."""
+    demand_routes: list[DemandRoutesResult] = field(default_factory=list)
+    """Only with a kind of routing that follows demand: the routes chosen before each run, by plane."""
+    management_outages: list[ManagementOutage] = field(default_factory=list)
+    """Only with `control.outages`: when the controller reached no switch, and what waited for it."""
     relays: list[RelayResult] = field(default_factory=list)
     """Only if there are any: ranks that have sent on messages for others of their hosts."""
+    host_links: list[HostLinkResult] = field(default_factory=list)
+    """Only if there are any: links inside hosts that payload crossed."""
     link_retries: list[LinkRetryResult] = field(default_factory=list)
     """Only if there are any: directions of links with retry on which frames were sent again or waited."""
     link_faults: list[LinkFaultsResult] = field(default_factory=list)
@@ -335,8 +344,11 @@ OF_RUN: tuple[ResultKind[Any], ...] = (
     QUEUE_DEPTH_AGES,
     LINK_FAULTS,
     LINK_RETRIES,
+    DEMAND_ROUTES,
     RELAYS,
+    HOST_LINKS,
     LINK_EVENTS,
+    MANAGEMENT_OUTAGES,
     NOISY_PARTS,
     CONTROLLER_EVENTS,
     INT_PATHS,
@@ -359,7 +371,10 @@ _ONLY_WHERE_THERE_ARE_SOME = (
     "registers",
     "incomplete_captures",
     "link_retries",
+    "demand_routes",
+    "management_outages",
     "relays",
+    "host_links",
     "nic_storms",
     "pfc_watchdog",
     "pfc_storms",

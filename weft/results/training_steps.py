@@ -97,7 +97,7 @@ def verify_gradients(
     verdicts = [
         verify(
             all_reduce,
-            all_reduce.algorithm(algorithm),
+            all_reduce.algorithm(algorithm).on(spec),
             replace(spec, element_count=len(bucket)),
             [each[bucket.start : bucket.stop] for each in inputs],
             [each[bucket.start : bucket.stop] for each in results],

@@ -30,7 +30,7 @@ class TrimmingResult(PlainData):
 
 
 def trimming_results(fabric: FabricSpec, switch_stats: SwitchesStats | None) -> list[TrimmingResult]:
-    """Return those of every plane with trimmed packets."""
+    """Return the result of every plane with trimmed packets."""
     results = []
     for plane in range(fabric.planes if switch_stats is not None else 0):
         assert switch_stats is not None

@@ -17,7 +17,7 @@ from weft.topologies import FabricSpec, TopologyError
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.class_reference import is_class_reference
-from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
+from weft.traffic.collectives import AUTO, CHOICES, COLLECTIVE_KINDS, NCCL, Collective, SaysIfScaleUp
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import PlacedCall, placed_call
@@ -47,9 +47,10 @@ def _spec(topology: FabricSpec, collective: Collective, element_count: int) -> C
 
 
 def _objection(topology: FabricSpec, collective: Collective, algorithm: str) -> str:
-    chosen = collective.algorithm(algorithm)
+    spec = _spec(topology, collective, 0)
+    chosen = collective.algorithm(algorithm).on(spec)
     if chosen.in_network:
-        groups = groups_of(_spec(topology, collective, 0), chosen)
+        groups = groups_of(spec, chosen)
         return next(filter(None, (_objection_to_trees(topology, group.ranks) for group in groups)), "")
     return _missing_path(topology, collective, algorithm)
 
@@ -106,7 +107,11 @@ def check_group(
     if root >= len(ranks):
         raise KeyProblem(f"{key}.root", f"{root} is not one of the ranks 0 to {len(ranks) - 1}")
     for number, name in enumerate(algorithms):
-        if name != AUTO and (objection := group_objection(collective, name, ranks, topology, root)):
+        if name == AUTO:
+            continue
+        if name == NCCL:
+            name = collective.algorithms[0].name
+        if objection := group_objection(collective, name, ranks, topology, root):
             raise KeyProblem(f"{key}.algorithms[{number}]", objection)
 
 
@@ -128,21 +133,24 @@ def placed_group(call: CollectiveCall, ranks: Sequence[int], topology: FabricSpe
         return placed_call(call, [places.hosts[rank] for rank in ranks], places)
 
 
-def any_in_network(collective: Collective, algorithms: Sequence[str]) -> bool:
-    """Return whether switches reduce in one of these algorithms, not counting `auto`."""
-    return any(collective.algorithm(name).in_network for name in algorithms if name != AUTO)
+def any_in_network(collective: Collective, algorithms: Sequence[str], fabric: SaysIfScaleUp | None = None) -> bool:
+    """Return whether a fabric's switches reduce in one of these algorithms, not counting `auto` and `nccl`.
+
+    Without a fabric: whether some fabric's switches do.
+    """
+    return any(collective.algorithm(name).on(fabric).in_network for name in algorithms if name not in CHOICES)
 
 
 def may_reduce(collective: Collective, algorithms: Sequence[str]) -> bool:
-    """Return whether switches reduce in one of these algorithms, or may in the choice of `auto`."""
+    """Return whether switches reduce in one of these algorithms, or may in the choice of `auto` or `nccl`."""
     can = any(each.in_network for each in collective.algorithms)
-    return any_in_network(collective, algorithms) or (AUTO in algorithms and can)
+    return any_in_network(collective, algorithms) or (can and not set(CHOICES).isdisjoint(algorithms))
 
 
-def is_in_network(algorithm: str) -> bool:
-    """Return whether switches reduce in an algorithm of this name, of any collective."""
+def is_in_network(algorithm: str, fabric: SaysIfScaleUp | None = None) -> bool:
+    """Return whether switches reduce in an algorithm of this name, of any collective; `fabric`: as above."""
     return any(
-        each.in_network
+        each.on(fabric).in_network
         for collective in COLLECTIVE_KINDS.values()
         for each in collective.algorithms
         if each.name == algorithm
@@ -175,10 +183,11 @@ def check_algorithms(
             ranks_per_host=fabric.ranks_per_host or 1,
             rank_stride=fabric.endpoints_per_leaf if fabric.rail_optimised else 1,
             is_scale_up=fabric.is_scale_up,
+            host_reductions=fabric.host_reductions,
         )
     for number, algorithm in enumerate(algorithms):
         with translated(ValueError, KeyProblem, f"{key}.algorithms[{number}]"):
-            if algorithm != AUTO:
+            if algorithm not in CHOICES:
                 collective.check(algorithm, spec, lanes_for)
 
 
@@ -193,6 +202,8 @@ def check_paths(
     found = objections(topology, collective, lanes_for=lanes_for)
     special_names = {each.general_name: each.name for each in collective.algorithms if each.general_name}
     for number, algorithm in enumerate(algorithms or ()):
+        if algorithm == NCCL:
+            algorithm = collective.algorithms[0].name
         listed = algorithm if algorithm in found else special_names.get(algorithm, "")
         if objection := found.get(listed):
             raise KeyProblem(f"{key}.algorithms[{number}]", objection)

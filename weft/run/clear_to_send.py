@@ -9,27 +9,28 @@ from weft.errors import BadInputError, translated
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import TrafficSection
 from weft.traffic.clear_to_send import ClearToSend
-from weft.traffic.collectives import AUTO, Collective, collective_named
+from weft.traffic.collectives import AUTO, NCCL, Collective, SaysIfScaleUp, collective_named
 from weft.traffic.costs import Cost, Links
 from weft.traffic.jobs import CollectiveCall, Job, Kind
 
 
-def objection_to_clear_to_send(collective: Collective, algorithm: str) -> str:
+def objection_to_clear_to_send(collective: Collective, algorithm: str, fabric: SaysIfScaleUp) -> str:
     """Return why receivers cannot clear the messages of a collective by an algorithm, "" if they can."""
     if not collective.has_size:
         return f"a {collective.name} carries no data, so there is nothing to clear"
     if algorithm == AUTO:
         return "auto measures algorithms without it, so name one"
-    if collective.algorithm(algorithm).in_network:
+    if algorithm != NCCL and collective.algorithm(algorithm).on(fabric).in_network:
         return f"{algorithm} sends aggregation packets, which switches answer, not receivers"
     return ""
 
 
 def check_way_of_messages(
     own: str,
-    objection_to: Callable[[Collective, str], str],
+    objection_to: Callable[[Collective, str, SaysIfScaleUp], str],
     collective: Collective,
     algorithms: Sequence[str] | None,
+    fabric: SaysIfScaleUp,
     key: str,
 ) -> None:
     """Check that an item can have a key, `own`, on how the messages of its algorithms travel.
@@ -40,18 +41,20 @@ def check_way_of_messages(
         raise KeyProblem(f"{key}.algorithms", f"with {own} there must be one or more")
     for name in algorithms:
         with translated(ValueError, KeyProblem, f"{key}.algorithms"):
-            objection = objection_to(collective, name)
+            objection = objection_to(collective, name, fabric)
         if objection:
             raise KeyProblem(f"{key}.{own}", objection, valid="leave it out")
 
 
-def checked_clear_to_send(settings: ClearToSend | None, collective: Collective, algorithm: str) -> ClearToSend | None:
+def checked_clear_to_send(
+    settings: ClearToSend | None, collective: Collective, algorithm: str, fabric: SaysIfScaleUp
+) -> ClearToSend | None:
     """Return the settings. Raises BadInputError where the collective or its algorithm cannot have it."""
     if settings is None:
         return None
     if not isinstance(settings, ClearToSend):
         raise BadInputError(f"clear_to_send is {settings!r}", valid="a weft.ClearToSend, or None")
-    if objection := objection_to_clear_to_send(collective, algorithm):
+    if objection := objection_to_clear_to_send(collective, algorithm, fabric):
         raise BadInputError(objection, place="clear_to_send", valid="leave it out")
     return settings
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.errors import BadInputError
+from weft.errors import BadInputError, translated
 from weft.hints import did_you_mean
 from weft.quantities.definitions import MESSAGE_SIZE
 from weft.quantities.units import shown
@@ -183,9 +183,10 @@ def found_collective(name: str) -> Collective:
     """
     if is_class_reference(name):
         return collective_named(absolute_reference(name, Path()))
-    if name not in COLLECTIVE_KINDS:
+    if name.partition(":")[0] not in COLLECTIVE_KINDS:
         raise BadInputError(f"unknown collective '{name}'; {did_you_mean(name, COLLECTIVE_KINDS)}")
-    return COLLECTIVE_KINDS[name]
+    with translated(ValueError, BadInputError):
+        return collective_named(name)
 
 
 def collective_spec(
@@ -223,6 +224,7 @@ def collective_spec(
             ranks_per_host=topology.ranks_per_host,
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,
             is_scale_up=topology.is_scale_up,
+            host_reductions=topology.host_reductions,
         )
         collective.check(algorithm, spec, lanes_for)
     except ValueError as error:

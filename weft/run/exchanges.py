@@ -15,11 +15,13 @@ from numpy.typing import NDArray
 
 from weft.clocks.lab import Lab, NotRunningError, Progress
 from weft.clocks.watching import Sample, Watcher, watched
+from weft.controller.demand import Demand
 from weft.controller.errors import ControllerError
 from weft.errors import BadInputError, CheckFailedError
 from weft.quantities.readable import counted, format_time
 from weft.quantities.units import PS_PER_S
 from weft.results.counters import HostTotals
+from weft.results.demand_routes import DemandRoutesResult
 from weft.results.int_paths import IntPath, longest_int_path, more_telling
 from weft.results.model import Phase
 from weft.run.aggregation_job import AggregationJobs
@@ -42,6 +44,7 @@ from weft.traffic.host_stats import HostStats
 from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.patterns import Flow
 from weft.traffic.prepared_runs import RunError
+from weft.traffic.sent_bytes import SentBytes
 
 
 def lease_s(chosen_ps: int | None, hosts: EndpointGroup) -> float:
@@ -74,12 +77,14 @@ class Running:
 class Exchanges:
     """Runs tasks on a lab's hosts, one run after the other; reports progress to `watcher` and, in words, to `progress`.
 
-    `phases` are the runs so far, `int_path` the most informative path reported by INT.
+    `phases` are the runs so far, `int_path` the most informative path reported by INT, `demand_routes` the routes that
+    were chosen by the runs' traffic.
     """
 
     def __init__(self, lab: Lab, jobs: AggregationJobs, watcher: Watcher | None, progress: Progress) -> None:
         self.phases: list[Phase] = []
         self.int_path: IntPath | None = None
+        self.demand_routes: list[DemandRoutesResult] = []
         self._lab = lab
         self._jobs = jobs
         self._joined: list[int] = []
@@ -251,6 +256,7 @@ class Exchanges:
     def _run_once(self, tasks: Sequence[Task[Any]], timeout_s: float) -> list[Ended]:
         with contextlib.ExitStack() as stack:
             data = [self._data_of(task, stack) for task in tasks]
+            self.hosts.sent = SentBytes() if self._lab.options.routing.follows_demand else None
             runs: list[int] = []
             joined = iter(self._joined)
             try:
@@ -259,6 +265,8 @@ class Exchanges:
                         self._progress(f"connecting the hosts of {counted(len(task.flows), 'flow')}")
                     own = list(islice(joined, len(task.reducing)))
                     runs.append(task.prepare(each.buffers, each.results, own))
+                if self.hosts.sent is not None:
+                    self._route_demand(tasks, self.hosts.sent)
                 flows = [flow for task in tasks for flow in task.flows]
                 if flows:
                     self._progress(f"running {counted(len(flows), 'flow')}")
@@ -300,6 +308,22 @@ class Exchanges:
                     outcomes, outputs, records, times, hosts, answers, strict=True
                 )
             ]
+
+    def _route_demand(self, tasks: Sequence[Task[Any]], sent: SentBytes) -> None:
+        """Have the controller choose routes for what prepared runs are going to send, and note their loads."""
+        names = [host.name for host in self._lab.fabric.hosts]
+        host_of = self.hosts.host_of
+        matrix = tuple(
+            sorted(
+                Demand(names[host_of(each.source)], names[host_of(each.destination)], each.nic, each.size_bytes)
+                for each in sent
+                if host_of(each.source) != host_of(each.destination)
+            )
+        )
+        self._progress(f"choosing routes for {counted(len(matrix), 'queue pair')}")
+        phase = ", ".join(task.name for task in tasks)
+        for loads in self._lab.controller.route_demand(matrix):
+            self.demand_routes.append(DemandRoutesResult.of(phase, len(matrix), loads))
 
     def _answers(
         self, task: Task[Any], run: int

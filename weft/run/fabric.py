@@ -117,7 +117,11 @@ class Fabric:
         self.topology = spec.fabric
         self.lab = make_lab(self.topology, spec.options, progress, processes)
         self.lab.reducing_key = next(
-            (f"traffic[{number}].{item.kind}" for number, item in enumerate(spec.traffic) if item.reduces_in_network),
+            (
+                f"traffic[{number}].{item.kind}"
+                for number, item in enumerate(spec.traffic)
+                if item.reduces_in_network(spec.fabric)
+            ),
             "",
         )
         parts = [part for item in spec.traffic for _, part in item.with_parts("")]
@@ -267,6 +271,7 @@ class Fabric:
         *,
         data: str = "zeros",
         queue_pairs: int = 1,
+        tenant: str = "",
     ) -> FlowsResult:
         """Have every other host write to one host at the same time, in one plane.
 
@@ -278,38 +283,48 @@ class Fabric:
             data: "zeros", or "lengths": under the virtual clock packets then carry only their payload's length, at the
                 same times, which large runs need.
             queue_pairs: number of queue pairs over which each flow is divided.
+            tenant: whose share of links its packets have, a name of the option `tenants`; "" for nobody.
 
         Raises:
             BadInputError: unknown host, plane or data, no other host, or an invalid size.
             CheckFailedError: the run failed or did not end in time.
         """
-        task = self.tasks.incast(receiver, bytes_per_sender, plane, data=data, queue_pairs=queue_pairs)
+        task = self.tasks.incast(receiver, bytes_per_sender, plane, data=data, queue_pairs=queue_pairs, tenant=tenant)
         return self._run(task, timeout_s)[0]
 
     @raised_as_weft_errors()
     def permutation(
-        self, bytes_per_host: int, timeout_s: float = 300.0, *, data: str = "zeros", queue_pairs: int = 1
+        self,
+        bytes_per_host: int,
+        timeout_s: float = 300.0,
+        *,
+        data: str = "zeros",
+        queue_pairs: int = 1,
+        tenant: str = "",
     ) -> FlowsResult:
         """Have every host write to one other, drawn from the seed, in every plane.
 
-        `data`, `queue_pairs` and errors as `incast`.
+        `data`, `queue_pairs`, `tenant` and errors as `incast`.
         """
-        return self._run(self.tasks.permutation(bytes_per_host, data=data, queue_pairs=queue_pairs), timeout_s)[0]
+        task = self.tasks.permutation(bytes_per_host, data=data, queue_pairs=queue_pairs, tenant=tenant)
+        return self._run(task, timeout_s)[0]
 
     @raised_as_weft_errors()
-    def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0) -> FlowsResult:
-        """Run the flows of a user's traffic pattern.
+    def pattern(self, pattern: TrafficPattern, timeout_s: float = 300.0, *, tenant: str = "") -> FlowsResult:
+        """Run the flows of a user's traffic pattern; `tenant` as `incast`.
 
         Raises:
             BadInputError: the pattern raised, or one of its flows cannot run here; says which and why.
             CheckFailedError: the run failed or did not end in time.
         """
-        return self._run(self.tasks.pattern(pattern), timeout_s)[0]
+        return self._run(self.tasks.pattern(pattern, tenant), timeout_s)[0]
 
     @raised_as_weft_errors()
-    def run_flows(self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros") -> FlowsResult:
-        """Run flows to the end and record the result under `name`; `data` and errors as `incast`."""
-        return self._run(self.tasks.flows(name, flows, data), timeout_s)[0]
+    def run_flows(
+        self, name: str, flows: Sequence[Flow], timeout_s: float = 300.0, data: str = "zeros", tenant: str = ""
+    ) -> FlowsResult:
+        """Run flows to the end and record the result under `name`; `data`, `tenant` and errors as `incast`."""
+        return self._run(self.tasks.flows(name, flows, data, tenant), timeout_s)[0]
 
     def run_job(
         self,

@@ -33,7 +33,7 @@ def _between(path: Path, options: FabricOptions, planes: int) -> Wire:
     per_bit_ps = [PS_PER_S / hop.link.rate_bps for hop in path.hops]
     size_bytes = options.mtu_bytes
     return Wire(
-        latency_ps=_idle_ps(path, header_bytes, options) + options.nic.round_trip_ps(0) / 2,
+        latency_ps=_idle_ps(path, header_bytes, options) + options.adapters_round_trip_ps(0) / 2,
         ps_per_byte=8 * per_bit_ps[0] * (size_bytes + header_bytes) / size_bytes / planes,
         stored_ps_per_byte=8 * sum(per_bit_ps[1:]),
         packet_bytes=size_bytes,

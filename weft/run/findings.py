@@ -17,6 +17,7 @@ from weft.results.entropy_values import entropy_values_results, path_signals_res
 from weft.results.exec import EXEC, exec_warnings
 from weft.results.fast_forward import FastForwardResult, fast_forward_results
 from weft.results.fidelity import fidelity_results
+from weft.results.host_links import host_link_results, host_link_warnings
 from weft.results.kinds import R, ResultKind
 from weft.results.link_faults import link_fault_results
 from weft.results.link_loads import link_loads, loads_table
@@ -137,6 +138,8 @@ class Findings:
         observations.rows_lost += telemetry.rows_lost
         observations.tables["ports"] = ports_table(fabric, switches, endpoints)
         loads = self._loads()
+        traffic_ps = time_of(self._exchanges.phases)
+        inside = host_link_results(endpoints, traffic_ps)
         if options.observe.loads:
             observations.tables["loads"] = loads_table(fabric, loads)
         arrays = self._arrays.read(fabric, lab.controller)
@@ -151,7 +154,7 @@ class Findings:
             fidelity=fidelity_results(options, endpoints),
             fast_forward=self._fast_forward(endpoints),
             planes=plane_results(fabric, counters, switches),
-            link_loads=link_loads(fabric, loads, time_of(self._exchanges.phases)),
+            link_loads=link_loads(fabric, loads, traffic_ps),
             memory=memory_results(fabric, switches, endpoints),
             nic_storms=list(events.storms),
             pfc_watchdog=stormed,
@@ -165,13 +168,17 @@ class Findings:
             credits=credit_results(fabric, switches, endpoints),
             queue_depth_ages=queue_depth_ages(fabric, self._queue_depth_ages()),
             link_faults=link_fault_results(fabric, switches),
+            demand_routes=list(self._exchanges.demand_routes),
+            management_outages=events.management_outages(),
             relays=relay_results(endpoints),
+            host_links=inside,
             link_retries=link_retry_results(fabric, switches),
             counters=arrays.counters_in_results,
             registers=arrays.registers_in_results,
             rows_lost=observations.rows_lost,
             warnings=[
                 *self._warnings(),
+                *host_link_warnings(inside),
                 *storm_warnings(events.storms),
                 *watchdog_warnings(stormed),
                 *datagram_warnings(self._results.get(RDMA.key, [])),

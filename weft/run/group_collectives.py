@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 from weft.errors import BadInputError
 from weft.hints import did_you_mean
 from weft.results.choices import AlgorithmChoice
-from weft.results.collectives import CollectiveResult, collective_result
+from weft.results.collectives import CollectiveResult, asked_for, collective_result
 from weft.results.verification import Verdict, verify
 from weft.run.collectives import OPERATIONS, Repetitions, data_of_ranks, data_type, results_of_ranks
 from weft.run.task import Ended
-from weft.traffic.collectives import AUTO, Collective
+from weft.traffic.collectives import Collective
 from weft.traffic.jobs import CollectiveCall
 from weft.traffic.jobs.placing import PlacedRanks
+from weft.traffic.nccl import NcclChoice
 from weft.traffic.schedules import CollectiveSpec
 
 
@@ -43,12 +44,12 @@ def collective_call(
 
 @dataclass(frozen=True)
 class GroupCollective:
-    """A collective, its call and its ranks; `choice` is the choice of `auto`, if used."""
+    """A collective, its call and its ranks; `choice` is the choice of `auto` or `nccl`, if used."""
 
     collective: Collective
     call: CollectiveCall
     placed: PlacedRanks
-    choice: AlgorithmChoice | None = None
+    choice: AlgorithmChoice | NcclChoice | None = None
 
     @property
     def name(self) -> str:
@@ -58,7 +59,7 @@ class GroupCollective:
 
     @property
     def _asked_for(self) -> str:
-        return AUTO if self.choice else self.call.algorithm
+        return asked_for(self.choice) or self.call.algorithm
 
     @property
     def _spec(self) -> CollectiveSpec:
@@ -79,7 +80,7 @@ class GroupCollective:
 
     def verify(self, inputs: Sequence[NDArray[Any]], outputs: Sequence[NDArray[Any]]) -> Verdict:
         """Return how the ranks' bytes after a run compare with NumPy's results."""
-        chosen = self.collective.algorithm(self.call.algorithm)
+        chosen = self.collective.algorithm(self.call.algorithm).on(self._spec)
         return verify(self.collective, chosen, self._spec, self._elements(inputs), self._results(outputs))
 
     def arrays(self, shape: tuple[int, ...], outputs: Sequence[NDArray[Any]]) -> list[NDArray[Any]]:

@@ -60,7 +60,7 @@ class JobData:
         )
         return verify(
             collective,
-            collective.algorithm(call.algorithm),
+            collective.algorithm(call.algorithm).on(call.spec),
             call.spec,
             inputs,
             results_of_ranks(collective, call.spec, results),

@@ -75,7 +75,9 @@ def rank_places(
     topology: FabricSpec, plane_rates_bps: tuple[int, ...], traffic_classes: tuple[int, ...] = (DATA_CLASS,)
 ) -> RankPlaces:
     """Return the ranks' hosts and the other properties of a fabric that a job depends on."""
-    return RankPlaces(topology.host_numbers(), plane_rates_bps, traffic_classes, topology.is_scale_up)
+    return RankPlaces(
+        topology.host_numbers(), plane_rates_bps, traffic_classes, topology.is_scale_up, topology.host_reductions
+    )
 
 
 def intact_places(topology: FabricSpec) -> RankPlaces:

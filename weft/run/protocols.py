@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from weft.errors import BadInputError
 from weft.run.clear_to_send import cost_of_first_clearance, links_with_clearances
 from weft.run.fabric_links import fabric_links
 from weft.scenario import FabricOptions
 from weft.topologies import FabricSpec
-from weft.traffic.collectives import AUTO, Collective
+from weft.traffic.collectives import AUTO, NCCL, Collective, SaysIfScaleUp
 from weft.traffic.costs import Links, Wire
-from weft.traffic.protocols import AUTO_PROTOCOL, NONE, PROTOCOL_CHOICES, WIRE_SHARES, ProtocolSettings
+from weft.traffic.protocols import AUTO_PROTOCOL, LL, NONE, PROTOCOL_CHOICES, SIMPLE, WIRE_SHARES, ProtocolSettings
 from weft.traffic.schedules import CollectiveSpec
 
 
-def objection_to_protocol(collective: Collective, algorithm: str) -> str:
-    """Return why a collective by an algorithm has no protocol, "" if it can have one."""
+def objection_to_protocol(collective: Collective, algorithm: str, fabric: SaysIfScaleUp) -> str:
+    """Return why a collective by an algorithm has no protocol on a fabric, "" if it can have one."""
     if not collective.has_size:
         return f"a {collective.name} carries no data, so it has no protocol"
     if algorithm == AUTO:
         return "auto measures algorithms without a protocol, so name one"
-    if collective.algorithm(algorithm).in_network:
+    if algorithm != NCCL and collective.algorithm(algorithm).on(fabric).in_network:
         return f"{algorithm} sends aggregation packets, which have no protocol of NCCL's"
     return ""
 
@@ -40,16 +42,20 @@ def chosen_protocol(
         return NONE
     if protocol not in PROTOCOL_CHOICES:
         raise BadInputError(f"no protocol '{protocol}'", valid=PROTOCOL_CHOICES)
-    if objection := objection_to_protocol(collective, algorithm):
+    if objection := objection_to_protocol(collective, algorithm, spec):
         raise BadInputError(objection, place=f"protocol {protocol}")
+    found, clearing = collective.algorithm(algorithm).on(spec), spec.clear_to_send
     if protocol != AUTO_PROTOCOL:
+        if objection := found.unsuitable(replace(spec, protocol=protocol)):
+            raise BadInputError(objection, place=f"protocol {protocol}")
         return protocol
     settings, links = options.protocols.settings(), fabric_links(topology, options)
-    cost, clearing = collective.algorithm(algorithm).cost, spec.clear_to_send
+    if found.unsuitable(replace(spec, protocol=LL)):
+        return SIMPLE
 
     def predicted_ps(name: str) -> float:
         wires = links_with_clearances(links_of_protocol(links, settings, name), clearing)
-        return (cost(spec, wires) + cost_of_first_clearance(links, clearing)).total_ps
+        return (found.cost(spec, wires) + cost_of_first_clearance(links, clearing)).total_ps
 
     return settings.chosen(spec.size_bytes, predicted_ps)
 

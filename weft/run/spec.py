@@ -23,12 +23,13 @@ from weft.scenario.circuits import check_circuits
 from weft.scenario.default_lanes import with_lanes
 from weft.scenario.fast_forward_checks import check_fast_forward
 from weft.scenario.fidelity_checks import check_fidelity, check_fidelity_of_fabric, check_reduction
-from weft.scenario.link_checks import check_events, check_int_rates, check_links
+from weft.scenario.link_checks import check_events, check_int_rates, check_links, check_outages
 from weft.scenario.lossless_lanes import with_lossless_lanes
 from weft.scenario.mtu_checks import check_link_mtu, check_packet
 from weft.scenario.places import KeyProblem
 from weft.scenario.routing_checks import check_routing
 from weft.scenario.telemetry import check_telemetry
+from weft.scenario.tenant_shares import with_tenant_shares
 from weft.scenario.tenants import check_hosts_of_tenants, check_promises
 from weft.scenario.topology import build_topology
 from weft.topologies import FabricSpec
@@ -90,7 +91,7 @@ def fabric_run_spec(fabric: FabricSpec, **options: Unpack[FabricKeywords]) -> Ru
 
 def _completed(options: FabricOptions, fabric: FabricSpec) -> FabricOptions:
     """Return options with what they leave to the machine and the fabric."""
-    return with_lossless_lanes(with_lanes(with_clock(options), fabric), fabric)
+    return with_tenant_shares(with_lossless_lanes(with_lanes(with_clock(options), fabric), fabric), fabric)
 
 
 def _check(spec: RunSpec) -> None:
@@ -109,14 +110,17 @@ def _check(spec: RunSpec) -> None:
                 raise EnvironmentLacksError(f"{item.lacking}", place=f"{key}.{item.kind}")
             name, packet_bytes = item.largest_packet(spec.options.ip_version)
             check_packet(spec.options, f"{key}.{name}", packet_bytes)
+            if spec.options.host is not None and item.copies_key:
+                raise KeyProblem(f"{key}.{item.copies_key}", "`host` has the way of all transfers", valid="one of them")
         traffic.check_classes(spec.fabric, spec.options.seed)
         traffic.check_fabric(spec.fabric, f"traffic[{number}]")
         _check_services(traffic, spec.options, f"traffic[{number}]")
-        if traffic.reduces_in_network:
+        if traffic.reduces_in_network(spec.fabric):
             check_reduction(spec.options, f"traffic[{number}]")
     check_observed(spec.fabric, spec.options)
     check_links(spec.fabric, spec.options)
     check_events(spec.fabric, spec.options)
+    check_outages(spec.options)
     check_hosts_of_tenants(spec.options.tenants, [host.name for host in spec.fabric.hosts])
     check_promises(spec.options.tenants, spec.fabric.fastest_bps)
     watches_links = spec.options.controller.link_watch is not None
@@ -125,6 +129,10 @@ def _check(spec: RunSpec) -> None:
         from weft.scenario.health import check_health  # it costs nothing where it is not used
 
         check_health(spec.fabric, spec.options)
+    if spec.options.host is not None:
+        from weft.scenario.host import check_host
+
+        check_host(spec.fabric, spec.options)
     check_int_rates(spec.fabric, spec.options)
     check_routing(spec.fabric, spec.options)
     check_telemetry(spec.fabric, spec.options)

@@ -16,6 +16,7 @@ from weft.errors import BadInputError, InvalidValueError, translated
 from weft.hints import did_you_mean
 from weft.jobs.plain_jobs import collectives_job
 from weft.quantities.definitions import FLOW_SIZE, POSITIVE_TIME, QUEUE_PAIRS, TIME
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.recording.ideal_times import IdealTimes
 from weft.results.choices import AlgorithmChoice
 from weft.results.clearances import clearances_of
@@ -39,29 +40,44 @@ from weft.run.exchanges import Exchanges
 from weft.run.group_collectives import GroupCollective, collective_call
 from weft.run.job_data import JobData
 from weft.run.jobs import COLLECTIVE_DATA, CollectiveData, JobRun, job_run, placed_ranks, rank_places
+from weft.run.nccl import chosen_by_nccl, objection_to_nccl
 from weft.run.protocols import chosen_protocol
 from weft.run.reducing_groups import ReducingGroup, groups_of, jobs_of_ranks
 from weft.run.task import Ended, Task
 from weft.run.tuner import Question, Tuner
 from weft.scenario import FLOW_DATA, FabricOptions
+from weft.scenario.tenant_shares import class_of_tenant
 from weft.scenario.traffic import FLOW_OPERATIONS, MESSAGES
 from weft.traffic.clear_to_send import ClearToSend
-from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, Collective
+from weft.traffic.collectives import AUTO, CHOICES, COLLECTIVE_KINDS, NCCL, Collective
 from weft.traffic.extensions import TrafficPattern, flows_of
 from weft.traffic.flow_sizes import FlowSizes
 from weft.traffic.flow_sizes import flow_sizes as named_flow_sizes
 from weft.traffic.jobs import CollectiveCall, Job
+from weft.traffic.jobs.classes import JobClasses
 from weft.traffic.jobs.operations import Kind
 from weft.traffic.jobs.placing import PlacedRanks, RankPlaces
 from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, AS_LENGTHS, Payload
+from weft.traffic.nccl import NcclChoice
 from weft.traffic.patterns import Flow, incast, permutation
+from weft.traffic.protocols import NONE
 from weft.traffic.schedule_nodes import ALL_PLANES
 from weft.traffic.schedules import CollectiveSpec
 from weft.traffic.striping import joined
 from weft.traffic.training import GRADIENT_COLLECTIVE, STEP_NEEDS_LANES, TrainingStep
 from weft.traffic.transports.registry import require_carried
 from weft.traffic.workload import poisson_flows
+
+
+def _as_chosen(
+    request: CollectiveRequest, collective: Collective, choice: AlgorithmChoice | NcclChoice | None
+) -> CollectiveRequest:
+    """Return a request with the protocol and the algorithm of NCCL's choice, if there is one."""
+    if not isinstance(choice, NcclChoice):
+        return request
+    reduces = collective.algorithm(choice.algorithm).in_network
+    return replace(request, algorithm=choice.algorithm, protocol=NONE if reduces else choice.protocol)
 
 
 class TaskMaker:
@@ -90,6 +106,8 @@ class TaskMaker:
             )
         self._require_carried(str(request.collective), MESSAGES)
         ranks = None if request.ranks is None else tuple(request.ranks)
+        if ranks is None and self._class_of(request.tenant) != DATA_CLASS:
+            ranks = tuple(range(self._topology.rank_count))  # only a job's traffic has classes
         arrays: list[NDArray[Any]] | None = None
         if (buffers := request.buffers) is None:
             size_bytes, dtype = request.size_bytes, data_type(request.dtype)
@@ -107,9 +125,9 @@ class TaskMaker:
         if ranks is not None:
             group = self._group(question, request.algorithm, elements, ranks, request)
             return self._of_group(group, arrays, data, repetitions).of(request.tenant)
-        choice = self._choice(question, request.algorithm, elements)
+        choice = self._choice(question, request, elements)
         spec = self._spec(question, choice.algorithm if choice else request.algorithm, elements)
-        spec = replace(spec, **self._messages(request, found, spec))
+        spec = replace(spec, **self._messages(_as_chosen(request, found, choice), found, spec))
         inputs = None if arrays is None else data_of_ranks(found, spec, arrays)
         task = self._collective(found, request.algorithm, spec, inputs, data, repetitions, choice)
         if arrays is not None:
@@ -126,14 +144,28 @@ class TaskMaker:
         with translated(InvalidValueError, BadInputError, place=what):
             require_carried(self._options.transport.kind, operations)
 
-    def _choice(self, question: Question, algorithm: str, elements: int) -> AlgorithmChoice | None:
-        """Return the choice of `auto`; None for another algorithm."""
-        return self._tuner.choose(question, elements) if algorithm == AUTO else None
+    def _choice(
+        self, question: Question, request: CollectiveRequest, elements: int
+    ) -> AlgorithmChoice | NcclChoice | None:
+        """Return the choice of `auto` or `nccl`; None for another algorithm."""
+        if request.algorithm == AUTO:
+            return self._tuner.choose(question, elements)
+        if request.algorithm != NCCL:
+            return None
+        collective, ranks = question.collective, question.ranks
+        if objection := objection_to_nccl(collective):
+            raise BadInputError(objection)
+        first = collective.algorithms[0].name
+        if ranks is None:
+            spec = self._spec(question, first, elements)
+        else:
+            spec = placed_group(question.call(first, elements), ranks, self._topology).spec
+        return chosen_by_nccl(collective, spec, self._topology, self._options, request.protocol, ranks)
 
     def _messages(self, request: CollectiveRequest, collective: Collective, spec: CollectiveSpec) -> dict[str, Any]:
         """Return how messages travel: fields of specs and calls. Raises BadInputError for what cannot be."""
         algorithm = request.algorithm
-        clearing = checked_clear_to_send(request.clear_to_send, collective, algorithm)
+        clearing = checked_clear_to_send(request.clear_to_send, collective, algorithm, self._topology)
         spec = replace(spec, clear_to_send=clearing)
         protocol = chosen_protocol(request.protocol, collective, algorithm, spec, self._topology, self._options)
         return {"protocol": protocol, "clear_to_send": clearing}
@@ -147,17 +179,20 @@ class TaskMaker:
         def call_of(name: str) -> CollectiveCall:
             return collective_call(collective, elements, name, question.dtype, question.operation, question.root)
 
-        if algorithm == AUTO:
-            self._placed(call_of(collective.algorithms[0].name), ranks)  # raises for ranks that the fabric lacks
-        choice = self._choice(question, algorithm, elements)
+        if algorithm in CHOICES:
+            # Raises for ranks that the fabric lacks.
+            self._placed(call_of(collective.algorithms[0].name), ranks, request.tenant)
+        choice = self._choice(question, request, elements)
+        request = _as_chosen(request, collective, choice)
         call = question.call(choice.algorithm if choice else algorithm, elements)
         if request.protocol or request.clear_to_send:
             spec = placed_group(call, ranks, self._topology).spec
             call = replace(call, **self._messages(request, collective, spec))
-        return GroupCollective(collective, call, self._placed(call, ranks), choice)
+        return GroupCollective(collective, call, self._placed(call, ranks, request.tenant), choice)
 
-    def _placed(self, call: CollectiveCall, ranks: Sequence[int]) -> PlacedRanks:
-        placed = placed_ranks(collectives_job(call.collective, [call], len(ranks)), ranks, self._places())
+    def _placed(self, call: CollectiveCall, ranks: Sequence[int], tenant: str) -> PlacedRanks:
+        job = self._of_tenant(collectives_job(call.collective, [call], len(ranks)), tenant)
+        placed = placed_ranks(job, ranks, self._places())
         placed.check()
         return placed
 
@@ -208,9 +243,9 @@ class TaskMaker:
         inputs: list[NDArray[Any]] | None,
         data: str,
         repetitions: Repetitions,
-        choice: AlgorithmChoice | None,
+        choice: AlgorithmChoice | NcclChoice | None,
     ) -> Task[CollectiveResult]:
-        chosen = collective.algorithm(choice.algorithm if choice else algorithm)
+        chosen = collective.algorithm(choice.algorithm if choice else algorithm).on(spec)
         reducing = groups_of(spec, chosen)
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
@@ -267,6 +302,8 @@ class TaskMaker:
     ) -> Task[TrainingStepResult]:
         """Return a step of data-parallel training."""
         self._require_carried("training step", MESSAGES)
+        if self._class_of(tenant) != DATA_CLASS:
+            raise BadInputError(f"{tenant} has a share, and a training step has no classes", valid="an item of model")
         TIME.check(step.compute_ps, "the step's compute times")
         inputs: list[NDArray[Any]] | None = None
         name = data_type(dtype)
@@ -276,12 +313,12 @@ class TaskMaker:
         count = step.gradient_count if inputs is None else inputs[0].size
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         largest = max(len(gradients) for gradients, _ in step.buckets(name.element_bytes))
-        clearing = checked_clear_to_send(clear_to_send, all_reduce, algorithm)
+        clearing = checked_clear_to_send(clear_to_send, all_reduce, algorithm, self._topology)
         question = Question(all_reduce, name, "sum", root=0, tenant=tenant, lanes_for=STEP_NEEDS_LANES)
-        if (choice := self._choice(question, algorithm, largest)) is not None:
-            algorithm = choice.algorithm
+        if algorithm == AUTO:
+            algorithm = self._tuner.choose(question, largest).algorithm
         spec = replace(self._spec(question, algorithm, count), clear_to_send=clearing)
-        reducing = groups_of(spec, all_reduce.algorithm(algorithm))
+        reducing = groups_of(spec, all_reduce.algorithm(algorithm).on(spec))
         if count != step.gradient_count:
             raise BadInputError(f"buffers of {count} gradients for a step of {step.gradient_count}")
 
@@ -338,6 +375,7 @@ class TaskMaker:
         *,
         data: str = "zeros",
         queue_pairs: int = 1,
+        tenant: str = "",
     ) -> Task[FlowsResult]:
         """Return an incast as a task."""
         self._require_two_ranks("an incast")
@@ -346,10 +384,12 @@ class TaskMaker:
         senders = range(self._topology.rank_count)
         flows = incast(target, senders, bytes_per_sender, plane, queue_pairs=queue_pairs)
         over = "all planes" if self._spans_planes else f"plane {plane}"
-        return self.flows(f"incast on {receiver}, {over}{_divided(queue_pairs)}", flows, data)
+        return self.flows(f"incast on {receiver}, {over}{_divided(queue_pairs)}", flows, data, tenant)
 
     @raised_as_weft_errors()
-    def permutation(self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1) -> Task[FlowsResult]:
+    def permutation(
+        self, bytes_per_host: int, *, data: str = "zeros", queue_pairs: int = 1, tenant: str = ""
+    ) -> Task[FlowsResult]:
         """Return a permutation as a task."""
         self._require_two_ranks("a permutation")
         flows = [
@@ -357,7 +397,7 @@ class TaskMaker:
             for plane in self._planes_of_flows()
             for flow in permutation(self._topology.rank_count, bytes_per_host, plane, self._options.seed, queue_pairs)
         ]
-        return self.flows(f"permutation{_divided(queue_pairs)}", flows, data)
+        return self.flows(f"permutation{_divided(queue_pairs)}", flows, data, tenant)
 
     def _planes_of_flows(self) -> tuple[int, ...]:
         """Return the planes that flows name: one if a queue pair uses all."""
@@ -369,17 +409,20 @@ class TaskMaker:
         return self._options.transport.kind.spans_planes and self._topology.nics_per_host > 1
 
     @raised_as_weft_errors()
-    def pattern(self, pattern: TrafficPattern) -> Task[FlowsResult]:
+    def pattern(self, pattern: TrafficPattern, tenant: str = "") -> Task[FlowsResult]:
         """Return the flows of a user's pattern."""
-        return self.flows(type(pattern).__name__, flows_of(pattern, self._topology, self._options.seed))
+        flows = flows_of(pattern, self._topology, self._options.seed)
+        return self.flows(type(pattern).__name__, flows, tenant=tenant)
 
     @raised_as_weft_errors()
-    def flows(self, name: str, flows: Sequence[Flow], data: str = "zeros") -> Task[FlowsResult]:
+    def flows(self, name: str, flows: Sequence[Flow], data: str = "zeros", tenant: str = "") -> Task[FlowsResult]:
         """Return flows, as `Fabric.run_flows` runs them."""
         if data not in FLOW_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, FLOW_DATA)}")
         self._require_carried(name, FLOW_OPERATIONS)
         in_use = self._exchanges.nics()
+        if (number := self._class_of(tenant)) != DATA_CLASS:
+            flows = [replace(flow, traffic_class=number) for flow in flows]
         for flow in flows:
             self._check_flow(flow, in_use)
 
@@ -400,6 +443,20 @@ class TaskMaker:
             )
 
         return Task(name, FLOWS, prepare, result, flows=flows)
+
+    def _class_of(self, tenant: str) -> int:
+        """Return the class of a tenant's traffic. Raises BadInputError for an unknown tenant."""
+        if tenant and tenant not in self._options.tenants:
+            raise BadInputError(f"no tenant {tenant!r}; {did_you_mean(tenant, list(self._options.tenants))}")
+        return class_of_tenant(self._options.tenants, tenant)
+
+    def _of_tenant(self, job: Job, tenant: str) -> Job:
+        """Return a job with all its traffic in its tenant's class. Raises BadInputError if it has other classes."""
+        if (number := self._class_of(tenant)) == DATA_CLASS:
+            return job
+        if job.traffic_classes:
+            raise BadInputError(f"{job.name} has classes, and its tenant {tenant} has one for all", valid="no classes")
+        return replace(job, traffic_classes=dict.fromkeys(sorted(JobClasses(job).names), number))
 
     def _check_flow(self, flow: Flow, in_use: Sequence[int]) -> None:
         if max(flow.source, flow.destination) >= self._topology.rank_count:
@@ -459,8 +516,11 @@ class TaskMaker:
         return Task(f"{sizes.name} at a load of {load:g}", WORKLOADS, prepare, result, flows=flows)
 
     @raised_as_weft_errors()
-    def job(self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths") -> Task[JobRun]:
+    def job(
+        self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths", tenant: str = ""
+    ) -> Task[JobRun]:
         """Return a job as a task."""
+        job = self._of_tenant(job, tenant)
         if data not in COLLECTIVE_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
         placed = placed_ranks(job, ranks, self._places())
@@ -494,7 +554,7 @@ class TaskMaker:
             verify=made.verify if made else None,
             job=job,
             reducing=reducing,
-        )
+        ).of(tenant)
 
     def _nic_rates_bps(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
         """Return the rate of each of a host's NICs, 0 for NICs out of use; see `Exchanges.nics`.

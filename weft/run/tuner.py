@@ -179,7 +179,8 @@ class Tuner:
             self._suitable[key] = [
                 name
                 for name, objection in found.items()
-                if not objection and not (collective.algorithm(name).in_network and not self._may_reduce)
+                if not objection
+                and not (collective.algorithm(name).on(self._topology).in_network and not self._may_reduce)
             ]
         return self._suitable[key]
 
@@ -188,9 +189,8 @@ class Tuner:
         return self._aggregates() and not self._options.fidelity.has_segments
 
     def _cost(self, question: Question, algorithm: str, element_count: int) -> Cost:
-        return question.collective.algorithm(algorithm).cost(
-            self._spec(question, algorithm, element_count), self._links
-        )
+        spec = self._spec(question, algorithm, element_count)
+        return question.collective.algorithm(algorithm).on(spec).cost(spec, self._links)
 
     def _spec(self, question: Question, algorithm: str, element_count: int) -> CollectiveSpec:
         if question.ranks is not None:

@@ -36,5 +36,5 @@ def _described(job: Job, rank: int, operation: int) -> str:
     elif kind is Kind.COLLECTIVE:
         group_slot, call = operations.calls[target]
         group = job.groups[part.groups[group_slot]].name
-        text += f" {job.calls[call].collective} of {job.calls[call].size_bytes} B in group {group!r}"
+        text += f" {job.calls[call].name} of {job.calls[call].size_bytes} B in group {group!r}"
     return f"{text})"

@@ -19,6 +19,7 @@ from weft.scenario.memory import (
     TrimmingSection,
 )
 from weft.scenario.model import Scenario
+from weft.scenario.nccl import NcclSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.options import MAX_SLOTS, FabricKeywords, FabricOptions
@@ -61,6 +62,7 @@ __all__ = [
     "LinkFaults",
     "LinkRetrySection",
     "LinkWatchSection",
+    "NcclSection",
     "NicSection",
     "ObserveSection",
     "PfcSection",

@@ -16,7 +16,7 @@ class ClearToSendSection(Section):
     chunk: Annotated[int, CHUNK] = NCCL.chunk
     """Longer transfers are cut into messages of so many bytes, each of which is cleared. Transfers of algorithms
     whose schedules are graphs stay whole: `recursive-doubling`, `pat`, `direct` and `binomial` gathers and scatters,
-    `hierarchical` all-to-alls, dispatches, MSCCL's and your own."""
+    `hierarchical` all-to-alls, all-to-all-v, dispatches, MSCCL's and your own."""
 
     def settings(self) -> ClearToSend:
         """Return the hosts' settings."""

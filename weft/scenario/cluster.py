@@ -99,6 +99,18 @@ class CheckpointSection(Section):
     """How long all hosts wait for one. 0: none."""
     saving: Annotated[float, DURATION.between(0, 7 * _DAY_S, example="2min")] = 0.0
     """From then until it counts, while hosts go on: it is written to storage in the background."""
+    measured: Annotated[Literal["waiting", "background"] | None, Example("waiting")] = None
+    """Measure with packets how long the `checkpoint` of the traffic's item `storage` takes. `waiting`: hosts wait until
+    it is written; the time replaces `cost`. `background`: hosts go on after `cost`, and it is written beside the other
+    traffic; the time replaces `saving`, and what this traffic takes longer is added to `cost`.
+    """
+
+    @model_validator(mode="after")
+    def _check_measured_times(self) -> CheckpointSection:
+        for key in ("saving",) if self.measured == "background" else ("cost", "saving") if self.measured else ():
+            if key in self.model_fields_set:
+                raise SectionKeyError(key, f"is measured: leave it out, or `measured: {self.measured}`")
+        return self
 
 
 class RestartSection(Section):
@@ -108,6 +120,8 @@ class RestartSection(Section):
     """From a failure until it is known, and the job's other processes have ended."""
     start: Annotated[float, DURATION.between(0, 7 * _DAY_S, example="5min")] = 8 * _MINUTE_S
     """From then until it goes on: hosts, processes, communicators, and the checkpoint read. Also at the beginning."""
+    measured: bool = False
+    """Add the time to `start` that packets show for reading the checkpoint of the traffic's item `storage`."""
 
 
 class ClusterSection(Section):
@@ -127,6 +141,12 @@ class ClusterSection(Section):
     failures: Annotated[list[FailureSection], Example("[{mtbf: 50000h}]")] = Field(default=[])
     checkpoint: CheckpointSection = CheckpointSection()
     restart: RestartSection = RestartSection()
+
+    @property
+    def is_to_be_measured(self) -> bool:
+        """Whether packets are to show an effect or a time."""
+        effects = any(each.effect == "measured" for each in self.failures)
+        return effects or self.checkpoint.measured is not None or self.restart.measured
 
     def accelerators_per_endpoint(self, ranks_per_host: int) -> int:
         """Return the accelerators behind each endpoint of a fabric whose hosts have so many ranks.

@@ -56,6 +56,7 @@ def _reasons(options: FabricOptions, planes: int) -> list[tuple[str, str]]:
             "an operation would be on all planes, of which it looks at one",
         ),
         (bool(options.circuits.schedule), "circuits.schedule", "links change under operations"),
+        (options.host is not None, "host", "operations of other ranks take turns on its links"),
         (bool(options.pfc.classes), "pfc", "pauses spread to the ports of other operations"),
         (bool(options.credits.classes), "credits", "waiting spreads to the ports of other operations"),
         (

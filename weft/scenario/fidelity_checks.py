@@ -60,6 +60,7 @@ def _reasons(options: FabricOptions) -> list[tuple[str, str]]:
             "a segment would count as one packet",
         ),
         (options.nic.takes_time, "nic", "it has costs for each packet"),
+        (options.host is not None, "host", "packets of all ranks take turns on its links"),
         (transport.sprays, f"transport.path: {transport.path}", "it sends each packet another way"),
         (options.reorders, "routing", "switches send each packet another way"),
         (

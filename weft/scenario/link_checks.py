@@ -222,3 +222,15 @@ def require_link(fabric: FabricSpec, name: str, key: str) -> None:
     links = [fabric.link_name(link) for link in fabric.links]
     examples = ", ".join(links[:_EXAMPLES]) + (f", … {links[-1]}" if len(links) > _EXAMPLES else "")
     raise KeyProblem(key, f"the fabric has no link '{name}'", valid=examples)
+
+
+def check_outages(options: FabricOptions) -> None:
+    """Check that the management network can be down. Raises KeyProblem."""
+    if not options.control.outages:
+        return
+    if options.clock == "real":
+        raise KeyProblem(
+            "control.outages", "are for the virtual clock, whose controller has a network of its own", valid="[]"
+        )
+    if options.health is not None:
+        raise KeyProblem("control.outages", "do not go with health, which reads ports past that network", valid="[]")

@@ -31,8 +31,9 @@ class BufferSection(Section):
     """A switch's packet memory, shared by its ports."""
 
     capacity: Annotated[QueueSize | None, Example("16MiB")] = None
-    """All of it. Without this key each port has memory of its own, `fabric.queue_capacity`; with `pfc` or `credits`
-    the ports share the sum of these, by default 1 MB for each 100 Gb/s of every port, and at least 512 KiB."""
+    """All of it. Without this key each port has memory of its own, `fabric.queue_capacity`; with `pfc`, `credits` or
+    shares of tenants the ports share the sum of these, by default 1 MB for each 100 Gb/s of every port, and at least
+    512 KiB."""
     alpha: Alpha | dict[PriorityClass, Alpha] = 1.0
     """A queue may take more while it holds less than this times the free shared memory (Choudhury and Hahne 1998).
 

@@ -55,7 +55,7 @@ class ObserveSection(Section):
     captures: list[_Port] = Field(default=[])
     """Ports to keep all frames of, in pcapng files."""
     capture_shims: Literal["keep", "remove"] = "keep"
-    """Whether captures, those of `--pcap` included, keep Weft's shims or show IP frames as sent without them."""
+    """Whether captures, also with `--pcap`, keep Weft's shims or show IP frames as sent without them."""
     format: Literal["csv", "parquet"] = "csv"
     """Format of the tables."""
 

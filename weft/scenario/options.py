@@ -20,6 +20,7 @@ from weft.scenario.controller import ControllerOrClass, ControllerSection
 from weft.scenario.events import EventSection
 from weft.scenario.link_retry import LinkRetrySection
 from weft.scenario.memory import BufferSection, CreditsSection, PfcSection, SchedulingSection, TrimmingSection
+from weft.scenario.nccl import NcclSection
 from weft.scenario.nic import NicSection
 from weft.scenario.observe import ObserveSection
 from weft.scenario.protocols import ProtocolsSection
@@ -51,7 +52,7 @@ _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
 # Costs that nothing pays unless a collective names a protocol, and sections that do nothing by default.
-_IN_RESULTS_IF_CHANGED = {"health", "link_retry", "protocols", "telemetry", "trimming"}
+_IN_RESULTS_IF_CHANGED = {"health", "host", "link_retry", "nccl", "protocols", "telemetry", "trimming"}
 
 
 class FabricOptions(Section):
@@ -125,7 +126,9 @@ class FabricOptions(Section):
     transport: TransportSection = TransportSection()
     fidelity: FidelitySection = FidelitySection()
     nic: NicSection = NicSection()
+    host: Annotated[Section | None, SectionOnUse("weft.scenario.host", "HostSection")] = None
     protocols: ProtocolsSection = ProtocolsSection()
+    nccl: NcclSection = NcclSection()
     buffer: BufferSection = BufferSection()
     scheduling: SchedulingSection = SchedulingSection()
     trimming: TrimmingSection = TrimmingSection()
@@ -163,6 +166,16 @@ class FabricOptions(Section):
     def hash_seed_in_force(self) -> int:
         """Return the seed of hashes and source ports."""
         return self.seed if self.hash_seed is None else self.hash_seed
+
+    def adapters_round_trip_ps(self, payload_bytes: int) -> int:
+        """Return what a packet's way from memory and into memory adds to its round trip, on idle links of hosts."""
+        inside_ps = 0
+        if self.host is not None:
+            from weft.scenario.host import host_section
+
+            section = host_section(self)
+            inside_ps = section.round_trip_ps(payload_bytes) if section is not None else 0
+        return self.nic.round_trip_ps(payload_bytes) + inside_ps
 
     @property
     def load_balancing(self) -> LoadBalancingSettings:
@@ -255,7 +268,9 @@ class FabricKeywords(TypedDict, total=False):
     transport: TransportSection | None
     fidelity: FidelitySection | None
     nic: NicSection | None
+    host: Section | None
     protocols: ProtocolsSection | None
+    nccl: NcclSection | None
     buffer: BufferSection | None
     scheduling: SchedulingSection | None
     trimming: TrimmingSection | None

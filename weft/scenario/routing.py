@@ -93,6 +93,11 @@ class RoutingSection(FeatureSection):
         return ROUTING_KINDS.named(self.kind).ev_routes
 
     @property
+    def follows_demand(self) -> bool:
+        """Whether routes follow from the traffic that is about to run."""
+        return ROUTING_KINDS.named(self.kind).follows_demand
+
+    @property
     def has_intermediates(self) -> bool:
         """Whether packets may go to an intermediate first, each to another one."""
         return ROUTING_KINDS.named(self.kind).intermediates is not None

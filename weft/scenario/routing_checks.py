@@ -22,6 +22,8 @@ def check_routing(fabric: FabricSpec, options: FabricOptions) -> None:
         raise KeyProblem("routing.kind", f"{name} cannot route the fabric: {objection}")
     if kind.ev_routes is not None:
         _check_ev_routes(options, kind.ev_routes)
+    if kind.follows_demand:
+        _check_demand(options)
 
 
 def _check_ev_routes(options: FabricOptions, routes: EvRoutesKind) -> None:
@@ -60,6 +62,24 @@ def _check_ev_routes(options: FabricOptions, routes: EvRoutesKind) -> None:
             "trimming.size",
             f"{options.trimming.size} B cut into the headers of packets in an outer IPv6 header",
             valid=f"at least {headers_bytes}B with routing.kind: {name}",
+        )
+
+
+def _check_demand(options: FabricOptions) -> None:
+    """Check that a queue pair has one path, for which routes by demand are computed. Raises KeyProblem."""
+    name = options.routing.kind
+    if options.routing.load_balancing != DEFAULT_LOAD_BALANCING:
+        raise KeyProblem(
+            "routing.load_balancing",
+            f"{name} gives each destination one path, which {options.routing.load_balancing} would not take",
+            valid=[DEFAULT_LOAD_BALANCING],
+        )
+    if options.transport.kind.spans_planes or options.transport.sprays:
+        raise KeyProblem(
+            "routing.kind",
+            f"{name} gives each destination one path, and transport.protocol: {options.transport.protocol} spreads "
+            f"packets over many",
+            valid="shortest_paths",
         )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from weft.controller.features.ecn import DEFAULT_ECN_DEPTH, EcnDepth, EcnProfile
-from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, TOLERANCE, ShortTime, Size, number
+from weft.quantities.definitions import MESSAGE_SIZE, SIZE, TIME, TOLERANCE, ShortTime, Size, Time, number
 from weft.quantities.example import Example
 from weft.quantities.units import PS_PER_S
 from weft.scenario.links import FaultsOfHost, FaultsOfLinks, LinkFaults
@@ -79,13 +80,38 @@ class EcnSection(Section):
         return EcnProfile(self.kmin, self.kmax, self.pmax)
 
 
+class OutageSection(Section):
+    """A time in which the management network is down."""
+
+    at: Time
+    """When it fails, from when the fabric is up."""
+    until: Annotated[int, TIME.between(1, example="200us")]
+    """When it is back, counted as `at`."""
+
+    @model_validator(mode="after")
+    def _whole(self) -> OutageSection:
+        if self.until <= self.at:
+            raise ValueError(f"until ({self.until} ps) is not after at ({self.at} ps)")
+        return self
+
+
 class ControlSection(Section):
-    """The way between controller and switches."""
+    """The management network: the way between controller and switches, apart from the fabric's links."""
 
     latency: ShortTime = 0
     """Time from a request to its answer, under the virtual clock."""
     detection: Annotated[int, TIME.between(0, 10 * PS_PER_S)] = 0
     """From when a link fails or comes back until the switches at its ends know."""
+    outages: Annotated[list[OutageSection], Example("[{at: 20us, until: 200us}]")] = Field(default=[])
+    """Times in which the network is down, one after the other, under the virtual clock: requests, answers and
+    notifications wait. Switches go on by the tables that they have."""
+
+    @model_validator(mode="after")
+    def _one_after_the_other(self) -> ControlSection:
+        for before, after in pairwise(self.outages):
+            if after.at < before.until:
+                raise ValueError(f"outages: one begins at {after.at} ps, before the one before has ended")
+        return self
 
 
 class SwitchingSection(Section):

@@ -31,6 +31,10 @@ class TenantSection(Section):
     bandwidth: Annotated[float, number(0, 1, above=True, example="0.25")] | None = None
     """Share of each link that its jobs together are promised, in equal parts: hosts send at it, and switches drop what
     exceeds it. A job's part is 125 kb/s or more. By default there is no limit, and nothing is promised."""
+    share: Annotated[float, number(0.01, 0.99, example="0.5")] | None = None
+    """Share of each link that all its traffic is guaranteed. What a tenant does not use, others may. Its items travel
+    in a class of their own, served by weighted turns; up to four tenants have one. By default it has what others leave.
+    """
 
 
 def tenant_settings(tenants: Mapping[str, TenantSection]) -> TenantSettings:
@@ -68,5 +72,9 @@ def check_tenant(tenants: Mapping[str, TenantSection], name: str, reduces: bool,
     """Check the tenant to whom an item of the traffic belongs. Raises KeyProblem for `key`."""
     if name and name not in tenants:
         raise KeyProblem(key, f"no tenant {shown(name)}; {did_you_mean(name, list(tenants))}")
-    if name and not reduces:
-        raise KeyProblem(key, f"{name}: tenants have quotas of reductions in the network", valid="leave it out")
+    if name and not reduces and tenants[name].share is None:
+        raise KeyProblem(
+            key,
+            f"{name} has quotas of reductions in the network, and this item has none",
+            valid=f"leave it out, or give it a share (tenants.{name}.share)",
+        )

@@ -14,11 +14,12 @@ from weft.registry import NamedByModules, classes_of
 from weft.scenario.places import KeyProblem
 from weft.scenario.values import Name, NameOrClass, OfAnyKind, Section
 from weft.topologies.kinds.base import TopologySection
-from weft.traffic.collectives import AUTO, COLLECTIVE_KINDS, algorithm_names
+from weft.traffic.collectives import AUTO, CHOICES, COLLECTIVE_KINDS, algorithm_names
 
 CollectiveName = Annotated[str, NameOrClass("collective", lambda: COLLECTIVE_KINDS)]
 AlgorithmName = Annotated[str, Name("algorithm", algorithm_names)]
 AlgorithmOrAuto = Annotated[str, Name("algorithm", lambda: (AUTO, *algorithm_names()))]
+AlgorithmOrChoice = Annotated[str, Name("algorithm", lambda: (*CHOICES, *algorithm_names()))]
 
 FlowData = Literal["zeros", "lengths"]
 """Payload of flows: bytes, all of them zero, or only the number of bytes, for large runs in virtual time."""

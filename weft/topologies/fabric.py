@@ -132,6 +132,11 @@ class FabricSpec:
         """Ranks that share a host; 1 without scale-up links."""
         return 1 if self.scale_up is None else self.scale_up.ranks_per_host
 
+    @property
+    def host_reductions(self) -> bool:
+        """Whether the switches between the ranks of hosts reduce."""
+        return self.scale_up is not None and self.scale_up.reductions
+
     def host_numbers(self) -> tuple[int, ...]:
         """Return the number of each rank's host: with scale-up links several ranks share one."""
         hosts = list(range(self.rank_count))

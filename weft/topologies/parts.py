@@ -204,7 +204,8 @@ RELAY_MODES: tuple[RelayMode, ...] = get_args(RelayMode)
 class ScaleUpSpec:
     """Hosts with several ranks and the links inside them; see `weft.topologies.scale_up`.
 
-    The numbers of a host's ranks differ by `rank_stride`, starting within its block.
+    The numbers of a host's ranks differ by `rank_stride`, starting within its block. `reductions`: whether the switch
+    between them reduces and multicasts.
     """
 
     ranks_per_host: int
@@ -212,6 +213,7 @@ class ScaleUpSpec:
     rate_bps: int
     latency_ps: int
     relay: RelayMode = "unreachable"
+    reductions: bool = False
 
     def share_a_host(self, rank: int, other: int) -> bool:
         """Return whether two ranks share a host."""

@@ -21,6 +21,7 @@ def with_scale_up(
     latency_ps: int = 500_000,
     rail_optimised: bool = False,
     relay: RelayMode = "unreachable",
+    reductions: bool = False,
 ) -> FabricSpec:
     """Return the fabric with its endpoints grouped into hosts.
 
@@ -32,6 +33,7 @@ def with_scale_up(
         rail_optimised: rank i of a host is on leaf i of a block with a leaf for each rank of a host, so that ranks of
             the same number meet at one leaf, their rail; otherwise a host's ranks are side by side on one leaf.
         relay: which messages ranks of a host send on for each other; see `FabricSpec.relay`.
+        reductions: whether the switch between a host's ranks reduces and multicasts.
 
     Raises:
         TopologyError: the hosts do not fill the leaves, or a figure is out of range.
@@ -42,8 +44,9 @@ def with_scale_up(
     leaves = fabric.edge_switches(0)
     ranks_per_host = require_range("ranks_per_host", ranks_per_host, 2, max(2, len(fabric.hosts)))
     latency_ps = delay(latency_ps, "latency_ps")
-    if not isinstance(rail_optimised, bool):
-        raise TopologyError(f"rail_optimised={rail_optimised!r} is not valid", valid="True, False")
+    for name, value in (("rail_optimised", rail_optimised), ("reductions", reductions)):
+        if not isinstance(value, bool):
+            raise TopologyError(f"{name}={value!r} is not valid", valid="True, False")
     if relay not in RELAY_MODES:
         raise TopologyError(f"relay={relay!r} is not valid", valid=RELAY_MODES)
     if relay == "rails" and not rail_optimised:
@@ -71,6 +74,7 @@ def with_scale_up(
         rate_bps=rate("rate_bps", rate_bps),
         latency_ps=latency_ps,
         relay=relay,
+        reductions=reductions,
     )
     described = {name: value for name, value in asdict(scale_up).items() if name != "rank_stride"}
     parameters = {**fabric.parameters, "scale_up": {**described, "rail_optimised": rail_optimised}}

@@ -18,7 +18,7 @@ from weft.torch.progress import Progress, say
 from weft.torch.settings import Settings
 
 _numbers = itertools.count()
-"""Of the fabrics of this process; all ranks count alike, as each fabric has all of them."""
+"""Number of the fabrics of this process; all ranks count alike, as each fabric has all of them."""
 
 
 class Member:

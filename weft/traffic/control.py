@@ -56,6 +56,7 @@ from weft.traffic.programs.base import Program
 from weft.traffic.run_clock import RunClock, WallClock
 from weft.traffic.schedule_nodes import MAX_RUN_TAG
 from weft.traffic.schedules import CollectiveSpec, peers_of
+from weft.traffic.sent_bytes import SentBytes
 from weft.traffic.traffic_kinds import TrafficKinds
 from weft.traffic.training import TrainingStep, training_step_schedule
 
@@ -107,6 +108,8 @@ class EndpointGroup:
             [host.name for host in self._hosts],
         )
         self._jobs = JobRuns(self._calls, self._connections, self._runs, shares_memory=shares_memory, repeated=repeated)
+        self.sent: SentBytes | None = None
+        """Counts what prepared runs are going to send; None: nobody asks."""
         self.repeated = repeated
         """Groups of ranks with operations that fast-forward may repeat; None if nothing is."""
         self._ip_version = ip_version
@@ -322,6 +325,8 @@ class EndpointGroup:
                 for rank in ranks
             }
         )
+        if self.sent is not None:
+            self.sent.add_flows(flows)
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written_peers = {rank: sorted({flow.peer for flow in sent[rank]}) for rank in ranks}
         return self._runs.add(number, PreparedRun(ranks, memory, written_peers, [], flows))
@@ -405,7 +410,7 @@ class EndpointGroup:
         zeros travel. `aggregation_jobs` are those that the ranks of `PlacedRanks.reductions` have joined, in order.
         Raises JobError for what cannot be.
         """
-        return self._jobs.prepare(self._new_run_number(), placed, buffers, results, **given)
+        return self._jobs.prepare(self._new_run_number(), placed, buffers, results, self.sent, **given)
 
     def operation_times(self, run: int) -> list[RankTimes]:
         """Return when the operations of a job's run started and were done, in order of the job's ranks."""
@@ -445,6 +450,8 @@ class EndpointGroup:
         commands: Sequence[Command[Prepared]],
         flows: Sequence[Flow] = (),
     ) -> int:
+        if self.sent is not None:
+            self.sent.add_schedules(schedules)
         ranks = [schedule.rank for schedule in schedules]
         answers = self._calls.all(dict(zip(ranks, commands, strict=True)))
         memory = {rank: answer.memory for rank, answer in answers.items()}

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
@@ -30,8 +31,9 @@ from weft.traffic.commands.connections import Connection
 from weft.traffic.ev_profiles import EvProfile, EvProfiles
 from weft.traffic.host_config import HostConfig
 from weft.traffic.host_evs import HostEvs
+from weft.traffic.host_inside import HostInside
 from weft.traffic.host_ip import make_ip_stack
-from weft.traffic.host_plane import HostPlane, open_plane
+from weft.traffic.host_plane import NO_WAYS, HostPlane, open_plane
 from weft.traffic.host_reductions import REDUCTION_TOTALS, HostReductions
 from weft.traffic.host_stats import ConnectionStats, HostStats, PortTraffic
 from weft.traffic.host_transport import HostTransport, destination_of
@@ -63,7 +65,12 @@ class Host:
     """
 
     def __init__(
-        self, config: HostConfig, engine: Engine, attach: Attach, scale_up: ScaleUpLinks | None = None
+        self,
+        config: HostConfig,
+        engine: Engine,
+        attach: Attach,
+        scale_up: ScaleUpLinks | None = None,
+        inside: HostInside | None = None,
     ) -> None:
         self.config = config
         self.engine = engine
@@ -76,7 +83,12 @@ class Host:
         self._ports_lock = threading.Lock()  # the port monitor has a thread of its own
         self._carriers = [True] * len(config.nics)
         self._enabled = [True] * len(config.nics)
-        self._planes = [open_plane(engine, self.nic, nic, attach(nic.interface)) for nic in config.nics]
+        self.inside = inside
+        links, ways = (None, repeat(NO_WAYS)) if inside is None else (inside.links, inside.ways)
+        self._planes = [
+            open_plane(engine, self.nic, nic, attach(nic.interface), links, way)
+            for nic, way in zip(config.nics, ways, strict=False)
+        ]
         self._ip = make_ip_stack(self.nic, config.ip) if config.ip is not None else None
         if self.transport.is_notified:
             self._notifications = _core.NotificationReceiver(self.nic)
@@ -217,7 +229,10 @@ class Host:
             return
         queue_pair = self.make_queue_pair(connection, self.executor)
         if suspended is None:
-            self._connections[channel] = _Connection(queue_pair, self.executor.add_channel(queue_pair, step_latency_ps))
+            number = self.executor.add_channel(queue_pair, step_latency_ps)
+            self._connections[channel] = _Connection(queue_pair, number)
+            if self.inside is not None and not channel.is_clearance:
+                self.inside.set_copies(self.executor, number, channel.peer, connection.plane)
             self._join_clearances(channel)
         else:
             self.executor.resume(suspended, queue_pair)
@@ -502,12 +517,18 @@ class Host:
                 )
             ],
             "scale_up": self._scale_up.stats() if self._scale_up is not None else None,
+            "host": self.config.name if self.inside is None else self.inside.host,
+            "links": self.inside.stats() if self.inside is not None else [],
+            "most_waiting_bytes": self._most_waiting_bytes(),
             "ip": self._ip.stats() if self._ip is not None else None,
             "connections": connections,
             "entropy_values": self._entropy_values(),
             "totals": self._totals(connections),
             "device": self.device_counts.values(),
         }
+
+    def _most_waiting_bytes(self) -> list[int]:
+        return [] if self.inside is None else [self.nic.most_waiting_bytes(plane.port) for plane in self._planes]
 
     def _entropy_values(self) -> list[dict[str, int]]:
         planes = [Counter(states) for states in self._closed_evs]
@@ -609,6 +630,8 @@ class Host:
         self.reductions.reset_stats()
         if self._scale_up is not None:
             self._scale_up.reset_stats()
+        if self.inside is not None:
+            self.inside.reset_stats()
         if self._ip is not None:
             self._ip.reset_stats()
         self.device_counts.keep()

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+
+import numpy as np
 
 from weft.engine import _core
 from weft.engine.records import RunStatus
+from weft.quantities.arrays import Integers
 from weft.traffic.answers import EndedFlows, Memory
 from weft.traffic.commands.flows import PrepareFlows
 from weft.traffic.commands.runs import Start
 from weft.traffic.extensions import engine_name
 from weft.traffic.host import Host
+from weft.traffic.host_inside import ChunkCopies
 from weft.traffic.messages import AS_LENGTHS
 from weft.traffic.native_schedule import RemoteBuffer
 from weft.traffic.schedule_nodes import SINK
@@ -68,12 +73,23 @@ class HostFlows:
         if self._generator is None:
             return EndedFlows()
         columns = self._generator.records()
+        if self._host.inside is not None and self._host.inside.own_copies:
+            columns["finished_ps"] += self._copies_ps(columns["flow"], self._host.inside.own_copies)
         return EndedFlows(
             flow=tuple(columns["flow"].tolist()),
             started_ps=tuple(columns["started_ps"].tolist()),
             finished_ps=tuple(columns["finished_ps"].tolist()),
             retransmitted_packets=tuple(columns["retransmitted_packets"].tolist()),
         )
+
+    def _copies_ps(self, flows: Integers, own: Mapping[int, ChunkCopies]) -> Integers:
+        """Return how much later flows are acknowledged because they are copied to host memory first."""
+        copies_ps = {
+            flow: own[plane].alone_ps(size_bytes)
+            for flow, _, plane, size_bytes, *_ in self._command.sent
+            if plane in own
+        }
+        return np.array([copies_ps.get(flow, 0) for flow in flows.tolist()], np.int64)
 
     def release(self) -> None:
         """End the run if it has not ended, and release its memory."""

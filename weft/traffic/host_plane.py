@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from weft.engine import Engine, PortMac, TransmitPort, _core
@@ -20,8 +21,22 @@ class HostPlane:
     mac: PortMac | None = None
 
 
-def open_plane(engine: Engine, nic: _core.Nic, config: NicConfig, attachment: Attachment) -> HostPlane:
-    """Return a new port of a NIC, joined to its fabric. Raises ValueError for invalid addresses."""
+NO_WAYS: tuple[Sequence[int], Sequence[int]] = ((), ())
+"""Payload is in memory at once."""
+
+
+def open_plane(
+    engine: Engine,
+    nic: _core.Nic,
+    config: NicConfig,
+    attachment: Attachment,
+    links: _core.HostLinks | None = None,
+    ways: tuple[Sequence[int], Sequence[int]] = NO_WAYS,
+) -> HostPlane:
+    """Return a new port of a NIC, joined to its fabric. Raises ValueError for invalid addresses.
+
+    `ways`: the host's links that its payload crosses, to be sent and when received.
+    """
     transmit_port = TransmitPort(
         engine,
         attachment.link,
@@ -29,7 +44,14 @@ def open_plane(engine: Engine, nic: _core.Nic, config: NicConfig, attachment: At
         quantum_bytes=config.quantum_bytes,
     )
     addresses = [config.ipv4] + ([config.ipv6] if config.ipv6 else [])
-    port = nic.add_port(transmit_port, mac=config.mac, addresses=addresses)
+    port = nic.add_port(
+        transmit_port,
+        mac=config.mac,
+        addresses=addresses,
+        host_links=links,
+        fetched_over=list(ways[0]),
+        placed_over=list(ways[1]),
+    )
     mac = _make_mac(engine, nic, config, transmit_port, port)
     if mac is not None:
         attachment.connect(mac, 0)

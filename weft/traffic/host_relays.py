@@ -62,6 +62,9 @@ class HostRelays:
         queue_pair = self._host.make_queue_pair(connection, executor)
         self._host.count_queue_pair(queue_pair)
         over = executor.add_channel(queue_pair, between_ps)
+        if self._host.inside is not None:
+            # The relay that sends to this rank is the one with its number.
+            self._host.inside.set_copies(executor, over, self._host.config.rank, connection.plane)
         executor.receive_over(number, over)
         self._received[channel] = _Received(queue_pair, over)
 

@@ -45,7 +45,7 @@ from weft.traffic.lane_schedule import Schedule
 from weft.traffic.mapped_data import map_data
 from weft.traffic.messages import Payload
 from weft.traffic.native_schedule import RemoteBuffer, build_native_schedule
-from weft.traffic.patterns import flow_schedule
+from weft.traffic.patterns import Flow, flow_schedule
 from weft.traffic.schedule_nodes import DATA, MAX_RUN_TAG, SINK, ZEROS, Write
 from weft.traffic.training import training_step_schedule
 
@@ -57,6 +57,7 @@ class _Run:
     payload: Payload
     memory: dict[str, _core.MemoryRegion] = field(default_factory=dict)
     flows_by_node: dict[int, int] | None = None
+    copies_ps: dict[int, int] = field(default_factory=dict)
     aggregation_jobs: tuple[int, ...] = ()
     native_run: int | None = None
 
@@ -116,8 +117,20 @@ class HostRuns:
         sent = [
             number for number, flow in command.flows.items() if flow.source == rank for _ in range(flow.queue_pairs)
         ]
-        self._runs[command.run].flows_by_node = dict(zip(nodes, sent, strict=True))
+        run = self._runs[command.run]
+        run.flows_by_node = dict(zip(nodes, sent, strict=True))
+        run.copies_ps = self._copies_ps(run.flows_by_node, command.flows)
         return prepared
+
+    def _copies_ps(self, flows_by_node: Mapping[int, int], flows: Mapping[int, Flow]) -> dict[int, int]:
+        """Return how much later writes are acknowledged because they are copied to host memory first, by node."""
+        own = self._host.inside.own_copies if self._host.inside is not None else {}
+        found = {}
+        for node, number in flows_by_node.items():
+            flow = flows[number]
+            if flow.plane in own:
+                found[node] = own[flow.plane].alone_ps(-(-flow.size_bytes // flow.queue_pairs))
+        return found
 
     def prepare_flows(self, command: PrepareFlows) -> Prepared:
         """Prepare a workload of flows. Returns where peers may write to."""
@@ -216,12 +229,14 @@ class HostRuns:
         if run.native_run is None:
             return EndedFlows()
         writes = self._host.executor.writes(run.native_run)
+        nodes = writes["node"].tolist()
+        copies_ps = [run.copies_ps.get(node, 0) for node in nodes]
         return flows_of_writes(
             flows_by_node,
             zip(
-                writes["node"].tolist(),
+                nodes,
                 writes["posted_ps"].tolist(),
-                writes["completed_ps"].tolist(),
+                (writes["completed_ps"] + np.array(copies_ps, np.int64)).tolist(),
                 writes["retransmitted_packets"].tolist(),
                 strict=True,
             ),

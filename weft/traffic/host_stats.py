@@ -57,6 +57,9 @@ class ConnectionStats(TypedDict):
 class HostStats(TypedDict):
     """A host. `totals` are sums over all its queue pairs, including removed ones.
 
+    `host`: its host's first rank. `links`: inside the host, from that rank. `most_waiting_bytes`: for each NIC, the
+    most payload that has waited for them; [] without such links.
+
     `device`: what it counts for its RDMA device besides (`weft.verbs.counters.DEVICE_COUNTERS`); {} without one.
 
     `entropy_values`: for each plane, how many entropy values of connections and flows are in which state, or were when
@@ -70,6 +73,9 @@ class HostStats(TypedDict):
     lateness: Lateness
     planes: list[HostPlaneStats]
     scale_up: Mapping[str, int] | None
+    host: str
+    links: list[dict[str, Any]]
+    most_waiting_bytes: list[int]
     ip: IpStats | None
     connections: list[ConnectionStats]
     entropy_values: list[dict[str, int]]

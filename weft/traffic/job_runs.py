@@ -22,6 +22,7 @@ from weft.traffic.mapped_data import RankBuffer
 from weft.traffic.messages import AS_BYTES, Payload
 from weft.traffic.prepared_runs import PreparedRun, PreparedRuns
 from weft.traffic.schedule_nodes import MAX_RUN_TAG, Channel
+from weft.traffic.sent_bytes import SentBytes
 from weft.traffic.traffic_kinds import TrafficKinds
 
 
@@ -59,6 +60,7 @@ class JobRuns:
         placed: PlacedRanks,
         buffers: Sequence[RankBuffer] = (),
         results: Sequence[Path] = (),
+        sent: SentBytes | None = None,
         *,
         telemetry: bool = True,
         payload: Payload = AS_BYTES,
@@ -67,7 +69,7 @@ class JobRuns:
         """Connect the ranks of a job and have them make ready; returns the run. Raises JobError.
 
         `aggregation_jobs` belong to `PlacedRanks.reductions`, in order. `buffers` and `results` are the job's ranks',
-        as a collective's are; without them collectives have lengths.
+        as a collective's are; without them collectives have lengths. `sent` counts what the job is going to send.
         """
         shared, with_data = SharedParts(), bool(buffers)
         tag = number % (MAX_RUN_TAG + 1)
@@ -105,6 +107,8 @@ class JobRuns:
                     payload=payload,
                     provided=provided,
                 )
+                if sent is not None:
+                    sent.add_job(rank, part, slots, shared)
             answers = self._calls.all(commands)
         memory = {rank: answer.memory for rank, answer in answers.items()}
         written = {rank: written_ranks(part, shared) for rank, part in zip(placed.ranks, parts, strict=True)}

@@ -7,12 +7,17 @@ pattern uses a `weft.traffic.schedule_nodes.RankSchedule` instead. The same exec
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from copy import copy
 from enum import StrEnum
+from functools import cached_property
 from typing import NamedTuple
 
+import numpy as np
+
 from weft.engine import _core
+from weft.quantities.arrays import Integers
 from weft.traffic import schedule_nodes as nodes
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.data_types import DataType
@@ -53,6 +58,28 @@ class Chunk(NamedTuple):
     is_cut: bool = False
 
 
+class _Send(NamedTuple):
+    """A send of a loop: its chunk and the table, its channel, and how many turns and lanes there are."""
+
+    table: ChunkTable
+    chunk: Chunk
+    channel: Formula
+    turns: int
+    lanes: int
+
+    def channels_and_elements(self) -> tuple[Integers, Integers]:
+        """Return the channel's number and the count of elements of each turn of each lane."""
+        turns, lanes = np.arange(self.turns)[:, None], np.arange(self.lanes)[None, :]
+
+        def values(formula: Formula | Chunk) -> Integers:
+            return np.asarray(formula.first + formula.per_turn * turns + formula.per_lane * lanes, np.int64)
+
+        elements = self.table.lengths[values(self.chunk) % self.table.count]
+        if self.chunk.is_cut:
+            elements = elements // self.lanes + (lanes < elements % self.lanes)
+        return np.broadcast_to(values(self.channel), elements.shape), elements
+
+
 class ChunkTable:
     """Ranges of elements by number, modulo how many there are. All ranks can share one."""
 
@@ -70,6 +97,11 @@ class ChunkTable:
         """Return a table of these ranges."""
         native = _core.ElementTable.of([(chunk.start, chunk.stop) for chunk in chunks])
         return cls(native, max(map(len, chunks)))
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """The number of elements of each chunk."""
+        return np.array([len(self[number]) for number in range(self.count)], np.int64)
 
     def __getitem__(self, number: int) -> range:
         """Return a chunk."""
@@ -100,6 +132,8 @@ class LaneSchedule:
         self.has_data = True
         self.named_channels: list[nodes.Channel] = []
         self.written: set[int] = set()
+        self._tables: list[ChunkTable] = []
+        self._sends: list[_Send] = []
         self._numbers: dict[nodes.Channel, int] = {}
         self._planes: set[int] = set()
         self._lanes = self._turns = 0
@@ -124,6 +158,16 @@ class LaneSchedule:
     def written_peers(self) -> list[int]:
         """Return the ranks that this rank writes to, each once."""
         return list(dict.fromkeys(self.named_channels[number].peer for number in sorted(self.written)))
+
+    def sent_bytes(self) -> Counter[nodes.Channel]:
+        """Return the bytes that this rank writes over each channel."""
+        sent: Counter[nodes.Channel] = Counter()
+        for each in self._sends:
+            channels, sizes = each.channels_and_elements()
+            for number in np.unique(channels).tolist():
+                elements = int(sizes[channels == number].sum())
+                sent[self.named_channels[number]] += elements * self.element_bytes
+        return sent
 
     def planes_aggregated(self) -> list[int]:
         """Return the planes with aggregation in their network, in order."""
@@ -150,6 +194,7 @@ class LaneSchedule:
 
     def add_table(self, table: ChunkTable) -> int:
         """Return the number by which instructions name a table."""
+        self._tables.append(table)
         return self.native.add_table(table.native)
 
     def add_marks(self) -> int:
@@ -173,6 +218,9 @@ class LaneSchedule:
         scratch_bytes = self.buffer_bytes.get(nodes.SCRATCH, 0)
         first_channel = self.channel_row(part.named_channels)
         self.written.update(first_channel + number for number in part.written)
+        for each in part._sends:
+            channel = each.channel._replace(first=each.channel.first + first_channel)
+            self._sends.append(each._replace(channel=channel))
         self._planes |= part._planes
         self.buffer_bytes[nodes.SCRATCH] = scratch_bytes + part.buffer_bytes.get(nodes.SCRATCH, 0)
         return self.native.append(
@@ -209,17 +257,29 @@ class LaneSchedule:
         landing: Chunk | None = None,
         shift: int = 0,
         ahead: int = 0,
+        terms: int = 1,
+        is_copy: bool = False,
+        is_to_itself: bool = False,
     ) -> None:
         """Write to the peer's data, or its scratch buffer, `shift` elements further on, and go on.
 
         With `ahead`, the step and the transfer belong to that many turns later.
+
+        Over scale-up links, a host's switch reduces `terms` into one write: sends of the same transfer from as many
+        ranks, with the receiver's own, which it sends to itself (`is_to_itself`, over any channel). Where there is one,
+        it only goes up and comes back. `is_copy`: the switch multicasts the send before to a further peer, so that this
+        rank's link carries nothing more.
         """
         self.written.update(
             channel.first + channel.per_turn * turn + channel.per_lane * lane
             for turn in (range(self._turns) if channel.per_turn else (0,))
             for lane in (range(self._lanes) if channel.per_lane else (0,))
         )
-        self.native.send(chunk, channel, transfer, to_scratch, landing, shift, slot, ahead)
+        if not is_to_itself:
+            self._sends.append(_Send(self._tables[chunk.table], chunk, channel, self._turns, self._lanes))
+        self.native.send(
+            chunk, channel, transfer, to_scratch, landing, shift, slot, ahead, terms, is_copy, is_to_itself
+        )
 
     def receive(self, chunk: Chunk, channel: Formula, *, transfer: int, slot: int, in_turn: bool = False) -> None:
         """Wait for the peer's transfer of these elements.

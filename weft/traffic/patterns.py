@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from weft.errors import InvalidValueError
 from weft.quantities.limits import MAX_FLOW_BYTES, MAX_FLOW_QUEUE_PAIRS
+from weft.quantities.traffic_classes import DATA_CLASS
 from weft.traffic.schedule_nodes import (
     SINK,
     ZEROS,
@@ -27,7 +28,8 @@ LABEL = "traffic"
 class Flow:
     """`size_bytes` written from rank `source` to rank `destination` over `plane`, from `start_ps` on.
 
-    So many queue pairs each write a like part of it; the flow is over when all have.
+    So many queue pairs each write a like part of it; the flow is over when all have. It travels in a class of the
+    fabric's data.
     """
 
     source: int
@@ -36,6 +38,7 @@ class Flow:
     plane: int = 0
     start_ps: int = 0
     queue_pairs: int = 1
+    traffic_class: int = DATA_CLASS
 
     def parts(self) -> Iterator[tuple[Span, str]]:
         """Return what each queue pair writes, of a buffer of zeros, and the label of its channel."""
@@ -113,9 +116,10 @@ def flow_schedule(
         if flow.source == rank:
             delay = schedule.add(Delay(flow.start_ps)) if flow.start_ps else None
             for source, label in flow.parts():
-                channel = Channel(flow.plane, flow.destination, label)
+                channel = Channel(flow.plane, flow.destination, label, flow.traffic_class)
                 schedule.add(Write(channel, source, replace(source, buffer=SINK), told), [delay])
         if flow.destination == rank and tells_receivers:
             for _, label in flow.parts():
-                schedule.add(WaitReceive(Channel(flow.plane, flow.source, label), immediate))
+                channel = Channel(flow.plane, flow.source, label, flow.traffic_class)
+                schedule.add(WaitReceive(channel, immediate))
     return schedule

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weft.engine import Engine, Nic, _core
@@ -49,6 +49,7 @@ class ScaleUpPort:
         self._links, self._executor = links, executor
         self._port = links.ranks.index(rank)
         self._channels: dict[Channel, tuple[_core.ScaleUpChannel, int]] = {}
+        self._groups: dict[Channel, int] = {}
         links.domain.attach(self._port, nic)
 
     def connect(
@@ -74,6 +75,7 @@ class ScaleUpPort:
             peer_port=port,
             peer_number=remote_queue_pair,
             line_format=LINE_FORMATS[channel.protocol],
+            group=self._group_of(channel),
         )
         number = self._executor.add_scale_up_channel(made, step_latency_ps)
         self._channels[channel] = (made, number)
@@ -89,6 +91,10 @@ class ScaleUpPort:
             source_number=source_number,
             step_latency_ps=step_latency_ps,
         )
+
+    def _group_of(self, channel: Channel) -> int:
+        """Return a number for channels that differ in their peers alone, as a collective's do."""
+        return self._groups.setdefault(replace(channel, peer=self._links.ranks[self._port]), len(self._groups))
 
     def _port_of(self, rank: int) -> int:
         if rank not in self._links.ranks:

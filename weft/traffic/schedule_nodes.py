@@ -6,6 +6,7 @@ It serves flows and everything else without a regular pattern; collectives use `
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Annotated
@@ -207,6 +208,14 @@ class RankSchedule:
     def written_peers(self) -> list[int]:
         """Return the ranks that the nodes write to, each once."""
         return list(dict.fromkeys(node.channel.peer for node in self.nodes if isinstance(node, Write)))
+
+    def sent_bytes(self) -> Counter[Channel]:
+        """Return the bytes that the nodes write over each channel."""
+        sent: Counter[Channel] = Counter()
+        for node in self.nodes:
+            if isinstance(node, Write):
+                sent[node.channel] += node.source.length_bytes
+        return sent
 
     def planes_aggregated(self) -> list[int]:
         """Return the planes with aggregation in their network, in order."""

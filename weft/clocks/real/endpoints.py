@@ -156,7 +156,7 @@ class Endpoints:
             wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
             nics=nic_settings(
                 host,
-                round_trips.longer_by(lab.options.nic.round_trip_ps(lab.options.mtu_bytes)),
+                round_trips.longer_by(lab.options.adapters_round_trip_ps(lab.options.mtu_bytes)),
                 host_pfc_quanta(lab.options),
                 partial(host_credits, lab.options, lab.largest_frame_bytes),
                 classes_of_dscps(lab.fabric, lab.options),

@@ -16,6 +16,7 @@ import grpc
 from finsy.proto import p4r
 
 from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.clocks.virtual.management import ManagementNetwork
 from weft.controller.stub import SharedRequest
 from weft.switch.p4runtime.device import Device
 from weft.switch.p4runtime.service import P4RuntimeService, abort, parse_request
@@ -56,6 +57,7 @@ class InProcessChannel:
         loop: the event loop that keeps virtual time.
         latency_ps: from a request to its answer.
         on_served: called after each call that may have changed a device.
+        management: the network that requests, answers and streams' messages take; it may be down.
         shared: given a device and what it answers to a Read here, returns what it answers in the process that serves
             it (`weft.clocks.virtual.processes`).
 
@@ -67,6 +69,7 @@ class InProcessChannel:
         loop: VirtualTimeLoop,
         latency_ps: int,
         on_served: Callable[[int], None],
+        management: ManagementNetwork,
         shared: Callable[[int, list[bytes]], list[bytes]] = lambda _device, answers: answers,
     ) -> None:
         self._devices = devices
@@ -77,6 +80,7 @@ class InProcessChannel:
         self._back_ps = latency_ps - self._there_ps
         self._on_served = on_served
         self._shared = shared
+        self._management = management
 
     def unary_unary(
         self, method: str, request_serializer: _Serialiser, response_deserializer: _Parser, **_: Any
@@ -111,14 +115,14 @@ class InProcessChannel:
         self, method: str, request_serializer: _Serialiser, response_deserializer: _Parser, **_: Any
     ) -> Callable[[], InProcessStream]:
         """Return the call that opens a controller's stream."""
-        return lambda: InProcessStream(self._devices, self._loop, self._there_ps, self._back_ps)
+        return lambda: InProcessStream(self._devices, self._loop, self._there_ps, self._back_ps, self._management)
 
     async def close(self) -> None:
         """Do nothing: calls end by themselves."""
 
     def let_go(self) -> None:
         """Stop serving, and release the devices."""
-        del self._devices, self._service, self._loop, self._on_served, self._shared
+        del self._devices, self._service, self._loop, self._on_served, self._shared, self._management
 
     def _handler(self, method: str) -> Callable[[Any, _Context], Any]:
         handler: Callable[[Any, _Context], Any] = getattr(self._service, method.rpartition("/")[2])
@@ -127,6 +131,7 @@ class InProcessChannel:
     async def _call(
         self, method: str, own: bytes, shared: bytes, serve: Callable[[Any, _Context], list[bytes]]
     ) -> list[bytes]:
+        await self._management.passes()
         await self._loop.sleep_ps(self._there_ps)
         answers: list[bytes] = []
         failure: grpc.aio.AioRpcError | None = None
@@ -141,6 +146,7 @@ class InProcessChannel:
             failure = aborted.error
         # Also after an error: the other updates of the batch may have been written.
         self._on_served(request.device_id)
+        await self._management.passes()
         await self._loop.sleep_ps(self._back_ps)
         if failure is not None:
             raise failure
@@ -157,8 +163,16 @@ def _encoded(request: Any, serialise: _Serialiser) -> tuple[bytes, bytes]:
 class InProcessStream:
     """A controller's end of a stream, as `grpc.aio.StreamStreamCall`."""
 
-    def __init__(self, devices: Mapping[int, Device], loop: VirtualTimeLoop, there_ps: int, back_ps: int) -> None:
+    def __init__(
+        self,
+        devices: Mapping[int, Device],
+        loop: VirtualTimeLoop,
+        there_ps: int,
+        back_ps: int,
+        management: ManagementNetwork,
+    ) -> None:
         self._loop = loop
+        self._management = management
         self._there_ps, self._back_ps = there_ps, back_ps
         # Weakly, because the server's end would keep this one, which keeps that one.
         here = weakref.ref(self)
@@ -180,7 +194,7 @@ class InProcessStream:
             raise asyncio.InvalidStateError("the stream has ended")
         # Now, not on arrival: the sender may go on to change its message.
         data = message.SerializeToString()
-        self._loop.call_after_ps(self._there_ps, lambda: self._arrive(data))
+        self._loop.call_after_ps(self._management.held_ps() + self._there_ps, lambda: self._arrive(data))
 
     async def read(self) -> Any:
         """Return the next message, `grpc.aio.EOF` after the last one."""
@@ -242,4 +256,4 @@ class InProcessStream:
 
     def _send(self, message: p4r.StreamMessageResponse) -> None:
         data = message.SerializeToString()
-        self._loop.call_after_ps(self._back_ps, lambda: self._inbox.put_nowait(data))
+        self._loop.call_after_ps(self._management.held_ps() + self._back_ps, lambda: self._inbox.put_nowait(data))

@@ -19,6 +19,7 @@ from weft.traffic.commands.runs import Wait
 from weft.traffic.host import Host
 from weft.traffic.host_commands import HostCommands
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_inside import HostInside
 from weft.traffic.scale_up import ScaleUpLinks
 
 A = TypeVar("A")
@@ -47,6 +48,7 @@ class VirtualEndpoint:
         loop: VirtualTimeLoop,
         attach: Attach,
         scale_up: ScaleUpLinks | None = None,
+        inside: HostInside | None = None,
         deadlocks: DeadlockWatch | None = None,
         processes: Processes = ALONE,
         owner: int = 0,
@@ -55,7 +57,7 @@ class VirtualEndpoint:
         self._deadlocks = deadlocks
         self._processes, self._owner = processes, owner
         self._loop = loop
-        self._host: Host | None = Host(config, engine, attach, scale_up)
+        self._host: Host | None = Host(config, engine, attach, scale_up, inside)
         self._commands: HostCommands | None = HostCommands(self._host)
         self._answers: deque[tuple[int, object]] = deque()
         self._run_ended = asyncio.Event()

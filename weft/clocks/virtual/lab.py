@@ -37,6 +37,7 @@ from weft.clocks.virtual.host_programs import VirtualPrograms
 from weft.clocks.virtual.link_ends import LinkEnds
 from weft.clocks.virtual.link_events import VirtualLinkEvents
 from weft.clocks.virtual.loop import VirtualTimeLoop, VirtualTimeRunner
+from weft.clocks.virtual.management import ManagementNetwork
 from weft.clocks.virtual.placement import engines_by_node, place
 from weft.clocks.virtual.probes import FabricProbes
 from weft.clocks.virtual.processes import ALONE, Processes, of_all
@@ -77,6 +78,7 @@ from weft.traffic.attachment import Attachment, LinkAttachment
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host import Host
 from weft.traffic.host_config import HostConfig
+from weft.traffic.host_inside import HostInside
 from weft.traffic.jobs.fast_forward import FastForwardGroups
 from weft.traffic.transport_settings import PathTraits, TransportSettings
 
@@ -233,7 +235,9 @@ class VirtualLab(Lab):
         def shared(device_id: int, answers: list[bytes]) -> list[bytes]:
             return processes.of(owners[device_id], f"a Read of switch {device_id}", lambda: answers)
 
-        channel = InProcessChannel(devices, self._loop, self.options.control.latency, pump, shared)
+        outages = [(each.at, each.until) for each in self.options.control.outages]
+        self._management = ManagementNetwork(self._loop, outages)
+        channel = InProcessChannel(devices, self._loop, self.options.control.latency, pump, self._management, shared)
         stack.callback(channel.let_go)
         return BlockingFabricController(
             FabricController(
@@ -294,6 +298,7 @@ class VirtualLab(Lab):
                 self._loop,
                 self.controller,
                 self.operations,
+                self._management,
                 self.circuits,
                 group.host_of,
             )
@@ -333,6 +338,7 @@ class VirtualLab(Lab):
         )
         transport, rates = self.options.transport.settings(), self.int_rates
         scale_up = scale_up_links(self.fabric, self.engines)
+        insides = self._host_insides()
         self._deadlocks = deadlocks = self._deadlock_watch()
         endpoints = []
         for host in self.fabric.hosts:
@@ -344,6 +350,7 @@ class VirtualLab(Lab):
                 self._loop,
                 attach,
                 scale_up.get(host.index),
+                insides.get(host.index),
                 deadlocks,
                 self._processes,
                 self._owners[host.name],
@@ -399,6 +406,13 @@ class VirtualLab(Lab):
             self._owners,
         )
 
+    def _host_insides(self) -> dict[int, HostInside]:
+        if self.options.host is None:
+            return {}
+        from weft.clocks.virtual.host_insides import host_insides  # it costs nothing where it is not used
+
+        return host_insides(self.fabric, self.options, self.engines)
+
     def _attach(self, host: HostSpec, interface: str) -> Attachment:
         nic = next(each for each in host.nics if each.interface == interface)
         leaf = self.fabric.switch(nic.switch)
@@ -425,7 +439,7 @@ class VirtualLab(Lab):
             wall_clock_floor_ns=0,
             nics=nic_settings(
                 host,
-                round_trips.longer_by(self.options.nic.round_trip_ps(self.options.mtu_bytes)),
+                round_trips.longer_by(self.options.adapters_round_trip_ps(self.options.mtu_bytes)),
                 host_pfc_quanta(self.options),
                 partial(host_credits, self.options, self.largest_frame_bytes),
                 quantum_bytes=tuple(self.options.scheduling.quantum_by_class),

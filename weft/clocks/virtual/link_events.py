@@ -16,12 +16,14 @@ from weft.clocks.link_events import LinkEvents, Operation
 from weft.clocks.switch_configs import faults_config
 from weft.clocks.virtual.link_ends import Direction, LinkEnds
 from weft.clocks.virtual.loop import VirtualTimeLoop
+from weft.clocks.virtual.management import ManagementNetwork
 from weft.controller.blocking import BlockingFabricController
 from weft.controller.circuits import CircuitControl
 from weft.controller.fabric_watch import ConfirmSlow
 from weft.controller.link_readings import HostCounters
 from weft.controller.operations import Operations
 from weft.results.link_events import LinkEventResult, Lost
+from weft.results.management import ManagementOutage
 from weft.results.nic_storms import NicStormResult
 from weft.results.unfinished_events import ScheduledEvent
 from weft.scenario.nic import NicSection
@@ -44,11 +46,13 @@ class VirtualLinkEvents(LinkEvents):
         loop: VirtualTimeLoop,
         controller: BlockingFabricController,
         operations: Operations,
+        management: ManagementNetwork,
         circuits: CircuitControl | None = None,
         host_of: Callable[[int], int] = int,
     ) -> None:
         super().__init__(fabric, options, controller, operations)
         self._host_of = host_of
+        self._management = management
         self._circuits = circuits
         self._ends = ends
         self._loop = loop
@@ -60,6 +64,7 @@ class VirtualLinkEvents(LinkEvents):
     def start(self) -> None:
         """See LinkEvents; changes of circuits are scheduled, too."""
         super().start()
+        self._management.begin()
         section, circuits = self._options.circuits, self._circuits
         if circuits is None:
             return
@@ -77,8 +82,13 @@ class VirtualLinkEvents(LinkEvents):
 
     async def _read_hosts(self) -> HostCounters:
         """See LinkEvents; the way there and back takes as long as to switches."""
+        await self._management.passes()
         await self._loop.sleep_ps(self._options.control.latency)
         return self._ends.host_counters()
+
+    def management_outages(self) -> list[ManagementOutage]:
+        """See LinkEvents."""
+        return list(self._management.outages)
 
     def _confirms_slow(self) -> ConfirmSlow:
         """See LinkEvents."""
@@ -139,6 +149,7 @@ class VirtualLinkEvents(LinkEvents):
 
     async def _notify_controller(self, link: FabricLink, result: LinkEventResult) -> None:
         with self._noted():
+            await self._management.passes()
             # The switch's message takes the way of an answer.
             await self._loop.sleep_ps(self._options.control.latency // 2)
             replan = self.operations.link_up if result.state == "up" else self.operations.link_down

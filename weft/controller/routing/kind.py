@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from weft.controller.demand import Demand, DemandLoads
 from weft.controller.entities import Entity
 from weft.controller.failures import Failures
 from weft.controller.route_scope import RouteScope
@@ -28,6 +29,14 @@ class PlaneRouting(Protocol):
         They depend only on the fabric and the failures, not on earlier plans. A switch with unchanged routes keeps the
         same tuple object, so that nothing is compared or written for it.
         """
+
+    def expect(self, matrix: tuple[Demand, ...]) -> None:
+        """Plan for this traffic matrix from now on; a kind that does not follow demand ignores it."""
+        return
+
+    def loads(self) -> DemandLoads | None:
+        """Return the loads that the latest plan's paths were chosen for; None if the kind ignores demand."""
+        return None
 
     def destinations(self) -> PortDestinations:
         """Return the destinations that the latest plan sends over each port between switches, by switch and port.
@@ -54,6 +63,7 @@ class RoutingKind:
         lanes: returns the virtual lanes that keep a plane's routes free of such cycles.
         intermediates: returns the switches or groups of a plane that packets may visit first; None if there are none.
         macro: module of Weft's program that has its tables; empty if every program has them.
+        follows_demand: whether `PlaneRouting.expect` changes the routes.
         ev_routes: how EVs of the hosts' transport name paths; None: they name none, and switches hash them.
 
     """
@@ -67,6 +77,7 @@ class RoutingKind:
     lanes: Callable[[FabricSpec, int], VirtualLanes] = lambda _fabric, _plane: ONE_LANE
     intermediates: Callable[[FabricSpec, int], Intermediates] | None = None
     macro: str = ""
+    follows_demand: bool = False
     ev_routes: EvRoutesKind | None = None
 
     def lanes_of_planes(self, fabric: FabricSpec) -> list[VirtualLanes]:

@@ -1,7 +1,9 @@
-"""Loads of storage clients: sequential or random blocks, a checkpoint's shards, batches of samples."""
+"""Loads of storage clients: sequential or random blocks, a checkpoint that is saved or restored, batches of samples."""
 
 from __future__ import annotations
 
+import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Literal
@@ -108,11 +110,22 @@ def loading_loads(loading: Loading, clients: int, block_bytes: int, seed: int) -
         yield ClientLoad(batches, loading.prefetch)
 
 
-def checkpoint_loads(plan: TrainingPlan, block_bytes: int) -> Iterator[ClientLoad]:
-    """Yield the load of each rank of a training job that writes its shard, a separate file."""
+def saving_loads(plan: TrainingPlan, block_bytes: int, share: float) -> Iterator[ClientLoad]:
+    """Yield the load of each rank of a training job that writes a share of its shard, a separate file."""
     for rank in range(plan.parallel.rank_count):
-        sizes = block_sizes(shard_bytes(plan, rank), block_bytes)
+        sizes = block_sizes(shared_bytes(shard_bytes(plan, rank), share), block_bytes)
         yield ClientLoad([Batch([Block(rank + place, size, False) for place, size in enumerate(sizes)])])
+
+
+def restoring_loads(plan: TrainingPlan, block_bytes: int, share: float) -> Iterator[ClientLoad]:
+    """Yield the load of each rank that reads a share of its state, from the files of the ranks that wrote it."""
+    for rank in range(plan.parallel.rank_count):
+        blocks = [
+            Block(owner + place, size, True)
+            for owner, owned in restored_bytes(plan, rank).items()
+            for place, size in enumerate(block_sizes(shared_bytes(owned, share), block_bytes))
+        ]
+        yield ClientLoad([Batch(blocks)])
 
 
 def shard_bytes(plan: TrainingPlan, rank: int) -> int:
@@ -121,19 +134,28 @@ def shard_bytes(plan: TrainingPlan, rank: int) -> int:
     The first replica writes state that all replicas duplicate; every replica writes its part of sharded state, as in
     DeepSpeed: weights from ZeRO stage 3, the optimizer's state from stage 1 (Rajbhandari et al. 2020, section 5).
     """
+    return restored_bytes(plan, rank).get(rank, 0)
+
+
+def restored_bytes(plan: TrainingPlan, rank: int) -> dict[int, int]:
+    """Return the bytes that a rank reads to go on from a checkpoint, by the rank that wrote them (`shard_bytes`)."""
     parallel = plan.parallel
     dense, experts = rank_parameters(plan, parallel.place(rank).pipeline)
     weight_bytes = plan.precisions.bytes_of("weights")
-    total = 0
+    found: Counter[int] = Counter()
     for parameters, group in (
         (dense, parallel.data_group(rank)),
         (experts, parallel.expert_data_group(rank)),
     ):
         state = model_state(parameters, len(group), parallel.zero, weight_bytes)
-        is_first = group[0] == rank
-        total += state.weights if is_first or parallel.zero >= 3 else 0
-        total += state.optimizer if is_first or parallel.zero >= 1 else 0
-    return total
+        found[rank if parallel.zero >= 3 else group[0]] += state.weights
+        found[rank if parallel.zero >= 1 else group[0]] += state.optimizer
+    return {owner: owned for owner, owned in found.items() if owned}
+
+
+def shared_bytes(size_bytes: int, share: float) -> int:
+    """Return a share of a size, rounded up."""
+    return size_bytes if share == 1 else math.ceil(size_bytes * share)
 
 
 def block_sizes(size_bytes: int, block_bytes: int) -> list[int]:

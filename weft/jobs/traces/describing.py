@@ -64,7 +64,7 @@ def _job(job: Job) -> dict[str, Any]:
             # A group's call is counted once, for its first rank.
             if ranks[0] == rank:
                 call = job.calls[number]
-                calls[call.collective, call.size_bytes, len(ranks)] += 1
+                calls[call.name, call.size_bytes, len(ranks)] += 1
     return {
         "name": job.name,
         "ranks": len(job.parts),

@@ -1,4 +1,4 @@
-"""What limits by busy links have in common."""
+"""Common part of limits by busy links."""
 
 from __future__ import annotations
 

@@ -13,6 +13,7 @@ from weft.quantities.arrays import Integers
 from weft.recording.tables import Table, integers_of, names_of
 from weft.results.credits import CREDITS
 from weft.results.flows import FLOWS, FlowsResult
+from weft.results.host_links import BUSY, HOST_LINKS
 from weft.results.kinds import ItemResult
 from weft.results.model import Results
 from weft.results.port_loads import port_loads
@@ -26,7 +27,7 @@ Side = Literal["host", "receiver", "link"]
 
 _TIE = 0.02
 """Ports that differ by no more are equally busy: headers and acknowledgements differ by as much."""
-_LEAST_LOAD = 0.5
+LEAST_LOAD = 0.5
 """A port that is idle for longer than it is busy does not limit a run, unless packets queue there."""
 _WHOLE = 0.9
 """From this share on, a flow lasts for all of the traffic's time: one that starts and ends with the others does."""
@@ -36,7 +37,7 @@ _LEAST_PRODUCTS = 4
 
 @dataclass(frozen=True)
 class Bottleneck:
-    """The busiest ports of a run: those of one side. `share` is the busiest port's, `count` how many are as busy."""
+    """The busiest ports of one side in a run. `share` is the busiest port's, `count` how many are as busy."""
 
     side: Side
     port: str
@@ -89,6 +90,7 @@ class Evidence:
             or any(plane.ecn_marked_packets for plane in results.planes)
             or any(each.paused_ps for each in results.of(MEMORY))
             or results.link_retries
+            or any(each.busy_share >= BUSY for each in results.of(HOST_LINKS))
             or (steps is not None and steps.total_ps > steps.compute_ps)
         )
 
@@ -148,7 +150,7 @@ class Evidence:
         shares = sides[side]
         port = max(shares, key=lambda name: shares[name])
         share = shares[port]
-        if share < _LEAST_LOAD * self.communication_share and port not in self._congested:
+        if share < LEAST_LOAD * self.communication_share and port not in self._congested:
             return None
         count = sum(each >= share - _TIE for each in shares.values())
         return Bottleneck(side, port, self._peers[port], share, count)

@@ -87,7 +87,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Plan:
-    """A run's description with the figures that follow from it; `configs` are those of all switches."""
+    """A run's description with the figures that follow from it; `configs` are the configurations of all switches."""
 
     spec: RunSpec
     configs: Sequence[SwitchConfig]
@@ -157,7 +157,7 @@ class Plan:
     def idle_round_trip_ps(self) -> int:
         """Round trip of the farthest pair of hosts, in the idle fabric and with what their adapters add."""
         idle_ps = path_round_trip_ps(self._slowest, self.frame_bytes, self.options.switching.latency)
-        return idle_ps + self.options.nic.round_trip_ps(self.options.mtu_bytes)
+        return idle_ps + self.options.adapters_round_trip_ps(self.options.mtu_bytes)
 
     @cached_property
     def nearest_round_trip_ps(self) -> int:
@@ -249,7 +249,7 @@ class Plan:
         if native is None:
             return None
         trips = loaded_round_trips(self._slowest, self.frame_bytes, self.options.switching.latency)
-        trips = trips.longer_by(self.options.nic.round_trip_ps(self.options.mtu_bytes))
+        trips = trips.longer_by(self.options.adapters_round_trip_ps(self.options.mtu_bytes))
         return congestion_parameters_in_force(
             native,
             parameters=own.parameters,

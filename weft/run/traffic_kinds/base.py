@@ -46,6 +46,11 @@ class TrafficItem(TrafficSection):
     runs_commands: ClassVar[bool] = False
     """Whether it runs commands in hosts."""
 
+    @property
+    def copies_key(self) -> str:
+        """The key of copies between accelerators and host memory that it makes itself; empty if it makes none."""
+        return ""
+
     def with_parts(self, key: str) -> Iterator[tuple[str, TrafficItem]]:
         """Yield the item, with `key`, and the items that it runs, with their keys."""
         yield key, self
@@ -78,9 +83,8 @@ class TrafficItem(TrafficSection):
     def check_classes(self, topology: FabricSpec, seed: int) -> None:
         """Check the users' classes that it names, before anything is built. Raises BadInputError."""
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether switches reduce data for it."""
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether the fabric's switches reduce data for it."""
         return False
 
     @property
@@ -206,3 +210,14 @@ class FlowsBesideOthers(FlowItem, JoinableItem):
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[Any]]:
         """Return `task`, as there is no data to prepare."""
         return self.task
+
+
+class FlowsOfTenants(FlowsBesideOthers):
+    """Flows that may be a tenant's."""
+
+    tenant: Annotated[str, Example("blue", ("tenants.blue={share: 0.5}",))] = ""
+    """Tenant whose share of links its packets have, a name in `tenants`; by default nobody's."""
+
+    def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
+        """Yield the key of its tenant, and the tenant; switches reduce nothing."""
+        yield f"{key}.tenant", self.tenant, False

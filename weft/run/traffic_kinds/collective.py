@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
 from weft.clocks.lab import Progress
-from weft.errors import translated
+from weft.errors import BadInputError, translated
 from weft.jobs.digits_mlp import HIDDEN_UNITS, DigitsMlp
 from weft.jobs.drawn_digits import IMAGES, drawn_digits
 from weft.jobs.plain_jobs import collectives_job
@@ -28,15 +28,18 @@ from weft.run.algorithms import (
 )
 from weft.run.clear_to_send import check_way_of_messages, objection_to_clear_to_send, require_plain_messages
 from weft.run.collectives import CollectiveRequest, random_elements
+from weft.run.nccl import objection_to_nccl
 from weft.run.protocols import objection_to_protocol
 from weft.run.traffic_kinds.base import JoinableItem, Run, check_ranks, require_one
 from weft.scenario.clear_to_send import ClearToSendSection
+from weft.scenario.pair_sizes import PairsSection
 from weft.scenario.places import KeyProblem
-from weft.scenario.traffic import AlgorithmOrAuto, CollectiveName
+from weft.scenario.traffic import AlgorithmOrChoice, CollectiveName
 from weft.topologies import FabricSpec
 from weft.topologies.kinds.base import TopologySection
 from weft.traffic.aggregation_format import Operation, OperationName
-from weft.traffic.collectives import AVERAGE_NEEDS_LANES, Collective, collective_named
+from weft.traffic.collectives import AVERAGE_NEEDS_LANES, NCCL, Collective, collective_named
+from weft.traffic.collectives.alltoallv import AllToAllV
 from weft.traffic.data_types import DataType, DataTypeName, elements_of
 from weft.traffic.extensions import ExtensionError
 from weft.traffic.jobs import CollectiveCall, Job
@@ -71,12 +74,14 @@ class CollectiveTraffic(JoinableItem):
 
     kind = "collective"
     results = COLLECTIVES
+    files: ClassVar[tuple[str, ...]] = ("pairs.matrix",)
 
     collective: CollectiveName
     """One of Weft's collectives, or path/to/file.py:Class, your own `weft.Collective`, or path/to/file.xml:COLLECTIVE,
     an algorithm of MSCCL."""
-    algorithms: list[AlgorithmOrAuto] | None = Field(None, min_length=1)
-    """Algorithms; by default all that suit the collective and the fabric. `auto`: the one predicted to be fastest."""
+    algorithms: list[AlgorithmOrChoice] | None = Field(None, min_length=1)
+    """Algorithms; by default all that suit the collective and the fabric. `auto`: the one predicted to be fastest;
+    `nccl`: the one that NCCL would choose, with its protocol."""
     dtype: DataTypeName = "float32"
     """Type of the elements."""
     operation: OperationName = "sum"
@@ -86,11 +91,14 @@ class CollectiveTraffic(JoinableItem):
     data: Literal["random", "mlp-gradients", "lengths"] = "random"
     """`lengths`: packets carry lengths in place of data (except for in-network reductions); nothing is checked."""
     sizes: list[MessageSize] = Field(default=[])
-    """Sizes as nccl-tests counts them; 64KiB by default. A barrier has no size."""
+    """Sizes as nccl-tests counts them; by default 64KiB, or the size of `pairs.matrix`. A barrier has no size."""
+    pairs: Annotated[PairsSection | None, Example("{skew: 0.8}", (".collective=alltoallv",))] = None
+    """Sizes from each rank to each in an all-to-all-v. `sizes` are the largest sum of a rank."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's ranks that take part, in order; by default all. Requires `algorithms`."""
     tenant: Annotated[str, Example("blue", ("tenants.blue={slots: 512}",))] = ""
-    """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
+    """Tenant whose share its traffic has, and who is charged for its in-network reductions, a name in `tenants`; by
+    default none."""
     protocol: Annotated[ProtocolChoice | None, Example("ll", (".algorithms=[ring]",))] = None
     """NCCL's protocol in which messages travel, with the costs in `protocols`: `simple`, `ll`, `ll128`, or `auto`, by
     size. By default none: messages travel as they are, and steps go on at once. Requires `algorithms`."""
@@ -106,6 +114,8 @@ class CollectiveTraffic(JoinableItem):
         """Check data, root, sizes and algorithms against the collective and the fabric."""
         if self.data == "mlp-gradients" and self.sizes:
             raise KeyProblem(f"{key}.sizes", "mlp-gradients have the size of their model, leave sizes out")
+        ranks = self._count(fabric.rank_count)
+        self._check_pairs(ranks, key)
         with translated(ExtensionError, KeyProblem, f"{key}.collective"):
             collective = self._definition()
         if self.data == "mlp-gradients" and collective.name != GRADIENT_COLLECTIVE:
@@ -114,7 +124,6 @@ class CollectiveTraffic(JoinableItem):
             )
         if self.sizes and not collective.has_size:
             raise KeyProblem(f"{key}.sizes", f"a {collective.name} has no size", valid="leave sizes out")
-        ranks = self._count(fabric.rank_count)
         if self.ranks is not None:
             check_ranks(self.ranks, ranks, fabric, f"{key}.ranks")
             if not self.algorithms:
@@ -138,16 +147,37 @@ class CollectiveTraffic(JoinableItem):
         operation = Operation[self.operation.upper()]
         if objection := collective.objection_to_operation(operation, DataType(self.dtype)):
             raise KeyProblem(f"{key}.operation", objection)
-        self._check_messages(collective, key)
+        if NCCL in (self.algorithms or ()) and (
+            objection := objection_to_nccl(collective, operation, DataType(self.dtype))
+        ):
+            raise KeyProblem(f"{key}.algorithms", objection)
+        self._check_messages(collective, fabric, key)
         if self.ranks is None:
             check_algorithms(collective, self.algorithms or (), fabric, key, self.root, DataType(self.dtype), operation)
 
-    def _check_messages(self, collective: Collective, key: str) -> None:
+    def _check_pairs(self, ranks: int, key: str) -> None:
+        """Check sizes of pairs against the collective, the ranks, the sizes and the type of the elements."""
+        if self.pairs is None:
+            return
+        if self.collective != AllToAllV.name:
+            raise KeyProblem(f"{key}.pairs", f"{self.collective} has none", valid=f"with collective: {AllToAllV.name}")
+        element_bytes = DataType(self.dtype).element_bytes
+        with translated(BadInputError, KeyProblem, f"{key}.pairs.matrix"):
+            self.pairs.check(ranks, element_bytes if not self.sizes else 1)
+            sizes = self.pairs.sizes(0)
+        least_bytes = sizes.least_elements(ranks) * element_bytes
+        for number, size in enumerate(self.sizes):
+            if size < least_bytes:
+                raise KeyProblem(
+                    f"{key}.sizes[{number}]", f"{size} B leave no pair an element", valid=f"{least_bytes} B or more"
+                )
+
+    def _check_messages(self, collective: Collective, fabric: TopologySection, key: str) -> None:
         """Check the keys on how messages travel, which the algorithms must have."""
         objections = {"protocol": objection_to_protocol, "clear_to_send": objection_to_clear_to_send}
         for own, objection_to in objections.items():
             if getattr(self, own) is not None:
-                check_way_of_messages(own, objection_to, collective, self.algorithms, key)
+                check_way_of_messages(own, objection_to, collective, self.algorithms, fabric, key)
 
     def _count(self, ranks_of_fabric: int) -> int:
         """Return how many ranks take part."""
@@ -169,7 +199,7 @@ class CollectiveTraffic(JoinableItem):
         """Return the bytes of a rank's inputs."""
         if self.data != "random":
             return 0
-        return sum(self._input_counts(self.sizes, self._count(ranks))) * DataType(self.dtype).element_bytes
+        return sum(self._input_counts(self._sizes(), self._count(ranks))) * DataType(self.dtype).element_bytes
 
     def check_single(self, key: str) -> None:
         """Check that there is one algorithm, one size and one run."""
@@ -182,21 +212,20 @@ class CollectiveTraffic(JoinableItem):
                     f"{key}.{name}", "together with other items a collective runs once", valid="leave it out"
                 )
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether an algorithm reduces in the network."""
-        return any_in_network(self._definition(), self.algorithms or ())
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether an algorithm reduces in the network."""
+        return any_in_network(self._definition(), self.algorithms or (), fabric)
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[CollectiveResult]]:
         """Make the inputs."""
         [inputs], [algorithm] = self._inputs(ranks, seed), list(self.algorithms or [])
 
-        return lambda fabric: fabric.tasks.collective(self._request(inputs, algorithm))
+        return lambda fabric: fabric.tasks.collective(self._request(inputs, algorithm, seed))
 
-    def _request(self, inputs: int | Inputs, algorithm: str) -> CollectiveRequest:
+    def _request(self, inputs: int | Inputs, algorithm: str, seed: int) -> CollectiveRequest:
         """Return the request for inputs or, with lengths, a size in bytes."""
         return CollectiveRequest(
-            self.collective,
+            self._definition(seed).reference,
             inputs,
             algorithm,
             dtype=self.dtype,
@@ -219,14 +248,14 @@ class CollectiveTraffic(JoinableItem):
         require_plain_messages(self)
         calls = [
             CollectiveCall(
-                self.collective,
+                self._definition(seed).reference,
                 size_bytes,
                 self.algorithms[0] if self.algorithms else "",
                 DataType(self.dtype),
                 Operation[self.operation.upper()],
                 self.root,
             )
-            for size_bytes in self.sizes or [DEFAULT_SIZE_BYTES]
+            for size_bytes in self._sizes()
         ]
         return collectives_job(self.collective, calls, self._count(topology.rank_count))
 
@@ -249,10 +278,10 @@ class CollectiveTraffic(JoinableItem):
                     progress(f"{title} of {size} B, {algorithm}, lengths only")
                 else:
                     progress(f"{title} of {size[0].nbytes} B a host, {algorithm}")
-                fabric.run(self._request(size, algorithm))
+                fabric.run(self._request(size, algorithm, fabric.options.seed))
 
     def _inputs(self, ranks: int, seed: int) -> list[int] | list[Inputs]:
-        sizes = self.sizes or [DEFAULT_SIZE_BYTES]
+        sizes = self._sizes()
         if self.data == LENGTHS:
             return sizes
         ranks = self._count(ranks)
@@ -275,5 +304,13 @@ class CollectiveTraffic(JoinableItem):
     def _lanes_for(self) -> str:
         return AVERAGE_NEEDS_LANES if self.operation == Operation.AVERAGE.name.lower() else ""
 
-    def _definition(self) -> Collective:
-        return collective_named(self.collective)
+    def _sizes(self) -> list[int]:
+        """Return the sizes, or what stands for them."""
+        own = self.pairs.given if self.pairs is not None else None
+        return self.sizes or [DEFAULT_SIZE_BYTES if own is None or own.size_bytes is None else own.size_bytes]
+
+    def _definition(self, seed: int = 0) -> Collective:
+        """Return the collective; sizes of pairs that are drawn depend on the seed."""
+        if self.pairs is None:
+            return collective_named(self.collective)
+        return collective_named(f"{self.collective}:{self.pairs.sizes(seed).parameters}")

@@ -13,7 +13,7 @@ from weft.jobs.traces import TRACE_FORMATS, read_trace
 from weft.quantities.readable import counted
 from weft.quantities.units import shown
 from weft.results.flows import FlowsResult
-from weft.run.traffic_kinds.base import FlowsBesideOthers
+from weft.run.traffic_kinds.base import FlowsOfTenants
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import FlowData
 from weft.scenario.values import Name
@@ -29,7 +29,7 @@ def _formats() -> tuple[str, ...]:
     return tuple(name for name, each in TRACE_FORMATS.items() if each.holds_flows)
 
 
-class FlowListTraffic(FlowsBesideOthers):
+class FlowListTraffic(FlowsOfTenants):
     """Flows listed in a file: CSV, the text format of the HPCC simulators, or a connection matrix of htsim."""
 
     kind = "flow_list"
@@ -77,8 +77,8 @@ class FlowListTraffic(FlowsBesideOthers):
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run the flows."""
         progress(f"{counted(len(self._flows), 'flow')} of {self.flow_list.name}")
-        fabric.run_flows(self.flow_list.stem, self._flows, data=self.data)
+        fabric.run_flows(self.flow_list.stem, self._flows, data=self.data, tenant=self.tenant)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
         """Return the flows as a task."""
-        return fabric.tasks.flows(self.flow_list.stem, self._flows, self.data)
+        return fabric.tasks.flows(self.flow_list.stem, self._flows, self.data, self.tenant)

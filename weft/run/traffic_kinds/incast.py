@@ -9,7 +9,7 @@ from weft.hints import did_you_mean
 from weft.quantities.definitions import FlowSize, QueuePairs, whole
 from weft.quantities.units import shown
 from weft.results.flows import FlowsResult
-from weft.run.traffic_kinds.base import FlowsBesideOthers, check_queue_pairs
+from weft.run.traffic_kinds.base import FlowsOfTenants, check_queue_pairs
 from weft.scenario.places import KeyProblem
 from weft.scenario.traffic import FlowData
 from weft.scenario.values import Text
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from weft.run.task import Task
 
 
-class IncastTraffic(FlowsBesideOthers):
+class IncastTraffic(FlowsOfTenants):
     """Every other host writes to one host at the same time, on one plane."""
 
     kind = "incast"
@@ -52,10 +52,22 @@ class IncastTraffic(FlowsBesideOthers):
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run the incast."""
         progress(f"incast on {self.incast}")
-        fabric.incast(self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs)
+        fabric.incast(
+            self.incast,
+            self.bytes_per_sender,
+            self.plane,
+            data=self.data,
+            queue_pairs=self.queue_pairs,
+            tenant=self.tenant,
+        )
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
         """Return the incast as a task."""
         return fabric.tasks.incast(
-            self.incast, self.bytes_per_sender, self.plane, data=self.data, queue_pairs=self.queue_pairs
+            self.incast,
+            self.bytes_per_sender,
+            self.plane,
+            data=self.data,
+            queue_pairs=self.queue_pairs,
+            tenant=self.tenant,
         )

@@ -81,7 +81,8 @@ class TrainingJobTraffic(ClearedJobItem):
     algorithms: dict[Annotated[str, Text("a kind of traffic", r"\S", "data")], AlgorithmName] = Field(default={})
     """Algorithm of collectives by kind of traffic; other kinds use the first host-based algorithm that suits them."""
     tenant: Annotated[str, Example("blue", (".algorithms={data: in-network}", "tenants.blue={slots: 512}"))] = ""
-    """Tenant charged for its in-network reductions, a name in `tenants`; by default none."""
+    """Tenant whose share its traffic has, and who is charged for its in-network reductions, a name in `tenants`; by
+    default none."""
     ranks: list[Annotated[int, whole(0, 1 << 20)]] | None = Field(None, min_length=1)
     """The fabric's rank of each rank of the job; by default the first ones, host by host."""
 
@@ -130,14 +131,13 @@ class TrainingJobTraffic(ClearedJobItem):
         except PlanError as problem:
             raise KeyProblem(f"{key}.{problem.key}", problem) from None
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether switches reduce a kind of traffic."""
-        return any(map(is_in_network, self.algorithms.values()))
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether switches reduce a kind of traffic."""
+        return any(is_in_network(name, fabric) for name in self.algorithms.values())
 
     def named_tenants(self, key: str) -> Iterator[tuple[str, str, bool]]:
         """Yield the key of its tenant, the tenant, and whether switches reduce."""
-        yield f"{key}.tenant", self.tenant, self.reduces_in_network
+        yield f"{key}.tenant", self.tenant, any(map(is_in_network, self.algorithms.values()))
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that groups can use the algorithms named for their collectives."""
@@ -206,4 +206,4 @@ class TrainingJobTraffic(ClearedJobItem):
                 ran.clear_to_send,
             )
 
-        return fabric.tasks.job(job, self.ranks).noted(TRAINING_JOBS, result).of(self.tenant)
+        return fabric.tasks.job(job, self.ranks, tenant=self.tenant).noted(TRAINING_JOBS, result)

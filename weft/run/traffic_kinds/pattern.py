@@ -9,7 +9,7 @@ from pydantic import Field
 from weft.clocks.lab import Progress
 from weft.error_translation import raised_as_weft_errors
 from weft.results.flows import FlowsResult
-from weft.run.traffic_kinds.base import FlowsBesideOthers
+from weft.run.traffic_kinds.base import FlowsOfTenants
 from weft.scenario.values import ClassReference
 from weft.topologies import FabricSpec
 from weft.traffic.extensions import ClassSpec, TrafficPattern, flows_of, make
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from weft.run.task import Task
 
 
-class PatternTraffic(FlowsBesideOthers):
+class PatternTraffic(FlowsOfTenants):
     """Flows of your own class, a `weft.TrafficPattern`, made with `parameters`."""
 
     kind = "pattern"
@@ -38,11 +38,11 @@ class PatternTraffic(FlowsBesideOthers):
         """Run the flows."""
         pattern = self._made()
         progress(type(pattern).__name__)
-        fabric.pattern(pattern)
+        fabric.pattern(pattern, tenant=self.tenant)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
         """Return the class's flows as a task."""
-        return fabric.tasks.pattern(self._made())
+        return fabric.tasks.pattern(self._made(), self.tenant)
 
     @raised_as_weft_errors()
     def _made(self) -> TrafficPattern:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from weft.clocks.lab import Progress
 from weft.quantities.definitions import FlowSize, QueuePairs
 from weft.results.flows import FlowsResult
-from weft.run.traffic_kinds.base import FlowsBesideOthers, check_queue_pairs
+from weft.run.traffic_kinds.base import FlowsOfTenants, check_queue_pairs
 from weft.scenario.traffic import FlowData
 from weft.topologies.kinds.base import TopologySection
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from weft.run.task import Task
 
 
-class PermutationTraffic(FlowsBesideOthers):
+class PermutationTraffic(FlowsOfTenants):
     """Every host writes to one other host, drawn from the seed, on all planes."""
 
     kind = "permutation"
@@ -36,8 +36,10 @@ class PermutationTraffic(FlowsBesideOthers):
     def run(self, fabric: Fabric, progress: Progress) -> None:
         """Run the permutation."""
         progress("permutation")
-        fabric.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs)
+        fabric.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs, tenant=self.tenant)
 
     def task(self, fabric: Fabric) -> Task[FlowsResult]:
         """Return the permutation as a task."""
-        return fabric.tasks.permutation(self.permutation, data=self.data, queue_pairs=self.queue_pairs)
+        return fabric.tasks.permutation(
+            self.permutation, data=self.data, queue_pairs=self.queue_pairs, tenant=self.tenant
+        )

@@ -1,10 +1,10 @@
-"""Storage behind the fabric: clients read and write blocks, write a checkpoint, or load batches of samples."""
+"""Storage behind the fabric: clients read and write blocks, save or restore a checkpoint, or load batches."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -15,7 +15,7 @@ from weft.jobs.storage import loads
 from weft.jobs.storage.commands import SECTOR_BYTES, HostCopy, StorageNodes
 from weft.jobs.storage.devices import DEVICES, Device
 from weft.jobs.training_plan import PlanError, Precisions, TrainingPlan
-from weft.quantities.definitions import SIZE, whole
+from weft.quantities.definitions import SIZE, number, whole
 from weft.quantities.readable import counted, format_size
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_S
@@ -45,12 +45,39 @@ class Checkpoint(Section):
     """How ranks divide it. The first replica writes state that all replicas duplicate."""
     precisions: Precisions = Precisions()
     """Number formats."""
+    operation: Literal["save", "restore"] = "save"
+    """`save`: each rank writes its shard. `restore`: each rank reads its state; replicas all read what one of them has
+    written."""
+    share: Annotated[float, number(0, 1, above=True, example="0.01")] = 1.0
+    """Share of each rank's bytes that is written or read: a whole checkpoint of a large model is too long for packets.
+    `weft goodput` chooses shares itself and extends the times to the whole."""
 
     @property
     def plan(self) -> TrainingPlan:
         """The plan of the training step. Raises PlanError."""
         # A pipeline schedule may need as many micro-batches as stages.
         return TrainingPlan(self.model, self.parallel, micro_batches=self.parallel.pipeline, precisions=self.precisions)
+
+    @property
+    def title(self) -> str:
+        """The operation in words."""
+        name = "checkpoint" if self.operation == "save" else "restoring a checkpoint"
+        return name if self.share == 1 else f"{name} ({self.share:.4g} of it)"
+
+    def client_loads(self, block_bytes: int) -> Iterator[loads.ClientLoad]:
+        """Yield the load of each rank."""
+        loads_of = loads.saving_loads if self.operation == "save" else loads.restoring_loads
+        return loads_of(self.plan, block_bytes, self.share)
+
+    def command_count(self, block_bytes: int) -> int:
+        """Return the commands of all ranks."""
+        plan = self.plan
+        return sum(
+            -(-loads.shared_bytes(owned, self.share) // block_bytes)
+            for rank in range(plan.parallel.rank_count)
+            for owner, owned in loads.restored_bytes(plan, rank).items()
+            if self.operation == "restore" or owner == rank
+        )
 
 
 class StorageTraffic(JobItem):
@@ -82,11 +109,16 @@ class StorageTraffic(JobItem):
     access: loads.Access | None = None
     """Clients access blocks in order or at random."""
     checkpoint: Checkpoint | None = None
-    """Each rank of a training job writes its shard."""
+    """Each rank of a training job writes its shard, or reads its state."""
     loading: loads.Loading | None = None
     """Clients read batches of samples, each before the step that computes with it."""
     timeout: Annotated[int, whole(1, 10**6)] = 3600
     """Seconds, real or of the virtual clock, after which the run fails, in addition to steps and device times."""
+
+    @property
+    def copies_key(self) -> str:
+        """The key of clients' copies, if they make some."""
+        return "host_copy" if self.host_copy is not None else ""
 
     def check(self, fabric: TopologySection, key: str) -> None:
         """Check that there is one load, the number of commands, and that ranks exist and are distinct."""
@@ -106,7 +138,7 @@ class StorageTraffic(JobItem):
             raise KeyProblem(
                 f"{key}.{load}",
                 f"{commands:,} commands of {counted(clients, 'client')}",
-                valid=f"up to {loads.MAX_COMMANDS:,}",
+                valid=f"up to {loads.MAX_COMMANDS:,}" + (": a smaller `share`" if self.checkpoint else ""),
             )
 
         self.check_kinds(self._kinds, key)
@@ -123,12 +155,15 @@ class StorageTraffic(JobItem):
 
     @property
     def _reads(self) -> bool:
+        if self.checkpoint is not None:
+            return self.checkpoint.operation == "restore"
         return self.loading is not None or (self.access is not None and self.access.reads > 0)
 
     @property
     def _node_reads(self) -> bool:
         """Whether nodes read clients' memory, for writes that do not fit in capsules."""
-        writes = self.checkpoint is not None or (self.access is not None and self.access.reads < 1)
+        saves = self.checkpoint is not None and self.checkpoint.operation == "save"
+        writes = saves or (self.access is not None and self.access.reads < 1)
         return writes and self.block > self.in_capsule_data
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
@@ -157,8 +192,7 @@ class StorageTraffic(JobItem):
             blocks = -(-self.loading.sample // self.block)
             return clients * self.loading.steps * self.loading.samples * blocks
         assert self.checkpoint is not None
-        plan = self.checkpoint.plan
-        return sum(-(-loads.shard_bytes(plan, rank) // self.block) for rank in range(clients))
+        return self.checkpoint.command_count(self.block)
 
     @property
     def _nodes(self) -> StorageNodes:
@@ -173,7 +207,8 @@ class StorageTraffic(JobItem):
             return f"{self.access.order} {doing} of {block}"
         if self.loading is not None:
             return f"loading batches of {self.loading.samples} samples of {format_size(self.loading.sample)}"
-        return f"checkpoint in blocks of {block}"
+        assert self.checkpoint is not None
+        return f"{self.checkpoint.title} in blocks of {block}"
 
     def _ranks(self, topology: FabricSpec) -> list[int]:
         """Return the fabric's rank of each rank of the job: clients, then storage nodes."""
@@ -191,7 +226,7 @@ class StorageTraffic(JobItem):
         if self.loading is not None:
             return list(loads.loading_loads(self.loading, clients, self.block, seed))
         assert self.checkpoint is not None
-        return list(loads.checkpoint_loads(self.checkpoint.plan, self.block))
+        return list(self.checkpoint.client_loads(self.block))
 
     def as_job(self, topology: FabricSpec, seed: int) -> Job | None:
         """Return the job."""

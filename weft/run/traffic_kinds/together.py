@@ -74,10 +74,9 @@ class TogetherTraffic(TrafficItem):
         for item in self._items:
             item.check_classes(topology, seed)
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether switches reduce for one of the items."""
-        return any(item.reduces_in_network for item in self._items)
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether switches reduce for one of the items."""
+        return any(item.reduces_in_network(fabric) for item in self._items)
 
     def data_bytes(self, ranks: int) -> int:
         """Return the memory of all items' data, in bytes."""

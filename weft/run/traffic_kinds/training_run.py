@@ -65,7 +65,7 @@ class TrainingRunTraffic(TrafficItem):
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         check_algorithms(all_reduce, self.algorithms or (), fabric, key, lanes_for=STEP_NEEDS_LANES)
         if self.clear_to_send is not None:
-            check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, key)
+            check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, fabric, key)
 
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that the fabric has the links and NICs that algorithms need."""
@@ -75,10 +75,9 @@ class TrainingRunTraffic(TrafficItem):
         """Return the bytes of a rank's gradients, in both orders of the layers, and of their sums."""
         return 3 * parameter_count(self.mlp.hidden) * DataType.FLOAT32.element_bytes
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether an algorithm reduces in the network."""
-        return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether an algorithm reduces in the network."""
+        return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric)
 
     def prepare(self, ranks: int, seed: int) -> Run:
         """Read the images; return a function that runs the item."""

@@ -96,7 +96,7 @@ class TrainingStepTraffic(JoinableItem):
         all_reduce = COLLECTIVE_KINDS[GRADIENT_COLLECTIVE]
         check_algorithms(all_reduce, self.algorithms or (), fabric, key, lanes_for=STEP_NEEDS_LANES)
         if self.clear_to_send is not None:
-            check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, key)
+            check_way_of_messages("clear_to_send", objection_to_clear_to_send, all_reduce, self.algorithms, fabric, key)
 
     @property
     def _clearing(self) -> ClearToSend | None:
@@ -125,10 +125,9 @@ class TrainingStepTraffic(JoinableItem):
         """Return the default plus the compute times."""
         return super().time_limit_s(fabric) + self._step().compute_ps / PS_PER_S * fabric.options.dilation
 
-    @property
-    def reduces_in_network(self) -> bool:
-        """Whether an algorithm reduces in the network."""
-        return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or ())
+    def reduces_in_network(self, fabric: FabricSpec) -> bool:
+        """Return whether an algorithm reduces in the network."""
+        return any_in_network(COLLECTIVE_KINDS[GRADIENT_COLLECTIVE], self.algorithms or (), fabric)
 
     def prepare_task(self, ranks: int, seed: int) -> Callable[[Fabric], Task[TrainingStepResult]]:
         """Make the gradients; return a function that makes the task."""

@@ -6,13 +6,15 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import model_validator
 
 from weft.errors import translated
 from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
 from weft.quantities.example import Example
 from weft.quantities.section import Section
-from weft.quantities.units import PS_PER_US
+from weft.quantities.units import PS_PER_US, shortest_rate
 from weft.topologies.addressing import MAX_PLANES, MAX_PORTS, host_name
 from weft.topologies.circuits import ConfigurationName
 from weft.topologies.errors import TopologyError
@@ -22,6 +24,7 @@ from weft.topologies.limits import LinkArguments
 from weft.topologies.parts import RelayMode
 from weft.topologies.places import Cluster, Places
 from weft.topologies.scale_up import with_scale_up
+from weft.topologies.scale_up_systems import HOST_SYSTEMS, SYSTEMS, HostSystemName
 from weft.topologies.spares import with_spares
 
 
@@ -36,6 +39,8 @@ class TopologyKeyError(TopologyError):
 class ScaleUpSection(Section):
     """The links inside a host with several ranks."""
 
+    system: Annotated[HostSystemName | None, Example("dgx-h100", ("fabric.ranks_per_host=2",))] = None
+    """A system whose accelerators are a host's ranks: gives `rate`, and a switch that reduces."""
     rate: Annotated[Rate, Example("1800Gb/s", ("fabric.ranks_per_host=2",))] = 3600 * 10**9
     """Total rate of a rank's links to the other ranks of its host."""
     latency: Annotated[ShortTime, Example("1us", ("fabric.ranks_per_host=2",))] = 500_000
@@ -43,6 +48,21 @@ class ScaleUpSection(Section):
     relay: Annotated[RelayMode, Example("off", ("fabric.ranks_per_host=2",))] = "unreachable"
     """Messages to other hosts that a rank hands to the rank of its host on the receiver's rail, which sends them on
     (NCCL's PXN): those that have no path otherwise, all that change rails (`rails`), or none (`off`)."""
+    reductions: Annotated[bool, Example("true", ("fabric.ranks_per_host=2",))] = False
+    """Whether the switch between a host's ranks reduces and multicasts (NVLink SHARP), for `nvls`; with a `system` it
+    does unless this is `false`."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_system(cls, value: Any) -> Any:
+        """Give the keys that are missing the system's values; an unknown system is reported with the key."""
+        name = value.get("system") if isinstance(value, Mapping) else None
+        if not isinstance(name, str) or name not in HOST_SYSTEMS:
+            return value
+        rate_bps = SYSTEMS[name].accelerator_rate_bps
+        return {"rate": shortest_rate(rate_bps), "reductions": True} | {
+            key: each for key, each in value.items() if each is not None
+        }
 
 
 class NetworkArguments(LinkArguments):
@@ -103,6 +123,11 @@ class TopologySection(Section):
         return self.planes
 
     @property
+    def host_reductions(self) -> bool:
+        """Whether the switch between a host's ranks reduces."""
+        return self.ranks_per_host is not None and self.scale_up is not None and self.scale_up.reductions
+
+    @property
     def endpoints_per_leaf(self) -> int:
         """Ports of a leaf to hosts."""
         return self.hosts_per_leaf * (1 if self.rail_optimised else self.ranks_per_host or 1)
@@ -158,6 +183,11 @@ class TopologySection(Section):
                 f"{self.leaf_count} leaves are not whole blocks of {self.ranks_per_host} rails, one for each rank of "
                 "a host",
             )
+        if self.ranks_per_host is not None and self.scale_up is not None and self.scale_up.system is not None:
+            most = SYSTEMS[self.scale_up.system].accelerators
+            if self.ranks_per_host > most:
+                name = self.scale_up.system
+                raise TopologyKeyError("scale_up.system", f"{name} has {most} accelerators, not {self.ranks_per_host}")
         if self.spares and self.ranks_per_host is not None:
             raise TopologyKeyError("spares", "hosts of several ranks have none", valid="without ranks_per_host")
         if self.spares >= self.host_count:
@@ -170,7 +200,13 @@ class TopologySection(Section):
             return with_spares(fabric, self.spares)
         scale_up = self.scale_up or ScaleUpSection()
         return with_scale_up(
-            fabric, self.ranks_per_host, scale_up.rate, scale_up.latency, self.rail_optimised, scale_up.relay
+            fabric,
+            self.ranks_per_host,
+            scale_up.rate,
+            scale_up.latency,
+            self.rail_optimised,
+            scale_up.relay,
+            scale_up.reductions,
         )
 
 

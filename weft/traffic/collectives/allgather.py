@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from weft.traffic.collectives.conditions import not_a_power_of_two
+from weft.traffic.collectives.conditions import host_switches, not_a_power_of_two
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedules.halving_doubling import doubling_all_gather, halving_cost
 from weft.traffic.schedules.in_network import in_network_all_gather, in_network_move_cost
+from weft.traffic.schedules.nvls import nvls_all_gather, nvls_pass_cost
 from weft.traffic.schedules.pat import pat_all_gather, pat_cost
 from weft.traffic.schedules.ring import ring_all_gather, ring_pass_cost
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -35,7 +36,7 @@ class AllGather(Collective):
         Algorithm("halving-doubling", doubling_all_gather, not_a_power_of_two, cost=halving_cost),
         Algorithm("pat", pat_all_gather, has_lanes=False, cost=pat_cost),
         _IN_NETWORK,
-        _IN_NETWORK.on_scale_up("nvls"),
+        _IN_NETWORK.on_scale_up(Algorithm("nvls", nvls_all_gather, host_switches, cost=nvls_pass_cost)),
     )
     is_parted = True
     is_same_on_all_ranks = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.traffic.collectives.conditions import one_rank_a_host
+from weft.traffic.collectives.conditions import host_switches, host_switches_and_network, one_rank_a_host
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedules.halving_doubling import halving_doubling_all_reduce, halving_doubling_cost
 from weft.traffic.schedules.hierarchical import hierarchical_all_reduce, hierarchical_cost
@@ -13,6 +13,9 @@ from weft.traffic.schedules.hierarchical_in_network import (
     hierarchical_in_network_cost,
 )
 from weft.traffic.schedules.in_network import in_network_all_reduce, in_network_cost
+from weft.traffic.schedules.nvls import nvls_all_reduce, nvls_all_reduce_cost
+from weft.traffic.schedules.nvls_in_network import nvls_in_network_all_reduce, nvls_in_network_cost
+from weft.traffic.schedules.nvls_tree import nvls_tree_all_reduce, nvls_tree_cost
 from weft.traffic.schedules.recursive_doubling import recursive_doubling_all_reduce, recursive_doubling_cost
 from weft.traffic.schedules.ring import ring_all_reduce, ring_all_reduce_cost
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -33,7 +36,7 @@ class AllReduce(Collective):
         Algorithm("recursive-doubling", recursive_doubling_all_reduce, has_lanes=False, cost=recursive_doubling_cost),
         Algorithm("hierarchical", hierarchical_all_reduce, one_rank_a_host, cost=hierarchical_cost),
         _IN_NETWORK,
-        _IN_NETWORK.on_scale_up("nvls"),
+        _IN_NETWORK.on_scale_up(Algorithm("nvls", nvls_all_reduce, host_switches, cost=nvls_all_reduce_cost)),
         Algorithm(
             "hierarchical-in-network",
             hierarchical_in_network_all_reduce,
@@ -41,6 +44,15 @@ class AllReduce(Collective):
             in_network=True,
             by_rail=True,
             cost=hierarchical_in_network_cost,
+        ),
+        Algorithm("nvls-tree", nvls_tree_all_reduce, host_switches_and_network, cost=nvls_tree_cost),
+        Algorithm(
+            "nvls-in-network",
+            nvls_in_network_all_reduce,
+            host_switches_and_network,
+            in_network=True,
+            by_rail=True,
+            cost=nvls_in_network_cost,
         ),
     )
     reduces = True

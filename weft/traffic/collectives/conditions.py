@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.traffic.protocols import NONE, SIMPLE
 from weft.traffic.schedules.spec import CollectiveSpec
 
 
@@ -16,12 +17,27 @@ def scale_up_domain(spec: CollectiveSpec) -> str:
     """Condition of algorithms by the switches of a scale-up domain."""
     if spec.is_scale_up:
         return ""
-    if spec.ranks_per_host > 1 or spec.hosts:
-        return (
-            "the links inside hosts are a crossbar, in which no switch adds (valid: fabric.kind: scale_up for the "
-            "domain alone, hierarchical-in-network between hosts)"
-        )
     return "the fabric is no scale-up domain (valid: in-network, or fabric.kind: scale_up)"
+
+
+def host_switches(spec: CollectiveSpec) -> str:
+    """Condition of algorithms by the switches inside hosts, alone or with an exchange between hosts."""
+    if not spec.host_reductions:
+        if spec.ranks_per_host > 1 or spec.hosts:
+            return "the links inside hosts have no switch that reduces (valid: fabric.scale_up.reductions: true)"
+        return scale_up_domain(spec) or "each accelerator of the domain is a host (valid: nvls)"
+    if spec.protocol not in (NONE, SIMPLE):
+        return f"the switches inside hosts know no flags of {spec.protocol} (valid: simple, as in NCCL)"
+    if spec.is_within_a_host:
+        return ""
+    return one_rank_a_host(spec)
+
+
+def host_switches_and_network(spec: CollectiveSpec) -> str:
+    """Condition of algorithms by the switches inside several hosts with something else than rings between them."""
+    if spec.is_within_a_host and spec.host_reductions:
+        return "all ranks share a host (valid: nvls)"
+    return host_switches(spec)
 
 
 def one_rank_a_host(spec: CollectiveSpec) -> str:

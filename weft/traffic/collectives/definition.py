@@ -5,12 +5,14 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from weft.errors import InvalidValueError
+from weft.quantities.arrays import Integers
+from weft.quantities.units import shown
 from weft.traffic.aggregation_format import Operation
 from weft.traffic.collectives.conditions import scale_up_domain
 from weft.traffic.costs import CostOf, plain_cost
@@ -31,6 +33,14 @@ def _any(_: CollectiveSpec) -> str:
     return ""
 
 
+class SaysIfScaleUp(Protocol):
+    """A fabric, or what is described of one."""
+
+    @property
+    def is_scale_up(self) -> bool:
+        """Whether the fabric is a scale-up domain."""
+
+
 @dataclass(frozen=True)
 class Algorithm:
     """A way to run a collective.
@@ -44,6 +54,7 @@ class Algorithm:
         by_rail: whether switches reduce separately for the ranks of the same number on all hosts.
         has_lanes: whether its schedules are lanes, as averages and training steps need, rather than graphs.
         cost: predicts its time for a spec over given links, by which `auto` chooses.
+        inside_hosts: takes its place on all fabrics that are no scale-up domains.
         general_name: the algorithm that does the same under another name, on fabrics that this one does not suit, too;
             "" if there is none.
     """
@@ -56,10 +67,24 @@ class Algorithm:
     has_lanes: bool = True
     cost: CostOf = plain_cost
     general_name: str = ""
+    inside_hosts: Algorithm | None = None
 
-    def on_scale_up(self, name: str) -> Algorithm:
-        """Return the same algorithm under the name that it has on scale-up domains alone."""
-        return replace(self, name=name, unsuitable=scale_up_domain, general_name=self.name)
+    def on_scale_up(self, inside_hosts: Algorithm) -> Algorithm:
+        """Return the same algorithm under the name that it has on scale-up domains alone.
+
+        `inside_hosts` has that name on other fabrics, where it is by the switches inside hosts.
+        """
+        return replace(
+            self,
+            name=inside_hosts.name,
+            unsuitable=scale_up_domain,
+            general_name=self.name,
+            inside_hosts=inside_hosts,
+        )
+
+    def on(self, fabric: SaysIfScaleUp | None) -> Algorithm:
+        """Return what the algorithm is on a fabric, or a spec's fabric; None: where switches of fabrics reduce."""
+        return self if self.inside_hosts is None or fabric is None or fabric.is_scale_up else self.inside_hosts
 
 
 class Collective(abc.ABC):
@@ -85,7 +110,12 @@ class Collective(abc.ABC):
     is_same_on_all_ranks: ClassVar[bool] = False
     """Whether all ranks end with the same result, to the bit."""
     reference: str = ""
-    """The name by which another process finds it: `name`, or a user's path/to/file.py:Class."""
+    """The name by which another process finds it: `name`, with `:` and parameters behind it where it has some, or a
+    user's path/to/file.py:Class."""
+
+    def with_parameters(self, parameters: str) -> Collective:
+        """Return the collective with parameters that a reference has behind its name. Raises ValueError."""
+        raise InvalidValueError(f"{self.name} has no parameters: {shown(parameters)}", valid=self.name)
 
     @abc.abstractmethod
     def terms(self, spec: CollectiveSpec, inputs: Sequence[Array], rank: int) -> Sequence[Array]:
@@ -107,6 +137,10 @@ class Collective(abc.ABC):
 
         It is the share of the data that the busiest link must carry (nccl-tests, doc/PERFORMANCE.md).
         """
+
+    def pair_bytes(self, spec: CollectiveSpec) -> Integers | None:
+        """Return the bytes from each rank to each if these are what the collective is about; None for others."""
+        return None
 
     def input_part(self, spec: CollectiveSpec, rank: int) -> range:
         """Return which elements of a rank's data are its input."""
@@ -157,7 +191,7 @@ class Collective(abc.ABC):
         `lanes_for` names what needs lanes, such as "a training step". Raises ValueError if there is no such algorithm,
         or it cannot do what the spec asks.
         """
-        found = self.algorithm(algorithm)
+        found = self.algorithm(algorithm).on(spec)
         why_not = self._objection(found, spec, lanes_for)
         if why_not:
             raise ValueError(why_not)
@@ -168,7 +202,7 @@ class Collective(abc.ABC):
 
         `lanes_for`: as of `check`.
         """
-        found = [each for each in self.algorithms if not self._objection(each, spec, lanes_for)]
+        found = [each for known in self.algorithms if not self._objection(each := known.on(spec), spec, lanes_for)]
         general = {each.general_name for each in found}
         return [each.name for each in found if each.name not in general]
 

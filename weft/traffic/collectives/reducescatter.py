@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from weft.traffic.collectives.conditions import not_a_power_of_two
+from weft.traffic.collectives.conditions import host_switches, not_a_power_of_two
 from weft.traffic.collectives.definition import Algorithm, Array, Collective
 from weft.traffic.schedules.halving_doubling import halving_cost, halving_reduce_scatter
 from weft.traffic.schedules.in_network import in_network_cost, in_network_reduce_scatter
+from weft.traffic.schedules.nvls import nvls_pass_cost, nvls_reduce_scatter
 from weft.traffic.schedules.pat import pat_cost, pat_reduce_scatter
 from weft.traffic.schedules.ring import ring_pass_cost, ring_reduce_scatter
 from weft.traffic.schedules.spec import CollectiveSpec
@@ -25,7 +26,7 @@ class ReduceScatter(Collective):
         Algorithm("halving-doubling", halving_reduce_scatter, not_a_power_of_two, cost=halving_cost),
         Algorithm("pat", pat_reduce_scatter, has_lanes=False, cost=pat_cost),
         _IN_NETWORK,
-        _IN_NETWORK.on_scale_up("nvls"),
+        _IN_NETWORK.on_scale_up(Algorithm("nvls", nvls_reduce_scatter, host_switches, cost=nvls_pass_cost)),
     )
     reduces = True
     is_parted = True

@@ -15,6 +15,10 @@ from weft.traffic.extensions.loading import ClassSpec, make
 
 AUTO = "auto"
 """The algorithm that stands for the one predicted to be the fastest."""
+NCCL = "nccl"
+"""The algorithm that stands for the one that NCCL would choose (`weft.traffic.nccl`)."""
+CHOICES = (AUTO, NCCL)
+"""Names that stand for one of a collective's algorithms."""
 _NAME = r"[a-z][a-z0-9_-]{0,40}"
 
 
@@ -35,7 +39,8 @@ def algorithm_names() -> tuple[str, ...]:
 
 
 def collective_named(name: str) -> Collective:
-    """Return a collective by the name of one of Weft's, or by a user's path/to/file.py:Class.
+    """Return a collective by the name of one of Weft's, with or without parameters, or by a user's
+    path/to/file.py:Class.
 
     Raises:
         ValueError: there is none of that name. ExtensionError: the user's class cannot be used; says why.
@@ -46,6 +51,9 @@ def collective_named(name: str) -> Collective:
         return _named(msccl_collective(name, dict(COLLECTIVE_KINDS)), name)
     if is_class_reference(name):
         return _named(make(ClassSpec(name), Collective), name)  # type: ignore[type-abstract]
+    kind, _, parameters = name.partition(":")
+    if parameters and kind in COLLECTIVE_KINDS:
+        return COLLECTIVE_KINDS[kind].with_parameters(parameters)
     return COLLECTIVE_KINDS.named(name)
 
 
@@ -66,9 +74,7 @@ def _named(collective: Collective, reference: str) -> Collective:
         f"name is {name!r}, which is one of Weft's own",
     )
     require(bool(algorithms), "algorithms are missing (valid: a tuple of at least one weft.Algorithm)")
-    require(
-        AUTO not in {each.name for each in algorithms},
-        f"an algorithm is named {AUTO!r}, which stands for the fastest",
-    )
+    for taken in {each.name for each in algorithms}.intersection(CHOICES):
+        require(False, f"an algorithm is named {taken!r}, which stands for a choice of others")
     collective.reference = reference
     return collective

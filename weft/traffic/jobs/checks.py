@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from weft.quantities.traffic_classes import DATA_CLASSES
-from weft.traffic.collectives import COLLECTIVE_KINDS
+from weft.traffic.collectives import collective_named
 from weft.traffic.jobs.classes import JobClasses
 from weft.traffic.jobs.deadlocks import Deadlock, deadlock_of
 from weft.traffic.jobs.job import CollectiveCall, Job, JobError
@@ -78,7 +78,7 @@ class _Names:
             doing += f" of {operations.size_bytes[operation]} B of rank {part.peers[target]}"
         elif kind == Kind.COLLECTIVE:
             slot, call = operations.calls[target]
-            doing = f"{self._job.calls[call].collective} in {self._job.groups[part.groups[slot]].name!r}"
+            doing = f"{self._job.calls[call].name} in {self._job.groups[part.groups[slot]].name!r}"
         return f"{self.place(rank, operation)} ({doing})"
 
 
@@ -160,7 +160,7 @@ def _class_problems(job: Job, transfers: Transfers, calls: Calls, where: _Names)
 
 
 def _shown(call: CollectiveCall) -> str:
-    root = f" (root {call.root})" if COLLECTIVE_KINDS[call.collective].has_root else ""
+    root = f" (root {call.root})" if collective_named(call.collective).has_root else ""
     return f"{call.collective} of {call.size_bytes} B{root}"
 
 

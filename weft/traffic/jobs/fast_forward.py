@@ -208,7 +208,7 @@ class FastForwardGroups:
         """Return how long a call takes without its bytes, to the last acknowledgement, by its algorithm's own model."""
         one_way_ps = self._latency_ps(call.ranks) / 2
         links = Links(Wire(one_way_ps, 0.0), Wire(self._within_host_ps, 0.0), Wire(one_way_ps, 0.0))
-        cost = collective_named(call.collective).algorithm(call.algorithm).cost(call.spec, links)
+        cost = collective_named(call.collective).algorithm(call.algorithm).on(call.spec).cost(call.spec, links)
         return round(cost.latency_ps + one_way_ps)
 
     def _latency_ps(self, ranks: tuple[int, ...]) -> int:

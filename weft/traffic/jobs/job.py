@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from weft.errors import Refusal
 from weft.traffic.aggregation_format import Operation
+from weft.traffic.class_reference import is_class_reference
 from weft.traffic.clear_to_send import ClearToSend
 from weft.traffic.data_types import DataType
 from weft.traffic.jobs.operations import Operations
@@ -56,6 +57,11 @@ class CollectiveCall:
     root: int = 0
     protocol: ProtocolName = NONE
     clear_to_send: ClearToSend | None = None
+
+    @property
+    def name(self) -> str:
+        """The collective's name in words for users: without parameters."""
+        return self.collective if is_class_reference(self.collective) else self.collective.partition(":")[0]
 
 
 @dataclass(frozen=True)

@@ -62,13 +62,14 @@ def _aligned(size_bytes: int) -> int:
 @dataclass(frozen=True)
 class RankPlaces:
     """The fabric, as a job needs it: each rank's host, each plane's rate (0: out of use), the classes of data that
-    switches keep apart, and whether the fabric is a scale-up domain.
+    switches keep apart, and whether the fabric is a scale-up domain, or switches inside its hosts reduce.
     """
 
     hosts: tuple[int, ...]
     plane_rates_bps: tuple[int, ...]
     traffic_classes: tuple[int, ...] = (DATA_CLASS,)
     is_scale_up: bool = False
+    host_reductions: bool = False
 
 
 @dataclass(frozen=True)
@@ -272,7 +273,7 @@ class PlacedRanks:
         try:
             return placed_call(call, [self.places.hosts[self.ranks[rank]] for rank in group.ranks], self.places)
         except ValueError as error:
-            raise JobError(f"{call.collective} of {call.size_bytes} B in group {group.name!r}: {error}") from None
+            raise JobError(f"{call.name} of {call.size_bytes} B in group {group.name!r}: {error}") from None
 
 
 def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) -> PlacedCall:
@@ -296,9 +297,10 @@ def placed_call(call: CollectiveCall, hosts: Sequence[int], places: RankPlaces) 
         protocol=call.protocol,
         clear_to_send=call.clear_to_send,
         is_scale_up=places.is_scale_up,
+        host_reductions=places.host_reductions,
         **shape._asdict(),
     )
-    in_network = {each.name for each in collective.algorithms if each.in_network}
+    in_network = {each.name for each in collective.algorithms if each.on(spec).in_network}
     if call.clear_to_send and call.algorithm in in_network:
         raise InvalidValueError(
             f"{call.algorithm} sends aggregation packets, which switches answer: receivers cannot clear them",

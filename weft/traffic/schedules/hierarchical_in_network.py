@@ -28,6 +28,11 @@ def hierarchical_in_network_all_reduce(spec: CollectiveSpec, rank: int) -> LaneS
 
 
 def _trees_between(plan: LanePlan, _: HostExchange, elements: range, ready: int) -> int:
+    return aggregate_between(plan, elements, ready)
+
+
+def aggregate_between(plan: LanePlan, elements: range, ready: int) -> int:
+    """Have a rail's trees reduce elements as they are marked in `ready`; returns marks of those that are reduced."""
     reduced = plan.schedule.add_marks()
     for tree, part in plan.spec.of_trees(elements, plan.plane):
         _aggregate(plan, part, tree, ready, reduced)

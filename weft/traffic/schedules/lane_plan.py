@@ -46,6 +46,9 @@ class LanePlan(Plan[LaneSchedule]):
         landing: Chunk | None = None,
         shift: int = 0,
         ahead: int = 0,
+        terms: int = 1,
+        is_copy: bool = False,
+        is_to_itself: bool = False,
     ) -> None:
         """See `LaneSchedule.send`."""
         self.schedule.send(
@@ -57,6 +60,9 @@ class LanePlan(Plan[LaneSchedule]):
             landing=landing,
             shift=shift,
             ahead=ahead,
+            terms=terms,
+            is_copy=is_copy,
+            is_to_itself=is_to_itself,
         )
 
     def receive(self, chunk: Chunk, channel: Formula, *, slot: int, transfer: int = 0, in_turn: bool = False) -> None:

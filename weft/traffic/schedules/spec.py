@@ -30,6 +30,7 @@ class CollectiveSpec:
     same host; it has no other effect.
 
     `is_scale_up` if the network that joins the ranks is a scale-up domain; schedules do not depend on it.
+    `host_reductions` if the switch between the ranks of a host reduces and multicasts.
 
     Messages travel in NCCL's `protocol`, "" for none. With `clear_to_send`, receivers clear those between hosts.
 
@@ -52,6 +53,7 @@ class CollectiveSpec:
     protocol: ProtocolName = NONE
     clear_to_send: ClearToSend | None = None
     is_scale_up: bool = False
+    host_reductions: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for counts and sizes that make no collective."""
@@ -129,6 +131,11 @@ class CollectiveSpec:
     def host_count(self) -> int:
         """Hosts of all ranks."""
         return self.rank_count // self.ranks_per_host
+
+    @property
+    def host_size(self) -> int:
+        """Ranks of a host; all ranks where they share one."""
+        return self.rank_count if self.is_within_a_host else self.ranks_per_host
 
     @property
     def is_within_a_host(self) -> bool:

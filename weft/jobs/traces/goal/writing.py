@@ -131,7 +131,7 @@ class _RankText:
         group, call = self._part.groups[slot], self._job.calls[number]
         if call.collective not in EXPANSIONS:
             raise TraceError(
-                f"rank {self._rank}, operation {operation}: {call.collective} cannot be said in GOAL",
+                f"rank {self._rank}, operation {operation}: {call.name} cannot be said in GOAL",
                 valid=EXPANSIONS,
             )
         ranks = self._job.groups[group].ranks

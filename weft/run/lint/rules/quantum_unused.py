@@ -9,6 +9,7 @@ from weft.controller.routing import ROUTING_KINDS
 from weft.quantities.traffic_classes import DATA_CLASSES
 from weft.run.lint.plan import Plan
 from weft.run.lint.rule import Finding, Rule
+from weft.scenario.tenant_shares import shares_of
 
 
 class QuantumUnused(Rule):
@@ -20,6 +21,8 @@ class QuantumUnused(Rule):
 
     def find(self, plan: Plan) -> Iterator[Finding]:
         """See Rule."""
+        if shares_of(plan.options.tenants):
+            return  # the weights follow from tenants, also those of classes that anybody's packets may have
         scheduling = plan.options.scheduling
         lanes = ROUTING_KINDS.named(plan.options.routing.kind).lanes_of_planes(plan.fabric)
         used = {each for sent_in in scheduling.data_classes for plane in lanes for each in lane_classes(sent_in, plane)}

@@ -22,7 +22,7 @@ class Slots(Rule):
     def find(self, plan: Plan) -> Iterator[Finding]:
         """See Rule."""
         options = plan.options
-        if options.slots is None or not any(item.reduces_in_network for item in plan.spec.traffic):
+        if options.slots is None or not any(item.reduces_in_network(plan.fabric) for item in plan.spec.traffic):
             return
         default = default_slot_count(
             plan.fabric, options.ip_version, options.switching.latency, options.aggregation.lane_count
