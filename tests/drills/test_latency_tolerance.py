@@ -58,7 +58,7 @@ def tolerance(path: Path, *arguments: str) -> dict[str, Any]:
 def ran(time_ps: int) -> Any:
     """Return a run that took so long, of traffic without a critical path."""
     results = SimpleNamespace(ok=True, phases=[SimpleNamespace(start_ps=5, end_ps=5 + time_ps)], traffic={})
-    return SimpleNamespace(error="", results=results)
+    return SimpleNamespace(failure="", results=results)
 
 
 @given(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from weft.drills.running import virtual_scenario
+from weft.drills.running import measured_tree, virtual_scenario
 from weft.errors import BadInputError, WeftError
 from weft.goodput import MeasuredCheckpoint
 from weft.jobs.storage.loads import MAX_COMMANDS
@@ -24,7 +24,6 @@ from weft.scenario.cluster import ClusterSection
 from weft.trials import Procedure, Trial, TrialProgress, TrialRun, TrialRunner
 
 _ITEM, _LOAD = StorageTraffic.kind, "checkpoint"
-_NOT_OF_MEASUREMENTS = ("cluster", "drill")
 SHARE_BYTES = 2 * 2**30
 """Bytes of the larger share: a run of some seconds."""
 _QUEUES = 4
@@ -162,7 +161,7 @@ class _Plan:
         self._queue_depth = item.queue_depth
         self._item = items[number]
         self._others = without_checkpoints(items)
-        self._tree = {key: value for key, value in tree.items() if key not in _NOT_OF_MEASUREMENTS}
+        self._tree = measured_tree(tree)
 
     def whole_bytes(self, operation: Operation) -> int:
         """Return the bytes of a whole checkpoint."""
@@ -228,9 +227,8 @@ class _Plan:
 
 def _well(run: TrialRun) -> TrialRun:
     """Return a run that has ended well; BadInputError if it has not."""
-    if run.error or not run.results.ok:
-        reason = run.error or "results are wrong"
-        raise BadInputError(f"{run.trial.label} does not end well: {reason}", place="traffic")
+    if run.failure:
+        raise BadInputError(f"{run.trial.label} does not end well: {run.failure}", place="traffic")
     return run
 
 

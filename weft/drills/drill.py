@@ -69,8 +69,8 @@ class DrillPlan:
     def procedure(self, number: int) -> Procedure[Drill]:
         """Return the procedure of the drill of this number."""
         (steady,) = yield [Trial("without faults", self.tree_with([]))]
-        if steady.error or not steady.results.ok:
-            raise BadInputError(f"the scenario does not end well without faults: {steady.error or 'results are wrong'}")
+        if steady.failure:
+            raise BadInputError(f"the scenario does not end well without faults: {steady.failure}")
         phases = steady.results.phases
         stage = Stage(self.fabric, min(p.start_ps for p in phases), max(p.end_ps for p in phases), self.pauses)
         random = Random(f"{self.seed}/{number}")

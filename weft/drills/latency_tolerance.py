@@ -114,15 +114,15 @@ def tolerance_procedure(tree: Mapping[str, Any], nic: NicSection, longer: float)
     if not longer > 0:
         raise BadInputError(f"{longer:g} as the share by which a job may take longer", valid="above 0")
     (steady,) = yield [Trial("no extra latency", tree)]
-    if steady.error or not steady.results.ok:
-        raise BadInputError(f"the traffic does not end well: {steady.error or 'results are wrong'}", place="traffic")
+    if steady.failure:
+        raise BadInputError(f"the traffic does not end well: {steady.failure}", place="traffic")
     time_ps, latencies = _time_ps(steady), _latencies(steady)
     search = _Search((1 + longer) * time_ps, time_ps)
     next_ps = int(longer * time_ps / latencies) if latencies else int(_FIRST_SHARE * time_ps)
     for _ in range(_MOST_RUNS):
         next_ps = min(max(2, next_ps), MOST_PS)
         (run,) = yield [_trial(tree, nic, next_ps)]
-        search.note(next_ps, None if run.error or not run.results.ok else _time_ps(run))
+        search.note(next_ps, None if run.failure else _time_ps(run))
         if search.is_over:
             break
         next_ps = search.next_ps()

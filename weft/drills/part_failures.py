@@ -13,7 +13,7 @@ from typing import Any
 
 from weft.bench.link_failures import busiest_links
 from weft.drills.checkpoint_times import without_checkpoints
-from weft.drills.running import virtual_scenario
+from weft.drills.running import measured_tree, virtual_scenario
 from weft.errors import BadInputError, WeftError
 from weft.goodput import MeasuredFailure
 from weft.quantities.units import PS_PER_S
@@ -22,7 +22,6 @@ from weft.scenario.cluster import ClusterSection, FailureSection, Part
 from weft.topologies import FabricSpec
 from weft.trials import Procedure, Trial, TrialProgress, TrialRun, TrialRunner
 
-_NOT_OF_MEASUREMENTS = ("cluster", "drill")
 _AS_FAST = 0.999
 """Speeds above it count as the full one: rings meet differently in every run."""
 
@@ -95,10 +94,9 @@ class _Plan:
     """Trials of a scenario's traffic, twice in a row."""
 
     def __init__(self, tree: Mapping[str, Any], fabric: FabricSpec) -> None:
-        kept = {key: value for key, value in tree.items() if key not in _NOT_OF_MEASUREMENTS}
         # A checkpoint is no part of the step that a failure disturbs.
         traffic = without_checkpoints(tree["traffic"]) or tree["traffic"]
-        self._tree = {**kept, "traffic": [*traffic, *traffic]}
+        self._tree = {**measured_tree(tree), "traffic": [*traffic, *traffic]}
         self._fabric = fabric
 
     def _trial(self, label: str, event: Mapping[str, Any] | None = None) -> Trial:
@@ -108,9 +106,8 @@ class _Plan:
     def procedure(self, failure: FailureSection, number: int) -> Procedure[MeasuredFailure]:
         """Return the procedure that measures a kind of failures."""
         (steady,) = yield [self._trial("without failures")]
-        if steady.error or not steady.results.ok:
-            reason = steady.error or "results are wrong"
-            raise BadInputError(f"the traffic does not end well without failures: {reason}", place="traffic")
+        if steady.failure:
+            raise BadInputError(f"the traffic does not end well without failures: {steady.failure}", place="traffic")
         begin_ps, (first_ps, second_ps) = steady.results.phases[0].start_ps, _times_ps(steady)
         element, event = self._event(failure.part, steady, f"cluster.failures[{number}].part")
         at_ps = begin_ps + first_ps // 2

@@ -25,6 +25,7 @@ from weft.trials import TrialProgress, TrialRunner
 
 JSON_FILE = "drills.json"
 _NOT_OF_TRIALS = ("workers", "grpc")
+_NOT_OF_MEASUREMENTS = ("cluster", "drill")
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,11 @@ def virtual_scenario(path: Path, changes: Sequence[Change]) -> tuple[dict[str, A
     options = apply_changes(tree, changes)
     kept = {key: value for key, value in plain(tree).items() if key not in _NOT_OF_TRIALS} | {"clock": "virtual"}
     return kept, parse_scenario(kept, str(path), units_required=True, options=options)
+
+
+def measured_tree(tree: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a scenario's tree for measurements, without the sections that say what is measured."""
+    return {key: value for key, value in tree.items() if key not in _NOT_OF_MEASUREMENTS}
 
 
 def _write(report: DrillReport, plan: DrillPlan, directory: Path) -> None:

@@ -53,6 +53,11 @@ class TrialRun:
         return "" if self.outcome.state is State.FINISHED else self.outcome.error or str(self.outcome.state)
 
     @property
+    def failure(self) -> str:
+        """Why it did not end well: its error, or that its results are wrong; "" if it did."""
+        return self.error or ("" if self.results.ok else "results are wrong")
+
+    @property
     def has_results(self) -> bool:
         """Whether it has left what `weft run` leaves."""
         return not self.error and not self.trial.program

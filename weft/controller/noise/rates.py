@@ -129,18 +129,21 @@ class RateWatch:
         """Return the measured share of the rate; None as long as it was measured half as often as it needs."""
         if 2 * self._gaps < self._least_gaps:
             return None
-        return self._sent_bytes * 8 * PS_PER_S / self._time_ps / self._rate_bps
+        return self._measured_bps / self._rate_bps
+
+    @property
+    def _measured_bps(self) -> float:
+        return self._sent_bytes * 8 * PS_PER_S / self._time_ps
 
     def found(self, limits: NoiseLimits) -> Evidence | None:
         """Return the evidence that the port is slow; None if it is not, or was not measured often enough."""
         if self._gaps < self._least_gaps:
             return None
-        measured_bps = self._sent_bytes * 8 * PS_PER_S / self._time_ps
-        share = measured_bps / self._rate_bps
+        share = self._measured_bps / self._rate_bps
         if share > limits.slow:
             return None
         words = (
-            f"{measured_bps / _GBPS:.3g} of {self._rate_bps / _GBPS:.3g} Gb/s with packets waiting, measured "
+            f"{self._measured_bps / _GBPS:.3g} of {self._rate_bps / _GBPS:.3g} Gb/s with packets waiting, measured "
             f"{self._gaps} times"
         )
         return Evidence("slow", share, 1.0, words)
