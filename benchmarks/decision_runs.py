@@ -149,7 +149,7 @@ BALANCING = {
 }
 """Ways of RoCEv2 to spread a permutation, on roce-pfc-dcqcn."""
 SEEDS = 8
-"""Of each of them, for hashes differ from seed to seed."""
+"""Runs of each way: hashes differ from seed to seed."""
 
 FAILURES = ("silent", "flap", "slow", "lossy", "switch")
 FAILURE_TITLES = {
@@ -167,7 +167,7 @@ _CLUSTER_ACCELERATORS, _DAYS = 16_384, 54.0
 _NETWORK_INTERRUPTIONS, _OTHER_INTERRUPTIONS = 35, 384
 _DAY_S = 86_400.0
 _REPAIR = "4h"
-"""Of a slow part: until somebody has found it and routes avoid it."""
+"""Time until somebody has found a slow part and routes avoid it."""
 
 
 def failure_keys(kind: str, link: str, at_ps: int) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def failure_keys(kind: str, link: str, at_ps: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class JobFigures:
-    """What a job took, and what its fabric counted meanwhile; `best_ps` is that of an idle fabric, in closed form."""
+    """Time of a job, and what its fabric counted meanwhile."""
 
     time_ps: int
     marks: int
@@ -224,7 +224,7 @@ def figures_of(run: TrialRun) -> JobFigures:
 
 @dataclass(frozen=True)
 class FailureFigures:
-    """What a failure does to a training step.
+    """Effect of a failure on a training step.
 
     Attributes:
         link: which link failed, or the link below the spine that did.
