@@ -11,7 +11,7 @@ from weft.switch.backend import BackendError, Digest, PacketIn, StreamEvent, Swi
 from weft.switch.bmv2json import Program
 from weft.switch.native import NativeSwitch
 from weft.switch.oracle import OracleSwitch
-from weft.switch.trace import CopyTrace
+from weft.switch.trace.events import CopyTrace
 
 CPU_PORT = 510
 _SHOWN_BYTES = 64

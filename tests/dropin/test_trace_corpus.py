@@ -17,8 +17,7 @@ from weft.switch.stf.errors import StfError
 from weft.switch.stf.parser import parse_file
 from weft.switch.stf.script import run_script
 from weft.switch.stf.target import CPU_PORT, Target
-from weft.switch.trace import CopyTrace
-from weft.switch.trace.events import PacketTrace
+from weft.switch.trace.events import CopyTrace, PacketTrace
 from weft.switch.trace.show import json_events, log_lines
 from weft.switch.trace.story import Storyteller
 

@@ -20,7 +20,7 @@ from weft.run.runner import run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import Change, load_scenario
 from weft.switch.debug.conditions import check_syntax
-from weft.switch.trace import Sent, Step
+from weft.switch.trace.events import Sent, Step
 
 INCAST = Path(__file__).resolve().parents[2] / "examples" / "debugging" / "incast.yaml"
 

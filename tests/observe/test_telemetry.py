@@ -33,7 +33,7 @@ from weft.run.packet_traces import PacketTraces, TracedPacket
 from weft.run.runner import Captures, run_scenario
 from weft.run.spec import run_spec
 from weft.scenario import parse_scenario
-from weft.switch.trace import EgressStarted, Received
+from weft.switch.trace.events import EgressStarted, Received
 from weft.traffic import collector
 from weft.traffic.int_md_format import decoded, decoded_group, flow_and_stack
 from weft.wire.headers.int_md import INT_MD_UDP_PORT

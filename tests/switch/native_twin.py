@@ -14,7 +14,7 @@ from weft.switch.backend import Digest, PacketIn, StreamEvent, SwitchBackend
 from weft.switch.bmv2json import load_program
 from weft.switch.native import NativeSwitch
 from weft.switch.oracle import OracleSwitch
-from weft.switch.trace import CopyTrace
+from weft.switch.trace.events import CopyTrace
 
 CPU_PORT = 510
 

@@ -21,7 +21,7 @@ from weft.switch.debug.conditions import Condition
 from weft.switch.debug.replay import Replay
 from weft.switch.native import NativeSwitch
 from weft.switch.oracle.parser import deparse
-from weft.switch.trace import PacketTrace, Sent
+from weft.switch.trace.events import PacketTrace, Sent
 
 BASIC = Path(__file__).parents[1] / "dropin" / "programs" / "basic_forward.p4"
 STACKS = """

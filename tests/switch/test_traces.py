@@ -11,7 +11,7 @@ from native_twin import CPU_PORT, Twin
 from router_program import router_document
 from test_native_router import configure, ipv4_packet
 
-from weft.switch.trace import Copied, CopyTrace, Dropped, Event, Received, Sent, Step
+from weft.switch.trace.events import Copied, CopyTrace, Dropped, Event, Received, Sent, Step
 from weft.switch.trace.places import ActionRun, Extracted, ParserEnded, Places, TableApplied
 
 ANY_PACKET = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))

@@ -36,7 +36,6 @@ from weft.results.switch_memory import memory_results
 from weft.results.trimming import trimming_results
 from weft.run.exchanges import Exchanges
 from weft.run.made_by import made_by
-from weft.run.state_series import StateSeries
 from weft.run.telemetry import Telemetry
 from weft.scenario import FabricOptions
 from weft.topologies.round_trips import path_round_trip_ps
@@ -44,6 +43,7 @@ from weft.traffic.host_stats import HostStats
 
 if TYPE_CHECKING:
     from weft.engine.records import ConservationCounts
+    from weft.run.state_series import StateSeries
 
 
 class Findings:
@@ -85,6 +85,8 @@ class Findings:
         if observe.loads:
             self._lab.count_loads()
         if observe.state_series:
+            from weft.run.state_series import StateSeries
+
             self._series = StateSeries(observe, self._lab)
         self._telemetry.start(self._exchanges.hosts)
 

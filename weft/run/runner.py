@@ -22,7 +22,6 @@ from weft.run.attached import Attached
 from weft.run.fabric import Fabric
 from weft.run.several_processes import require_served_by
 from weft.run.spec import RunSpec, run_spec
-from weft.run.switch_states import SwitchStates
 from weft.scenario import (
     KeyProblem,
     Scenario,
@@ -120,6 +119,8 @@ def _run(
     if observe.state_at:
         if directory is None:
             raise KeyProblem("observe.state_at", "the run was given no directory for states")
+        from weft.run.switch_states import SwitchStates
+
         attached = [*attached, SwitchStates(observe.state_at, directory.resolve(), progress)]
     if captures is not None:
         captures = captures.checked(spec.fabric, spec.options.target)

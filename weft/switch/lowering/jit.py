@@ -13,7 +13,7 @@ import threading
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 import llvmlite
@@ -22,11 +22,13 @@ import llvmlite.binding as llvm
 from weft.cache import Store, collector_paused, version_of
 from weft.engine import _core
 from weft.switch.bmv2json import Program
-from weft.switch.coverage.counts import Counts
 from weft.switch.lowering import bounds
 from weft.switch.lowering.assumptions import Assumptions
 from weft.switch.lowering.shape import FUNCTIONS, SPECIALISED_FUNCTIONS, ProgramShape
 from weft.switch.lowering.target_cpu import target_cpu
+
+if TYPE_CHECKING:
+    from weft.switch.coverage.counts import Counts
 
 OPTIMISATION_LEVEL = 1
 """LLVM's O1: O2 takes half as much time again to compile and made no packet faster."""

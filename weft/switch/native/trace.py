@@ -10,11 +10,11 @@ from weft.engine import _core
 from weft.switch.backend import NotReadyError
 from weft.switch.bmv2json import Program
 from weft.switch.lowering import CompiledProgram, compile_program
-from weft.switch.native.trace_records import RecordReader
-from weft.switch.trace.events import PacketTrace
 
 if TYPE_CHECKING:
     from weft.switch.debug.searches import Search
+    from weft.switch.native.trace_records import RecordReader
+    from weft.switch.trace.events import PacketTrace
 
 MANY_PACKETS = 2**64 - 1
 LAST_PS = 2**63 - 1
@@ -166,6 +166,9 @@ class NativeTrace:
         plain = self._plain
         if plain is None:
             raise NotReadyError(f"switch '{self._name}' has no forwarding pipeline yet")
+        # Imported here, because switches that trace nothing need no events.
+        from weft.switch.native.trace_records import RecordReader
+
         code = compile_program(plain.program, instrumented=True) if with_steps else plain
         with self._engine.lock():
             if self._plain is not plain:
