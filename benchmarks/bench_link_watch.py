@@ -234,7 +234,7 @@ def main() -> None:
     options = parser.parse_args()
     healthy, lossy = healthy_runs(options.healthy, options.seed), lossy_runs(options.lossy, options.seed)
     if options.json:
-        print(json.dumps({"healthy": asdict(healthy), "lossy": [asdict(each) for each in lossy]}, indent=1))
+        print(json.dumps({"healthy": vars(healthy), "lossy": [asdict(each) for each in lossy]}, indent=1))
         return
     console = Console()
     table = Table(title=f"{healthy.runs:,} healthy runs, {healthy.packets:,} packets sent by ports")

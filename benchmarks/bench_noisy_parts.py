@@ -263,7 +263,7 @@ def main() -> None:
     options = parser.parse_args()
     healthy, planted = healthy_runs(options.healthy, options.seed), planted_runs(options.planted, options.seed)
     if options.json:
-        print(json.dumps({"healthy": asdict(healthy), "planted": [asdict(each) for each in planted]}, indent=1))
+        print(json.dumps({"healthy": vars(healthy), "planted": [asdict(each) for each in planted]}, indent=1))
         return
     console = Console()
     table = Table(title=f"{healthy.runs:,} healthy runs, {healthy.packets:,} packets sent by ports")

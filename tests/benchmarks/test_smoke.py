@@ -29,7 +29,7 @@ SMALL = {
     "bench_lossy_messages.py": "--messages 300 --ranks 8",
     "bench_mpi.py": "--leaves 2 --hosts-per-leaf 2 --kib 8 --repetitions 1",
     "bench_mpi_over_tcp.py": "--sizes 4096 --repetitions 1",
-    "bench_noisy_parts.py": "--healthy 2 --planted 1",
+    "bench_noisy_parts.py": "--healthy 2 --planted 1 --json",
     "bench_packet_hops.py": "--ranks 4",
     "bench_planes.py": "--planes 2 --leaves 2 --hosts-per-leaf 2 --mib 1 --picture p.svg",
     "bench_rails.py": "--fabrics rail-only --patterns moe_dispatch",

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 from weft.errors import BadInputError
 from weft.goodput import Cluster, Spent, cluster_of, live, outcome_of
 from weft.goodput.formulas import best_interval_s, effective_training_time_ratio, efficiency, young_interval_s
+from weft.paths import ROOT
 from weft.quantities.definitions import UNITS_REQUIRED
-from weft.scenario.cluster import ClusterSection
+from weft.scenario import load_scenario
+from weft.scenario.cluster import CheckpointSection, ClusterSection, cluster_section
 from weft.topologies import FabricSpec, leaf_spine
+from weft.topologies.storage_network import with_storage_network
 
 DAY_S, HOUR_S, MINUTE_S = 86400.0, 3600.0, 60.0
 
@@ -102,6 +105,7 @@ EFFECTS: dict[str, dict[str, str | float]] = {
     "stall": {"stall": "20min"},
     "slow": {"speed": 0.5, "repair": "3h"},
     "corrupt": {"noticed_after": "2h", "repair": "5h"},
+    "no-storage": {"repair": "4h"},
 }
 
 
@@ -140,7 +144,12 @@ def test_all_of_the_time_goes_somewhere(
     interrupting = sum(found.failures[each] for each in ("replace", "restart"))
     assert found.interruptions >= interrupting
     assert found.interruptions <= interrupting + found.failures["corrupt"]
-    for effect, spent in (("stall", Spent.STALLED), ("slow", Spent.SLOWED), ("replace", Spent.WAITING)):
+    for effect, spent in (
+        ("stall", Spent.STALLED),
+        ("slow", Spent.SLOWED),
+        ("replace", Spent.WAITING),
+        ("no-storage", Spent.STORAGE),
+    ):
         if effect not in effects and not (effect == "replace" and "corrupt" in effects):
             assert found.spent_s[spent] == pytest.approx(0, abs=1e-3)
 
@@ -240,3 +249,67 @@ def test_what_cannot_be_known_is_refused() -> None:
 def test_keys_that_do_not_go_together_are_refused(failure: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         cluster(failures=[failure])
+
+
+OUTAGE = {"part": "cluster", "name": "storage", "mtbf": "100h", "effect": "no-storage", "repair": "5h"}
+
+
+def test_without_other_failures_lost_storage_costs_only_hosts_that_wait_for_it() -> None:
+    background, waiting = (
+        live(cluster(duration="3650d", failures=[OUTAGE], checkpoint={"interval": "1h", **keys}), (1,))
+        for keys in ({"cost": "10s", "saving": "10min"}, {"cost": "10min"})
+    )
+    assert background.failures["storage"] == waiting.failures["storage"] > 0
+    assert background.spent_s[Spent.STORAGE] == background.spent_s[Spent.LOST] == 0
+    # Storage is out for 5 of 105 hours, of which hosts work for half an interval, unless it begins in a checkpoint.
+    expected = 5 / 105 * (1 - 60 / 70 * 0.5 / 5)
+    assert waiting.spent_s[Spent.STORAGE] / waiting.duration_s == pytest.approx(expected, rel=0.1)
+
+
+def test_a_failure_without_storage_costs_the_work_since_it_was_lost() -> None:
+    keys: dict[str, Any] = {
+        "duration": "3650d",
+        "checkpoint": {"interval": "6min", "cost": "1s", "saving": "1min"},
+        "restart": {"detection": "0", "start": "1min"},
+    }
+    restart = {"part": "cluster", "mtbf": "100h", "effect": "restart"}
+    alone = live(cluster(**keys, failures=[restart]), (1,))
+    both = live(cluster(**keys, failures=[restart, OUTAGE]), (1,))
+    out = 5 / 105
+    # A failure comes without storage once in 21 times: half of the outage is lost then, and the other half waited for.
+    for spent, more_h in ((Spent.LOST, out * 2.5), (Spent.STORAGE, out * 2.5)):
+        more = (both.spent_s[spent] - alone.spent_s[spent]) / both.duration_s
+        assert more == pytest.approx(more_h / 100, rel=0.35)
+    assert alone.spent_s[Spent.STORAGE] == 0
+
+
+def test_the_page_says_what_outages_cost_hosts_that_wait() -> None:
+    scenario = load_scenario(ROOT / "examples" / "goodput" / "storage.yaml")
+    page = (ROOT / "docs" / "goodput.md").read_text(encoding="utf-8")
+    section, spec = cluster_section(scenario), scenario.fabric.build()
+    background = outcome_of(cluster_of(section, spec), scenario.options.seed, 20)
+    share = background.spent[Spent.STORAGE]
+    assert f"waiting for storage    {share.mean:6.2%}  {share.low:6.2%}  {share.high:6.2%}" in page
+    waiting = CheckpointSection.model_validate({"interval": "30min", "cost": "3min"}, context={UNITS_REQUIRED: True})
+    both = section.model_copy(update={"checkpoint": waiting})
+    found = outcome_of(cluster_of(both, spec), scenario.options.seed, 20).spent[Spent.STORAGE].mean
+    assert f"make hosts wait for {100 * found:.2f} % of the time" in page
+
+
+def test_a_storage_network_fails_as_a_part_of_its_own() -> None:
+    section = ClusterSection.model_validate(
+        {"failures": [{"part": "storage-network", "mtbf": "100d", "effect": "no-storage", "repair": "2h"}]},
+        context={UNITS_REQUIRED: True},
+    )
+    found = cluster_of(section, with_storage_network(fabric()))
+    assert [kind.parts for kind in found.kinds] == [1]
+    with pytest.raises(BadInputError, match="no storage network"):
+        cluster_of(section, fabric())
+
+
+def test_other_parts_are_counted_without_the_storage_network() -> None:
+    parts = ("nic", "link", "switch", "plane")
+    failures = [{"part": part, "mtbf": "100d", "effect": "restart"} for part in parts]
+    section = ClusterSection.model_validate({"failures": failures}, context={UNITS_REQUIRED: True})
+    own, other = cluster_of(section, with_storage_network(fabric())), cluster_of(section, fabric())
+    assert [kind.parts for kind in own.kinds] == [kind.parts for kind in other.kinds] == [16, 20, 6, 2]

@@ -74,10 +74,11 @@ LOSES = {
     ),
     "weft run examples/datagrams.yaml": "link lost",
     "weft run examples/noisy_parts.yaml": "link lost",
+    "weft run examples/storage_network.yaml": "link cut, queue down",
     "weft drill examples/drills/two-tier.yaml": "link lost",
     "weft drill SCENARIO": "link cut",
 }
-"""Causes for which runs lose packets, because that is what the page shows."""
+"""Causes for which runs lose packets, with commas between, because that is what the page shows."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from weft.traffic.transport_settings import CreditSettings
 
 def nic_settings(
     host: HostSpec,
-    round_trips: RoundTrips,
+    round_trips: Sequence[RoundTrips],
     pfc_quanta: int = 0,
     credits_of: Callable[[Endpoint, Endpoint], CreditSettings | None] = lambda _nic, _port: None,
     classes_of_dscps: Sequence[Mapping[int, int]] = (),
@@ -34,8 +34,8 @@ def nic_settings(
 ) -> tuple[NicConfig, ...]:
     """Return the settings of a host's NICs.
 
-    `round_trips` are the fabric's `loaded_round_trips`; `pfc_quanta` is the pause time of its priority flow control, 0
-    without; `credits_of` returns the credits of a link between a NIC and a switch's port; `classes_of_dscps` are each
+    `round_trips` are the fabric's `round_trips_of_planes`; `pfc_quanta` is the pause time of its priority flow control,
+    0 without; `credits_of` returns the credits of a link between a NIC and a switch's port; `classes_of_dscps` are each
     plane's (`weft.clocks.switch_memory.classes_of_dscps`); `quantum_bytes` as in `NicConfig`.
     """
     return tuple(
@@ -46,10 +46,10 @@ def nic_settings(
             ipv6=str(nic.ipv6.ip),
             gateway_mac=nic.gateway_mac,
             rate_bps=nic.link.rate_bps,
-            base_round_trip_ps=round_trips.farthest_ps,
-            nearest_round_trip_ps=round_trips.nearest_ps,
-            nearest_hops=round_trips.nearest_switches,
-            hop_round_trip_ps=round_trips.switch_ps,
+            base_round_trip_ps=round_trips[nic.plane].farthest_ps,
+            nearest_round_trip_ps=round_trips[nic.plane].nearest_ps,
+            nearest_hops=round_trips[nic.plane].nearest_switches,
+            hop_round_trip_ps=round_trips[nic.plane].switch_ps,
             pfc_quanta=pfc_quanta,
             credits=credits_of(Endpoint(host.name, nic.number), Endpoint(nic.switch, nic.switch_port)),
             class_of_dscp=classes_of_dscps[nic.plane] if classes_of_dscps else {},

@@ -11,7 +11,7 @@ def int_md_bytes(fabric: FabricSpec, options: FabricOptions) -> int:
     """Return the most that INT-MD adds to a packet on a link; the last switch removes it."""
     if not options.telemetry.is_on:
         return 0
-    switches = len(longest_path(fabric).nodes) - 2
+    switches = max(len(longest_path(network).nodes) - 2 for network in fabric.networks)
     return options.telemetry.largest_growth_bytes(switches - 1)
 
 

@@ -16,7 +16,9 @@ def losses_of(fabric: FabricSpec, operations: Operations) -> Losses:
     """
     if operations.failure is not None:
         raise operations.failure
-    lost, in_use = operations.lost_planes, operations.planes_in_use
+    lost, in_use = set(operations.lost_planes), operations.planes_in_use
+    if fabric.storage_plane is not None and not fabric.storage_failover:
+        lost.discard(fabric.storage_plane)  # no other plane stands for it: storage traffic waits
     nics = fabric.hosts[0].nics
     without_links = frozenset(fabric.host(name).index for name in operations.lost_hosts)
     return Losses(

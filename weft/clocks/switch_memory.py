@@ -161,7 +161,7 @@ def lossless_memory_bytes(fabric: FabricSpec, options: FabricOptions, frame_byte
     capacities_bytes = [
         each.capacity_bytes for switch in fabric.switches if (each := buffer_config(switch, options)) is not None
     ]
-    switches = len(longest_path(fabric, frame_bytes).nodes) - 2
+    switches = max(len(longest_path(network, frame_bytes).nodes) - 2 for network in fabric.networks)
     return max(capacities_bytes) * switches * (2 if options.routing.has_intermediates else 1)
 
 

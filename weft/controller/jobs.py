@@ -130,7 +130,7 @@ class JobTable:
             TopologyError: unknown host.
 
         """
-        wanted = tuple(range(self._fabric.planes)) if planes is None else tuple(planes)
+        wanted = self._fabric.training_planes if planes is None else tuple(planes)
         self._check(job_id, hosts, slot_count, wanted)
         nics = min(len(self._fabric.nics_of_planes[plane]) for plane in wanted)
         if not 0 <= place < nics:
@@ -310,11 +310,11 @@ class JobTable:
             self._fabric.host(name)
         if slot_count < 1:
             raise JobError(f"job {job_id} wants slot_count={slot_count}", valid="1 or more")
-        unknown = [plane for plane in planes if not 0 <= plane < self._fabric.planes]
+        unknown = set(planes) - set(self._fabric.training_planes)
         if unknown or not planes or len(set(planes)) != len(planes):
             raise JobError(
                 f"job {job_id} wants planes {list(planes)}",
-                valid=f"different ones of 0 to {self._fabric.planes - 1}",
+                valid=f"different ones of 0 to {len(self._fabric.training_planes) - 1}",
             )
 
     def _require_free(self, job_id: int) -> None:

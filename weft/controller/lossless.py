@@ -38,8 +38,9 @@ def cycle_of_planes(fabric: FabricSpec, kind: RoutingKind, planes: Sequence[Plan
     """Return a cycle of buffer dependencies in the planes' latest plans; empty if there is none."""
     for number, plane in enumerate(planes):
         switches = fabric.switches_of_plane(number)
-        intermediates = () if kind.intermediates is None else kind.intermediates(fabric, number).of_switches
-        lanes, layers = kind.lanes(fabric, number), plane.layers()
+        found = kind.intermediates_of(fabric, number)
+        intermediates = () if found is None else found.of_switches
+        lanes, layers = kind.in_plane(fabric, number).lanes(fabric, number), plane.layers()
         if cycle := find_cycle(switches, plane.destinations(), lanes, layers, intermediates):
             return cycle
     return ()

@@ -128,7 +128,10 @@ class Operations:
 
     @property
     def planes_in_use(self) -> tuple[int, ...]:
-        """Planes that hosts may use: neither cordoned nor lost or, if there are none, only not cordoned."""
+        """Planes that hosts may use: neither cordoned nor lost or, if there are none, only not cordoned.
+
+        A storage network is none of them; only storage traffic uses it (`FabricSpec.storage_planes`).
+        """
         planes = self.planes_not_cordoned
         return tuple(plane for plane in planes if plane not in self._lost) or planes
 
@@ -136,7 +139,7 @@ class Operations:
     def planes_not_cordoned(self) -> tuple[int, ...]:
         """Planes that operators allow, including lost ones."""
         out = {element.plane for element in self._cordoned.values()}
-        return tuple(plane for plane in range(self.controller.fabric.planes) if plane not in out)
+        return tuple(plane for plane in self.controller.fabric.training_planes if plane not in out)
 
     @property
     def lost_planes(self) -> tuple[int, ...]:
@@ -176,7 +179,7 @@ class Operations:
         fabric, down = self.controller.fabric, self.controller.failures.ports
         if name not in self._host_names:
             return False
-        is_dead = all(Endpoint(name, nic.number) in down for nic in fabric.host(name).nics)
+        is_dead = all(Endpoint(name, nic) in down for nic in range(fabric.training_nics))
         if is_dead == (name in self._dead):
             return False
         self._dead ^= {name}
@@ -394,7 +397,8 @@ class Operations:
         fabric, before = self.controller.fabric, self.controller.failures | self._avoided()
         if element.plane is not None:
             used = [plane for plane in self.planes_in_use if plane != element.plane]
-            return [] if used else [host.name for host in fabric.hosts]
+            is_left = used and element.plane != fabric.storage_plane
+            return [] if is_left else [host.name for host in fabric.hosts]
         if element.host is not None:
             return [] if self._has_spare_for(element.host) else [element.host]
         if element.switch is not None and fabric.switch(element.switch).host_ports:

@@ -115,13 +115,8 @@ class Planner:
 
     def paths(self, plane: int) -> PlannedPaths:
         """Return a plane's paths in the latest plan."""
-        intermediates = ROUTING_KINDS.named(self._routing[0]).intermediates
-        return PlannedPaths(
-            self._fabric,
-            plane,
-            self._planes[plane].destinations(),
-            intermediates(self._fabric, plane) if intermediates is not None else None,
-        )
+        intermediates = ROUTING_KINDS.named(self._routing[0]).intermediates_of(self._fabric, plane)
+        return PlannedPaths(self._fabric, plane, self._planes[plane].destinations(), intermediates)
 
     def demand_loads(self) -> tuple[DemandLoads, ...]:
         """Return the loads that the latest routes were chosen for, by plane; empty if they ignore demand."""

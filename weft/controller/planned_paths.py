@@ -53,10 +53,9 @@ class PlannedPaths:
     def of_kind(cls, fabric: FabricSpec, routing: str, plane: int) -> PlannedPaths:
         """Return the paths of a kind of routing in a fabric without failures."""
         kind = ROUTING_KINDS.named(routing)
-        planned = kind.plane(fabric, plane)
+        planned = kind.in_plane(fabric, plane).plane(fabric, plane)
         planned.plan(NO_FAILURES)
-        intermediates = kind.intermediates(fabric, plane) if kind.intermediates else None
-        return cls(fabric, plane, planned.destinations(), intermediates)
+        return cls(fabric, plane, planned.destinations(), kind.intermediates_of(fabric, plane))
 
     def with_id(self, first: str, last: str, path_id: int, count: int | None) -> FoundPath:
         """Return the path between two switches with the path id that INT recorded.

@@ -140,7 +140,7 @@ def _switch_down(random: Random, stage: Stage) -> Fault:
 
 
 def _plane_down(random: Random, stage: Stage) -> Fault:
-    plane, at_ps = random.randrange(stage.fabric.planes), stage.time_ps(random)
+    plane, at_ps = random.choice(stage.fabric.training_planes), stage.time_ps(random)
     switches = {switch.name: switch.plane for switch in stage.fabric.switches}
     lost = frozenset(link for link in stage.fabric.links if _plane_of(switches, link) == plane)
     event = {"plane": plane, "state": "down", "at": _at(at_ps)}
@@ -169,7 +169,7 @@ FAULT_KINDS: Mapping[str, FaultKind] = {
         FaultKind("link-slow", _link_slow, _no_links),
         FaultKind("lossy-link", _lossy_link, _no_links),
         FaultKind("switch-down", _switch_down, lambda stage: "" if stage.upper_switches else "no switch without hosts"),
-        FaultKind("plane-down", _plane_down, lambda stage: "one plane" if stage.fabric.planes < 2 else ""),
+        FaultKind("plane-down", _plane_down, lambda stage: "" if stage.fabric.training_planes[1:] else "one plane"),
         FaultKind("nic-storm", _nic_storm, lambda stage: "" if stage.pauses else "no PFC"),
     )
 }
@@ -221,7 +221,7 @@ def _hosts_reach_each_other(fabric: FabricSpec, faults: Sequence[Fault]) -> bool
     }
     left = {plane: [link for link in links if link not in lost] for plane, links in planes.items()}
     whole = [plane for plane, links in left.items() if links]
-    return bool(whole) and all(
+    return not set(fabric.training_planes).isdisjoint(whole) and all(
         _parts(left[plane], planes[plane], switches) == _parts(planes[plane], planes[plane], switches)
         for plane in whole
     )

@@ -102,7 +102,9 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
             )
         if failure.count is None and failure.part not in parts:
             raise BadInputError(
-                f"the fabric has {of_fabric:,} accelerators, the cluster {accelerators:,}: how many of part "
+                "the fabric has no storage network"
+                if failure.part == "storage-network" and accelerators == of_fabric
+                else f"the fabric has {of_fabric:,} accelerators, the cluster {accelerators:,}: how many of part "
                 f"{failure.part} there are is not known",
                 place=f"cluster.failures[{number}]",
                 valid="`count`",
@@ -144,11 +146,14 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
 
 
 def _fabric_parts(fabric: FabricSpec) -> dict[str, int]:
+    switches = {switch.name for switch in fabric.switches if switch.plane != fabric.storage_plane}
+    has_storage_network = fabric.storage_plane is not None
     return {
-        "nic": sum(len(host.nics) for host in fabric.hosts),
-        "link": len(fabric.links),
-        "switch": len(fabric.switches),
-        "plane": fabric.planes,
+        "nic": len(fabric.hosts) * fabric.training_nics,
+        "link": sum(link.b.node in switches for link in fabric.links),
+        "switch": len(switches),
+        "plane": len(fabric.training_planes),
+        **({"storage-network": 1} if has_storage_network else {}),
     }
 
 

@@ -26,6 +26,7 @@ class Spent(StrEnum):
     CHECKPOINTS = "checkpoints"
     RESTARTS = "detection and restart"
     WAITING = "waiting for a host"
+    STORAGE = "waiting for storage"
     STALLED = "stalled"
     SLOWED = "slowed"
 
@@ -88,6 +89,7 @@ class _Job:
         self._checkpoint_left_s = 0.0  # of the one that is being made
         self._kept_s = 0.0  # work in the last checkpoint that counts
         self._saving: deque[tuple[float, float]] = deque()  # checkpoints: from when they count, and their work
+        self._storage_back_s = 0.0  # from when storage can be written and read
         self._spares = cluster.spares
         self._repairs: list[float] = []  # when hosts come back
         self._slow: list[tuple[float, float]] = []  # until when, and how fast
@@ -103,6 +105,7 @@ class _Job:
                 self._cluster.duration_s,
                 self._slow[0][0] if self._slow else math.inf,
                 self._corrupted[0][0] if self._corrupted else math.inf,
+                self._storage_back_s if self._storage_is_out else math.inf,
             )
             self._work_until(until_s)
             while self._slow and self._slow[0][0] <= self._now_s:
@@ -123,6 +126,10 @@ class _Job:
     def _is_over(self) -> bool:
         return self._now_s >= self._cluster.duration_s
 
+    @property
+    def _storage_is_out(self) -> bool:
+        return self._now_s < self._storage_back_s
+
     # --- work
 
     @property
@@ -136,13 +143,16 @@ class _Job:
         while self._now_s < until_s:
             left_s = until_s - self._now_s
             if self._checkpoint_left_s > 0:
+                if self._storage_is_out and self._cluster.checkpoint.saving == 0:
+                    self._pass(left_s, Spent.STORAGE)  # hosts wait until it is written
+                    return
                 taken_s = min(left_s, self._checkpoint_left_s)
                 self._pass(taken_s, Spent.CHECKPOINTS)
                 self._checkpoint_left_s -= taken_s
                 if taken_s == left_s and self._checkpoint_left_s > 0:
                     return
                 self._checkpoint_left_s = 0.0
-                self._saving.append((self._now_s + self._cluster.checkpoint.saving, self._done_s))
+                self._save()
                 continue
             whole = self._whole_cycles(left_s, interval_s / speed + cost_s)
             if whole:
@@ -158,13 +168,18 @@ class _Job:
             self._done_s = next_s
             self._checkpoint_left_s = cost_s
             if cost_s == 0:
-                self._saving.append((self._now_s + self._cluster.checkpoint.saving, self._done_s))
+                self._save()
+
+    def _save(self) -> None:
+        """Write what is done to storage, as soon as it is there."""
+        begin_s = max(self._now_s, self._storage_back_s)
+        self._saving.append((begin_s + self._cluster.checkpoint.saving, self._done_s))
 
     def _whole_cycles(self, left_s: float, cycle_s: float) -> int:
         """Return how many whole intervals with their checkpoints come next, but for the last ones."""
         begun = self._done_s % self._cluster.interval_s
         is_at_begin = min(begun, self._cluster.interval_s - begun) < 1e-6
-        return max(0, int(left_s / cycle_s) - 2) if is_at_begin else 0
+        return max(0, int(left_s / cycle_s) - 2) if is_at_begin and not self._storage_is_out else 0
 
     def _pass_cycles(self, count: int, interval_s: float, cost_s: float, speed: float) -> None:
         begin_s = round(self._done_s / interval_s)
@@ -207,7 +222,17 @@ class _Job:
         elif failure.effect == "corrupt":
             noticed_s = self._now_s + (failure.noticed_after or 0.0)
             heapq.heappush(self._corrupted, (noticed_s, self._done_s, failure.repair_s))
-        return failure.effect in ("slow", "corrupt")
+        elif failure.effect == "no-storage":
+            self._lose_storage(failure.repair_s)
+        return failure.effect in ("slow", "corrupt", "no-storage")
+
+    def _lose_storage(self, repair_s: float) -> None:
+        """Have checkpoints that are being saved go on when storage is back."""
+        self._last_checkpoint_s()  # those that count already do
+        before_s = max(self._now_s, self._storage_back_s)
+        self._storage_back_s = max(self._storage_back_s, self._now_s + repair_s)
+        late_s = self._storage_back_s - before_s
+        self._saving = deque((saved_s + late_s, done_s) for saved_s, done_s in self._saving)
 
     def _take_failure(self) -> FailureKind:
         kind = self._failures.next_kind
@@ -264,11 +289,16 @@ class _Job:
                 back_s = self._repairs[0] if self._repairs else math.inf
                 failed = self._idle(back_s - self._now_s, Spent.WAITING)
             if not failed:
-                failed = self._idle(self._cluster.restart.start, Spent.RESTARTS)
-            if not failed:
+                failed = self._wait_for_storage() or self._idle(self._cluster.restart.start, Spent.RESTARTS)
+            # Storage may have been lost while the checkpoint was read.
+            if not failed and not self._wait_for_storage():
                 return
             missing += self._fail_while_down()
             detection_s = self._cluster.restart.detection
+
+    def _wait_for_storage(self) -> bool:
+        """Wait until a checkpoint can be read; returns whether a failure that ends the job has come sooner."""
+        return self._storage_is_out and self._idle(self._storage_back_s - self._now_s, Spent.STORAGE)
 
     def _count_repaired(self) -> None:
         while self._repairs and self._repairs[0] <= self._now_s:

@@ -48,11 +48,11 @@ def notes(outcome: Outcome) -> Sequence[str]:
         f"Daly's formula, of failures that end the job: {outcome.formula:.2%}; to first order and without the cost of "
         f"checkpoints (Kokolis et al.): {outcome.first_order:.2%}."
     )
-    beyond = sum(outcome.spent[each].mean for each in (Spent.WAITING, Spent.STALLED, Spent.SLOWED))
+    beyond = sum(outcome.spent[each].mean for each in (Spent.WAITING, Spent.STORAGE, Spent.STALLED, Spent.SLOWED))
     if abs(outcome.goodput.mean - outcome.formula) > _SAME * outcome.formula:
         found.append(
-            f"Histories and Daly's formula differ: it knows of no waiting for hosts, stalls and slowness, which take "
-            f"{beyond:.2%} here, nor of results that are wrong before anybody knows."
+            f"Histories and Daly's formula differ: it knows of no waiting for hosts and storage, stalls and slowness, "
+            f"which take {beyond:.2%} here, nor of results that are wrong before anybody knows."
         )
     if outcome.spent[Spent.WAITING].mean > 0:
         found.append(f"The job waits for hosts: {cluster.spares} spares are too few.")
@@ -107,6 +107,7 @@ def spent_table(outcome: Outcome) -> ReportTable:
     rows = [
         [str(spent), _percent(share.mean), _percent(share.low), _percent(share.high)]
         for spent, share in outcome.spent.items()
+        if spent is not Spent.STORAGE or any(kind.settings.effect == "no-storage" for kind in outcome.cluster.kinds)
     ]
     return ReportTable(f"Where the time of {outcome.histories} histories goes", ["what", "mean", "5 %", "95 %"], rows)
 

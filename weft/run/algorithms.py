@@ -59,8 +59,8 @@ def _objection_to_trees(topology: FabricSpec, ranks: Sequence[int] | None = None
     chosen = range(topology.rank_count) if ranks is None else ranks
     hosts = [topology.hosts[rank].name for rank in chosen]
     try:
-        for plane, nics in enumerate(topology.nics_of_planes):
-            for place in range(len(nics)):
+        for plane in topology.training_planes:
+            for place in range(len(topology.nics_of_planes[plane])):
                 plan_tree(topology, plane, hosts, NO_FAILURES, place=place)
     except JobError as error:
         return str(error)
@@ -71,7 +71,7 @@ def _missing_path(topology: FabricSpec, collective: Collective, algorithm: str) 
     # A user's algorithm may need other sizes; its run reports missing paths.
     if topology.joins_all_hosts or is_class_reference(collective.reference):
         return ""
-    spec = _spec(topology, collective, topology.rank_count * topology.nics_per_host * _ELEMENTS_OF_A_CHUNK)
+    spec = _spec(topology, collective, topology.rank_count * topology.training_nics * _ELEMENTS_OF_A_CHUNK)
     schedules = [collective.schedule(algorithm, spec, rank) for rank in range(spec.rank_count)]
     try:
         for rank, channel in peers_of(schedules):

@@ -219,7 +219,7 @@ def collective_spec(
             element_count=element_count,
             dtype=data_type(dtype),
             operation=OPERATIONS[operation],
-            plane_rates_bps=tuple(nic.link.rate_bps for nic in topology.hosts[0].nics),
+            plane_rates_bps=topology.nic_rates_bps(topology.training_planes),
             root=root,
             ranks_per_host=topology.ranks_per_host,
             rank_stride=topology.scale_up.rank_stride if topology.scale_up else 1,

@@ -114,15 +114,19 @@ class Exchanges:
         """Stop using the hosts."""
         self._hosts = None
 
-    def nics(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
+    def nics(self, jobs: Sequence[int] = (), *, storage: bool = False) -> tuple[int, ...]:
         """Return the numbers of a host's NICs in a run: its aggregation jobs' NICs, or all in planes in use.
+
+        `storage`: those in a storage network, if there is one, even while it is lost.
 
         The planes in use may have changed since the jobs were joined; the jobs' streams move by themselves.
         """
         if jobs:
             return self._jobs.nics(jobs)
-        in_use = self._lab.operations.planes_in_use
-        return tuple(nic.number for nic in self._lab.fabric.hosts[0].nics if nic.plane in in_use)
+        fabric, in_use = self._lab.fabric, self._lab.operations.planes_in_use
+        if storage and fabric.storage_plane is not None:
+            in_use = fabric.storage_planes
+        return tuple(nic.number for nic in fabric.hosts[0].nics if nic.plane in in_use)
 
     def running(self) -> list[Running]:
         """Return the tasks in progress, from any thread. Under the real clock their steps are up to two seconds old."""

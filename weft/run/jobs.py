@@ -82,7 +82,7 @@ def rank_places(
 
 def intact_places(topology: FabricSpec) -> RankPlaces:
     """Return the places of a fabric with all planes in use."""
-    return rank_places(topology, tuple(nic.link.rate_bps for nic in topology.hosts[0].nics))
+    return rank_places(topology, topology.nic_rates_bps(topology.training_planes))
 
 
 def first_ranks(count: int, places: RankPlaces) -> tuple[int, ...]:

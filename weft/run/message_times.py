@@ -27,10 +27,12 @@ from weft.traffic.striping import joined
 class MessageTimes:
     """Times of messages between two ranks of a fabric over a shortest path with store-and-forward switches.
 
-    Messages of `STRIPE_BYTES` or more are divided among the planes; smaller ones use the fastest plane.
+    Messages of `STRIPE_BYTES` or more are divided among the `planes`; smaller ones use the fastest plane.
     """
 
-    def __init__(self, fabric: FabricSpec, options: FabricOptions, source: int, destination: int) -> None:
+    def __init__(
+        self, fabric: FabricSpec, options: FabricOptions, source: int, destination: int, planes: Sequence[int]
+    ) -> None:
         self.framing = Framing.of_fabric(options)
         self._framings = {kind: Framing.of_fabric(options, kind=kind) for kind in (WRITE, READ_REQUEST, READ_RESPONSE)}
         self._ideal = {
@@ -38,12 +40,13 @@ class MessageTimes:
         }
         self._acknowledges_reads = options.transport.kind.acknowledges_reads
         self._source, self._destination = source, destination
-        rates_bps = [nic.link.rate_bps for nic in fabric.hosts[source].nics]
+        rates_bps = fabric.nic_rates_bps(planes)
+        first_nic = fabric.first_nics[planes[0]]
         self.nic_rate_bps = sum(rates_bps)
         """Total rate of the source's links to the fabric."""
         self._shares = shares_of_planes(joined(rates_bps) if self.framing.spans_planes else rates_bps)
-        self._slowest_bps = min(rate_bps for rate_bps, _ in self._ideal[WRITE].links(source, destination, 0))
-        self.has_slower_links = self._slowest_bps < rates_bps[0]
+        self._slowest_bps = min(rate_bps for rate_bps, _ in self._ideal[WRITE].links(source, destination, first_nic))
+        self.has_slower_links = self._slowest_bps < rates_bps[first_nic]
         """Whether a link of the path is slower than the source's link."""
         self._known: dict[tuple[int, MessageKind], int] = {}
 
@@ -115,7 +118,9 @@ Way = MessageTimes | HostTimes
 
 
 class ServiceNetwork:
-    """Paths between clients and servers, by their ranks. Pairs with equal NICs at the same switches share one.
+    """Paths between clients and servers over some planes, by default those of all traffic, by their ranks.
+
+    Pairs with equal NICs at the same switches share one path.
 
     Attributes:
         first: a path over the fabric; None if a pair shares a host, as the bound of the fabric's links is then unknown.
@@ -126,8 +131,14 @@ class ServiceNetwork:
     """
 
     def __init__(
-        self, fabric: FabricSpec, options: FabricOptions, clients: Sequence[int], servers: Sequence[int]
+        self,
+        fabric: FabricSpec,
+        options: FabricOptions,
+        clients: Sequence[int],
+        servers: Sequence[int],
+        planes: Sequence[int] = (),
     ) -> None:
+        planes = planes or fabric.training_planes
         known: dict[tuple[object, ...], MessageTimes] = {}
         scale_up = fabric.scale_up
         inside = None if scale_up is None else HostTimes(scale_up)
@@ -138,10 +149,10 @@ class ServiceNetwork:
                 if scale_up is not None and inside is not None and scale_up.share_a_host(client, server):
                     ways[inside] += 1
                     continue
-                nics = [fabric.hosts[rank].nic(0) for rank in (client, server)]
+                nics = [fabric.hosts[rank].nic(fabric.first_nics[planes[0]]) for rank in (client, server)]
                 key = tuple((nic.switch, nic.link) for nic in nics)
                 if key not in known:
-                    known[key] = MessageTimes(fabric, options, client, server)
+                    known[key] = MessageTimes(fabric, options, client, server, planes)
                 ways[known[key]] += 1
             self._of_clients.append(ways)
         within_hosts = inside is not None and any(inside in ways for ways in self._of_clients)
@@ -154,7 +165,7 @@ class ServiceNetwork:
         self._inside_of_servers = [shared[server] for server in servers]
         self.has_slower_links = any(way.has_slower_links for way in known.values())
         self.has_round_trips = not options.switching.cut_through
-        self.planes = fabric.nics_per_host
+        self.planes = sum(len(fabric.nics_of_planes[plane]) for plane in planes)
         self._outstanding_reads = options.transport.max_outstanding_reads
 
     def reads_of_a_pair(self, size_bytes: int) -> float:

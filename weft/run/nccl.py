@@ -30,7 +30,7 @@ def objection_to_nccl(
 def cluster_of(topology: FabricSpec, settings: NcclSettings, ranks: Sequence[int] | None = None) -> Cluster:
     """Return a fabric as NCCL's model sees it: all of its ranks, or some."""
     count = topology.rank_count if ranks is None else len(ranks)
-    nics = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
+    nics = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics[: topology.training_nics])
     if topology.is_scale_up:
         return Cluster(count, 1, (), sum(nics), has_switch=True, settings=settings)
     scale_up = topology.scale_up

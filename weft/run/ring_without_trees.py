@@ -48,10 +48,10 @@ def reduce_in_ring(
 
     def ring(files: list[Path], count: int, dtype: DataType, operation: Operation) -> None:
         in_use = lab.operations.planes_in_use  # may differ from the previous ring's
-        rates_bps = [nic.link.rate_bps if nic.plane in in_use else 0 for nic in lab.fabric.hosts[0].nics]
+        rates_bps = lab.fabric.nic_rates_bps(in_use)
         if lab.options.transport.kind.spans_planes:
-            rates_bps = list(joined(rates_bps))
-        places = rank_places(lab.fabric, tuple(rates_bps), lab.options.scheduling.data_classes)
+            rates_bps = joined(rates_bps)
+        places = rank_places(lab.fabric, rates_bps, lab.options.scheduling.data_classes)
         call = CollectiveCall(_COLLECTIVE, count * dtype.element_bytes, "ring", dtype, operation)
         job = collectives_job("ring in place of trees", [call], len(ranks))
         job = replace(job, traffic_classes={_COLLECTIVE: traffic_class})

@@ -81,17 +81,22 @@ def check_service_ranks(
     return found
 
 
-def check_service_paths(topology: FabricSpec, clients: Sequence[int], servers: Sequence[int], key: str) -> None:
-    """Check that every client has a path to every server, within their host or over NICs.
+def check_service_paths(
+    topology: FabricSpec, clients: Sequence[int], servers: Sequence[int], key: str, planes: Sequence[int] = ()
+) -> None:
+    """Check that every client has a path to every server, within their host or over NICs in some planes.
+
+    By default these are the planes of all traffic.
 
     Raises KeyProblem for a pair without a path.
     """
     scale_up, known = topology.scale_up, set[tuple[str, str]]()
+    nics = [nic for plane in planes or topology.training_planes for nic in topology.nics_of_planes[plane]]
     for client in clients:
         for server in servers:
             if scale_up is not None and scale_up.share_a_host(client, server):
                 continue
-            for nic in range(topology.nics_per_host):
+            for nic in nics:
                 first, last = (topology.hosts[rank].nic(nic).switch for rank in (client, server))
                 if (first, last) in known:
                     continue

@@ -18,7 +18,7 @@ from weft.scenario import (
     Scenario,
     fabric_options,
 )
-from weft.scenario.checks import check_ev_count, check_notifications
+from weft.scenario.checks import check_ev_count, check_notifications, check_storage_network
 from weft.scenario.circuits import check_circuits
 from weft.scenario.default_lanes import with_lanes
 from weft.scenario.fast_forward_checks import check_fast_forward
@@ -100,9 +100,10 @@ def _check(spec: RunSpec) -> None:
     check_controller(spec.options.controller)
     check_link_mtu(spec.options)
     check_notifications(spec.options)
-    check_ev_count(spec.options, spec.fabric.nics_per_host)
+    check_ev_count(spec.options, spec.fabric.training_nics)
+    check_storage_network(spec.fabric, spec.options)
     check_fidelity(spec.options)
-    check_fast_forward(spec.options, spec.fabric.nics_per_host)
+    check_fast_forward(spec.options, spec.fabric.training_nics)
     check_fidelity_of_fabric(spec.fabric, spec.options, lambda: ecn_settings(spec.fabric, spec.options))
     for number, traffic in enumerate(spec.traffic):
         for key, item in traffic.with_parts(f"traffic[{number}]"):

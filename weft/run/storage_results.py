@@ -66,7 +66,10 @@ def _bounds(
         round(float(commands.size_bytes.mean())),
         bool(commands.is_read[0]),
     )
-    network = ServiceNetwork(fabric.topology, fabric.options, ran.ranks[:clients], ran.ranks[clients:])
+    topology = fabric.topology
+    network = ServiceNetwork(
+        topology, fabric.options, ran.ranks[:clients], ran.ranks[clients:], topology.storage_planes
+    )
     return throughput_bounds(load, nodes, network)
 
 

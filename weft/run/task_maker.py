@@ -517,13 +517,19 @@ class TaskMaker:
 
     @raised_as_weft_errors()
     def job(
-        self, job: Job, ranks: Sequence[int] | None = None, data: CollectiveData = "lengths", tenant: str = ""
+        self,
+        job: Job,
+        ranks: Sequence[int] | None = None,
+        data: CollectiveData = "lengths",
+        tenant: str = "",
+        *,
+        storage: bool = False,
     ) -> Task[JobRun]:
-        """Return a job as a task."""
+        """Return a job as a task. `storage`: over the fabric's storage network, if it has one."""
         job = self._of_tenant(job, tenant)
         if data not in COLLECTIVE_DATA:
             raise BadInputError(f"unknown data '{data}'; {did_you_mean(data, COLLECTIVE_DATA)}")
-        placed = placed_ranks(job, ranks, self._places())
+        placed = placed_ranks(job, ranks, self._places(storage=storage))
         placed.check()
         self._require_carried(job.name, _posted_by(job))
         reducing = self._reducing(placed)
@@ -531,7 +537,7 @@ class TaskMaker:
 
         def prepare(buffers: Sequence[RankBuffer], results: list[Path], jobs: Sequence[int]) -> int:
             # The planes in use may have changed since.
-            places = self._places(jobs)
+            places = self._places(jobs, storage=storage)
             return self._exchanges.hosts.prepare_job(
                 placed_ranks(job, placed.ranks, places),
                 buffers,
@@ -556,17 +562,18 @@ class TaskMaker:
             reducing=reducing,
         ).of(tenant)
 
-    def _nic_rates_bps(self, jobs: Sequence[int] = ()) -> tuple[int, ...]:
+    def _nic_rates_bps(self, jobs: Sequence[int] = (), *, storage: bool = False) -> tuple[int, ...]:
         """Return the rate of each of a host's NICs, 0 for NICs out of use; see `Exchanges.nics`.
 
         Where a queue pair uses all planes, the first stands for them, unless the network reduces.
         """
-        in_use = self._exchanges.nics(jobs)
+        in_use = self._exchanges.nics(jobs, storage=storage)
         rates = tuple(nic.link.rate_bps if nic.number in in_use else 0 for nic in self._topology.hosts[0].nics)
         return joined(rates) if self._spans_planes and not jobs else rates
 
-    def _places(self, jobs: Sequence[int] = ()) -> RankPlaces:
-        return rank_places(self._topology, self._nic_rates_bps(jobs), self._options.scheduling.data_classes)
+    def _places(self, jobs: Sequence[int] = (), *, storage: bool = False) -> RankPlaces:
+        rates_bps = self._nic_rates_bps(jobs, storage=storage)
+        return rank_places(self._topology, rates_bps, self._options.scheduling.data_classes)
 
     def _spec(self, question: Question, algorithm: str, element_count: int) -> CollectiveSpec:
         """Return the parameters of a collective over the planes in use; errors as `collective_spec`."""

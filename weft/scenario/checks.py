@@ -14,6 +14,7 @@ from weft.scenario.routing_checks import check_order
 from weft.scenario.tenants import check_tenant, check_tenants
 from weft.scenario.topology import check_fabric
 from weft.scenario.traffic import check_starts_by_itself
+from weft.topologies import FabricSpec
 from weft.traffic.class_reference import is_class_reference, short_reference
 from weft.traffic.ev_profiles import MAX_EVS
 from weft.traffic.extensions import congestion_needs
@@ -99,6 +100,17 @@ def check_ev_count(options: FabricOptions, nics_per_host: int) -> None:
             "transport.ev_count",
             f"{count} EVs of a queue pair over {nics_per_host} planes",
             valid=f"{nics_per_host} to {MAX_EVS}, one for each plane",
+        )
+
+
+def check_storage_network(fabric: FabricSpec, options: FabricOptions) -> None:
+    """Check that queue pairs can keep to a storage network, or off it. Raises KeyProblem."""
+    kind = options.transport.kind
+    if fabric.storage_plane is not None and kind.spans_planes:
+        raise KeyProblem(
+            "fabric.storage_network",
+            f"each queue pair of transport.protocol: {options.transport.protocol} uses all NICs of a host",
+            valid="a protocol whose queue pairs use one, or no storage network",
         )
 
 

@@ -15,8 +15,8 @@ from weft.scenario.values import Section, SectionKeyError, Text
 if TYPE_CHECKING:
     from weft.scenario.model import Scenario
 
-Part = Literal["accelerator", "host", "nic", "link", "switch", "plane", "cluster"]
-Effect = Literal["replace", "restart", "stall", "slow", "corrupt", "measured"]
+Part = Literal["accelerator", "host", "nic", "link", "switch", "plane", "storage-network", "cluster"]
+Effect = Literal["replace", "restart", "stall", "slow", "corrupt", "no-storage", "measured"]
 MEASURED_PARTS: tuple[Part, ...] = ("link", "switch", "plane", "nic")
 """Parts whose failures packets can show."""
 INTERRUPTING: tuple[Effect, ...] = ("replace", "restart", "corrupt")
@@ -25,7 +25,7 @@ _MINUTE_S, _DAY_S = 60.0, float(S_PER_DAY)
 _MOST_PARTS = 10**8
 # Keys that say something about some effects only, and whether these need them.
 _KEYS_OF: dict[str, tuple[tuple[Effect, ...], bool]] = {
-    "repair": (("replace", "slow", "corrupt", "measured"), False),
+    "repair": (("replace", "slow", "corrupt", "no-storage", "measured"), False),
     "stall": (("stall",), True),
     "speed": (("slow",), True),
     "noticed_after": (("corrupt",), True),
@@ -40,7 +40,8 @@ class FailureSection(Section):
     ] = None
     """Name in results; by default the part's."""
     part: Part = "host"
-    """Part that fails. `cluster`: the whole, such as software that all hosts run."""
+    """Part that fails. NICs, links, switches and planes are those of all traffic; `storage-network`: that of storage
+    alone. `cluster`: the whole, such as software that all hosts run."""
     count: Annotated[Annotated[int, whole(1, _MOST_PARTS)] | None, Example("16384")] = None
     """How many parts there are; by default as many as the fabric has."""
     mtbf: Annotated[PositiveDuration, Example("50000h")]
@@ -49,11 +50,13 @@ class FailureSection(Section):
     """`replace`: the job ends and starts again from its last checkpoint, once a spare host has taken the host's place.
     `restart`: it starts again on the same hosts. `stall`: all hosts wait for `stall`, and go on. `slow`: the job goes
     on at `speed` until the repair. `corrupt`: results are wrong, which is noticed after `noticed_after`; the job then
-    starts again from a checkpoint of before, without the host. `measured`: what the scenario's traffic shows, run with
-    packets with the part and without: one of `replace`, `restart`, `slow` and `stall`.
+    starts again from a checkpoint of before, without the host. `no-storage`: nothing is written to storage or read from
+    it until the repair: the job goes on, its checkpoints are late, and it cannot start again. `measured`: what the
+    scenario's traffic shows, run with packets with the part and without: one of `replace`, `restart`, `slow` and
+    `stall`.
     """
     repair: Annotated[Duration | None, Example("4h")] = None
-    """Until the host is a spare again, or the job is as fast as before; by default a day."""
+    """Until the host is a spare again, the job is as fast as before, or storage is there; by default a day."""
     stall: Annotated[Duration | None, Example("15s", (".effect=stall",))] = None
     """How long all hosts wait."""
     speed: Annotated[

@@ -24,7 +24,7 @@ def with_lanes(options: FabricOptions, fabric: FabricSpec) -> FabricOptions:
     if options.aggregation.lanes is not None:
         return options
     counts_slots = options.slots or any(tenant.slots for tenant in options.tenants.values())
-    rate_bps = min((nic.link.rate_bps for host in fabric.hosts for nic in host.nics), default=0)
+    rate_bps = min((nic.link.rate_bps for host in fabric.hosts for nic in host.nics[: fabric.training_nics]), default=0)
     fitting = [
         lanes
         for lanes in get_args(LaneCount)

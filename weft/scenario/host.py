@@ -154,7 +154,8 @@ class HostSection(Section):
         settings = RouteSettings(self.max_payload, self.gpudirect, self.staging.chunk, self.staging.latency)
         layout = self.described()
         with translated(TopologyError, _host_problem):
-            return HostRoutes(layout, settings, fabric.ranks_per_host, fabric.nics_per_host)
+            has_storage = fabric.storage_plane is not None
+            return HostRoutes(layout, settings, fabric.ranks_per_host, fabric.training_nics, has_storage)
 
 
 def _host_problem(error: TopologyError) -> KeyProblem:

@@ -57,13 +57,14 @@ class NewSwitch:
     coordinates: tuple[int, ...]
     group: int | None
     position: tuple[int, ...]
+    address_plane: int
     ports: list[PortSpec] = field(default_factory=list)
     nics: int = 0
 
     @property
     def placed(self) -> Placed:
         """The facts about the switch that determine its addresses."""
-        return Placed(self.plane, self.role, self.index, self.position, self.nics)
+        return Placed(self.address_plane, self.role, self.index, self.position, self.nics)
 
 
 @dataclass(eq=False)
@@ -79,15 +80,20 @@ class NewCircuitSwitch:
 class _NewNic:
     switch: NewSwitch
     number: int
+    position: int
     """Position among the NICs attached to the switch, from 0."""
     port: int
     link: LinkSpec
 
 
 class FabricBuilder:
-    """Collects a fabric's switches, hosts and links. See the module."""
+    """Collects a fabric's switches, hosts and links. See the module.
 
-    def __init__(self) -> None:
+    `first_nic` is the number of every host's first NIC. With `address_plane`, all addresses are those of this plane.
+    """
+
+    def __init__(self, first_nic: int = 0, address_plane: int | None = None) -> None:
+        self._first_nic, self._address_plane = first_nic, address_plane
         self._switches: list[NewSwitch] = []
         self._hosts: list[tuple[_NewNic, ...]] = []
         self._counts: Counter[tuple[int, str]] = Counter()
@@ -132,6 +138,7 @@ class FabricBuilder:
             coordinates=coordinates,
             group=group,
             position=coordinates if position is None else position,
+            address_plane=plane if self._address_plane is None else self._address_plane,
         )
         self._switches.append(switch)
         return switch
@@ -161,10 +168,10 @@ class FabricBuilder:
         index = len(self._hosts)
         name = addressing.host_name(index)
         nics = []
-        for number, (switch, each) in enumerate(zip(switches, links, strict=True)):
+        for number, (switch, each) in enumerate(zip(switches, links, strict=True), start=self._first_nic):
             self._count_link()
             port = self._add_port(switch, Endpoint(name, number), each, peer_is_host=True)
-            nics.append(_NewNic(switch, switch.nics, port, each))
+            nics.append(_NewNic(switch, number, switch.nics, port, each))
             switch.nics += 1
         self._hosts.append(tuple(nics))
         return index
@@ -333,13 +340,13 @@ def _switch(switch: NewSwitch, device_id: int, addresses: SwitchAddresses) -> Sw
 def _host(index: int, nics: Sequence[_NewNic], plan: AddressPlan, addresses: Mapping[str, SwitchAddresses]) -> HostSpec:
     name = addressing.host_name(index)
     specs = []
-    for number, nic in enumerate(nics):
-        own, gateway = plan.of_nic(nic.switch.placed, nic.number), addresses[nic.switch.name]
+    for nic in nics:
+        own, gateway = plan.of_nic(nic.switch.placed, nic.position), addresses[nic.switch.name]
         specs.append(
             NicSpec(
-                number=number,
+                number=nic.number,
                 plane=nic.switch.plane,
-                interface=addressing.interface_name(name, number),
+                interface=addressing.interface_name(name, nic.number),
                 mac=own.mac,
                 ipv4=own.ipv4,
                 ipv6=own.ipv6,

@@ -32,7 +32,7 @@ def describe(fabric: FabricSpec, ports: bool = True, frame_bytes: int = 1024) ->
         "",
     ]
     for plane in fabric_metrics(fabric).planes:
-        lines += [*_metrics_table(plane), ""]
+        lines += [*_metrics_table(plane, fabric.storage_plane in plane.planes), ""]
     for switch in fabric.switches:
         lines.append(_switch_line(switch))
         if ports:
@@ -70,7 +70,8 @@ def _headline(fabric: FabricSpec) -> str:
         counted(len(fabric.switches), "switch", "switches"),
         counted(len(fabric.links), "link"),
     )
-    return f"{counted(fabric.planes, 'plane')} x ({' + '.join(tiers)}), {', '.join(sizes)}"
+    storage = "" if fabric.storage_plane is None else " and a storage network"
+    return f"{counted(len(fabric.training_planes), 'plane')} x ({' + '.join(tiers)}){storage}, {', '.join(sizes)}"
 
 
 def _circuits(fabric: FabricSpec) -> list[str]:
@@ -106,7 +107,7 @@ def _figures(fabric: FabricSpec, frame_bytes: int) -> list[str]:
     ]
 
 
-def _metrics_table(plane: PlaneMetrics) -> list[str]:
+def _metrics_table(plane: PlaneMetrics, is_storage: bool) -> list[str]:
     numbers = ", ".join(map(str, plane.planes))
     fewest, most = plane.ports_per_switch
     rows = [
@@ -126,6 +127,8 @@ def _metrics_table(plane: PlaneMetrics) -> list[str]:
     ]
     width = max(len(name) for name, _ in rows)
     title = f"plane {numbers}" if len(plane.planes) == 1 else f"planes {numbers}, each"
+    if is_storage:
+        title += " (the storage network)"
     return [f"{title}:", *(f"  {name:<{width}}  {value}" for name, value in rows)]
 
 

@@ -54,10 +54,11 @@ def clustered_svg(
         for key, links in to_hosts.items()
     ]
     for key, each in clusters.items():
-        role = fabric.switch(each.switches[0]).role
+        roles = list(dict.fromkeys(fabric.switch(name).role for name in each.switches))
+        role = roles[0] if len(roles) == 1 else "switch"
         count = f"{len(each.switches)} {plural_of(role) if len(each.switches) > 1 else role}"
         title = f"{count}, {each.switches[0]} to {each.switches[-1]}; {inside[key]} cables between them"
-        body.append(node(f"{each.label}\n{count}", role, boxes[key], title))
+        body.append(node(f"{each.label}\n{count}", roles[0], boxes[key], title))
     if len(between) <= _MOST_LABELLED:
         body += [caption(str(len(between[ends])), *_beside(curve)) for ends, curve in curves.items()]
     drawn = [*boxes.values(), *hosts.values()]
@@ -66,7 +67,7 @@ def clustered_svg(
     body += [
         caption(line, (left + right) / 2, top - 8 - 16 * (len(lines) - 1 - number)) for number, line in enumerate(lines)
     ]
-    return on_a_page(body, drawn, list(curves.values()), middles, background, len(lines), legend)
+    return on_a_page(fabric, body, drawn, list(curves.values()), middles, background, len(lines), legend)
 
 
 def _key(plane: int, cluster: Cluster) -> str:

@@ -76,7 +76,8 @@ def grouped_svg(
         left = _MARGIN + plane % above * (plane_width + _PLANE_GAP)
         # Planes below the hosts are drawn upside down.
         side = -1 if plane < above else 1
-        titles.append(shapes.plane_title(plane, left + plane_width / 2, middle + side * (middle - _TITLE) + 4))
+        name, title_y = fabric.plane_name(plane), middle + side * (middle - _TITLE) + 4
+        titles.append(shapes.plane_title(plane, name, left + plane_width / 2, title_y))
         for depth, groups in enumerate(tiers):
             boxes |= _placed(groups, left, plane_width, middle + side * (len(tiers) - depth) * _ROW)
     boxes |= _placed(hosts, _MARGIN, width, middle)

@@ -52,8 +52,10 @@ class OwnStyles:
             colours = len(shapes.PLANE_COLOURS)
             for first in numbers[:colours]:
                 same = numbers[first::colours] if len(numbers) > colours else [first]
-                text = ", ".join(map(str, same[:3])) + (", …" if len(same) > 3 else "")
-                entries.append(shapes.LegendEntry(shapes.plane_colour(first), _WIDTH, f"{what} {text}"))
+                text = f"{what} " + ", ".join(map(str, same[:3])) + (", …" if len(same) > 3 else "")
+                if same == [self.fabric.storage_plane] and not self.rails:
+                    text = self.fabric.plane_name(first)
+                entries.append(shapes.LegendEntry(shapes.plane_colour(first), _WIDTH, text))
         colour = _NEUTRAL if entries else shapes.plane_colour(0)
         for (ends, rate, is_circuit), count in self._rates():
             cables = f"{count:,} {'circuit' if is_circuit else 'cable'}{'s' if count > 1 else ''}"

@@ -74,7 +74,7 @@ def placed_svg(
         title = f"{switch.name} {switch.coordinates} device {switch.device_id} {switch.address}"
         body.append(node(switch.name, switch.role, boxes[switch.name], title))
     drawn = [*boxes.values(), *(box for _, box in hosts.values()), *(box for _, box in frames)]
-    return on_a_page(body, drawn, [line.curve for line in lines], middles, background, legend=legend)
+    return on_a_page(fabric, body, drawn, [line.curve for line in lines], middles, background, legend=legend)
 
 
 def placed_boxes(planes: Sequence[Places]) -> tuple[dict[str, Box], float, list[float]]:
@@ -94,6 +94,7 @@ def placed_boxes(planes: Sequence[Places]) -> tuple[dict[str, Box], float, list[
 
 
 def on_a_page(
+    fabric: FabricSpec,
     body: Sequence[str],
     boxes: Sequence[Box],
     curves: Sequence[Curve],
@@ -105,7 +106,7 @@ def on_a_page(
     """Return the whole drawing, fitted to its content, with room above for plane titles and `captions` lines."""
     left, right, top, bottom = extent(boxes, curves)
     above = _TITLE + 16 * captions
-    titles = [plane_title(plane, x, top - above) for plane, x in enumerate(middles)]
+    titles = [plane_title(plane, fabric.plane_name(plane), x, top - above) for plane, x in enumerate(middles)]
     size = (right - left + 2 * _MARGIN, bottom - top + above + 2 * _MARGIN)
     corner = (left - _MARGIN, top - above - _MARGIN)
     return document(*size, [*body, *titles], background, corner, legend=legend)

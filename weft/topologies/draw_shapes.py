@@ -202,11 +202,11 @@ def plane_colour(number: int) -> str:
     return PLANE_COLOURS[number % len(PLANE_COLOURS)]
 
 
-def plane_title(plane: int, x: float, y: float = 28.0) -> str:
+def plane_title(plane: int, name: str, x: float, y: float = 28.0) -> str:
     """Return a plane's name in its colour."""
     return (
         f'<text x="{x:.1f}" y="{y:.1f}" font-size="14" font-weight="bold" '
-        f'fill="{plane_colour(plane)}">plane {plane}</text>'
+        f'fill="{plane_colour(plane)}">{escaped(name)}</text>'
     )
 
 

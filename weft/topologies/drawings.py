@@ -128,7 +128,9 @@ def to_svg(
         title = " ".join([host.name, *(str(nic.ipv4) for nic in host.nics)])
         fill, styles = own_fill.get(host.name), of_host.get(host.name, ())
         body.append(shapes.node(host.name, "host", layout.boxes[host.name], title, fill, styles))
-    body.extend(shapes.plane_title(plane, centre) for plane, centre in enumerate(layout.plane_centres))
+    body.extend(
+        shapes.plane_title(plane, fabric.plane_name(plane), centre) for plane, centre in enumerate(layout.plane_centres)
+    )
     return shapes.document(layout.width, layout.height, body, background, legend=legend)
 
 

@@ -6,7 +6,7 @@ Mininet, P4Runtime or packets.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -59,7 +59,9 @@ class FabricSpec:
     arguments as plain JSON values, with its name under "kind": `weft.topologies.from_parameters(fabric.parameters)`
     builds an equal fabric. `plane_networks[p]` hold all addresses of plane p. With `circuits`, ports and links are as
     in their present configuration. A node of an aggregation tree has up to `tree_children` children: for so many the
-    switches' program is compiled. `is_scale_up` if the whole fabric is a scale-up domain.
+    switches' program is compiled. `is_scale_up` if the whole fabric is a scale-up domain. `storage_plane` is the plane
+    of the storage network, the last one, if there is one; with `storage_failover` other planes carry its traffic while
+    it is lost.
     """
 
     planes: int
@@ -73,6 +75,8 @@ class FabricSpec:
     circuits: CircuitPlan | None = None
     tree_children: int = DEFAULT_TREE_CHILDREN
     is_scale_up: bool = False
+    storage_plane: int | None = None
+    storage_failover: bool = False
 
     def in_configuration(self, name: str) -> FabricSpec:
         """Return the fabric with its circuits in another configuration: links change, ports and addresses stay.
@@ -173,6 +177,29 @@ class FabricSpec:
         """How many NICs every host has: one in each plane, or a multiple."""
         return len(self.hosts[0].nics)
 
+    @property
+    def training_planes(self) -> tuple[int, ...]:
+        """The planes that all traffic may use; a storage network is for storage alone."""
+        return tuple(plane for plane in range(self.planes) if plane != self.storage_plane)
+
+    @property
+    def storage_planes(self) -> tuple[int, ...]:
+        """The planes of storage traffic: the storage network or, without one, those of all traffic."""
+        return self.training_planes if self.storage_plane is None else (self.storage_plane,)
+
+    def plane_name(self, plane: int) -> str:
+        """Return how drawings call a plane."""
+        return f"plane {plane}, storage" if plane == self.storage_plane else f"plane {plane}"
+
+    @property
+    def training_nics(self) -> int:
+        """How many NICs every host has in planes that all traffic may use; they are its first ones."""
+        return sum(nic.plane != self.storage_plane for nic in self.hosts[0].nics)
+
+    def nic_rates_bps(self, planes: Container[int]) -> tuple[int, ...]:
+        """Return the rate of each of a host's NICs, 0 for those in other planes than the given ones."""
+        return tuple(nic.link.rate_bps if nic.plane in planes else 0 for nic in self.hosts[0].nics)
+
     @cached_property
     def nics_of_planes(self) -> tuple[tuple[int, ...], ...]:
         """Numbers of every host's NICs in each plane."""
@@ -269,6 +296,20 @@ class FabricSpec:
         return self._distances_by_plane[self.switch(first).plane].between(first, second)
 
     @cached_property
+    def networks(self) -> tuple[FabricSpec, ...]:
+        """The fabric and, if it has a storage network, the same with this network's NICs as its hosts' only ones.
+
+        Paths and round trips of the second are the storage network's.
+        """
+        if self.storage_plane is None:
+            return (self,)
+        hosts = tuple(
+            replace(host, nics=tuple(nic for nic in host.nics if nic.plane == self.storage_plane))
+            for host in self.hosts
+        )
+        return (self, replace(self, hosts=hosts, storage_plane=None))
+
+    @cached_property
     def representative_paths(self) -> list[Path]:
         """See `weft.topologies.paths.representative_paths`."""
         from weft.topologies.paths import representative_paths
@@ -303,7 +344,7 @@ class FabricSpec:
 
         """
         scale_up = self.scale_up
-        if scale_up is None:
+        if scale_up is None or self.hosts[source].nic(nic).plane == self.storage_plane:
             self.require_path(source, destination, nic)
             return None
         is_direct = self.joins_all_hosts or self._has_path(source, destination, nic)

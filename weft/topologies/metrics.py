@@ -119,15 +119,18 @@ def fabric_metrics(fabric: FabricSpec) -> FabricMetrics:
     """Return the metrics of a fabric; planes with the same graph are measured once."""
     alike: dict[object, list[int]] = defaultdict(list)
     for plane in range(fabric.planes):
-        alike[_shape(fabric, plane)].append(plane)
+        alike[plane == fabric.storage_plane, _shape(fabric, plane)].append(plane)
     found = tuple(replace(_of_plane(fabric, same[0]), planes=tuple(same)) for same in alike.values())
     return FabricMetrics(len(fabric.hosts), len(fabric.switches), len(fabric.links), found)
 
 
 def fabric_bisection(fabric: FabricSpec) -> tuple[int, bool]:
-    """Return the bisection bandwidth of all planes together in b/s, and whether it is exact."""
-    alike = Counter(_shape(fabric, plane) for plane in range(fabric.planes))
-    first = {_shape(fabric, plane): plane for plane in reversed(range(fabric.planes))}
+    """Return the bisection bandwidth of all planes together in b/s, and whether it is exact.
+
+    A storage network is not one of them.
+    """
+    alike = Counter(_shape(fabric, plane) for plane in fabric.training_planes)
+    first = {_shape(fabric, plane): plane for plane in reversed(fabric.training_planes)}
     found = [(count, _bisection(fabric, first[shape])) for shape, count in alike.items()]
     return (
         sum(count * each.bandwidth_bps for count, each in found if each is not None),

@@ -144,17 +144,20 @@ def nearest_path(fabric: FabricSpec, frame_bytes: int = 1024) -> Path:
 def representative_paths(fabric: FabricSpec) -> list[Path]:
     """Return a path from the first host to one host below each other set of switches, over each of its NICs.
 
+    Those of a storage network are left out.
+
     Raises:
         TopologyError: the fabric has a single host.
 
     """
     first = fabric.hosts[0].name
     # Hosts of the same leaves are equally far away; one of them represents all.
-    representatives = {tuple(nic.switch for nic in host.nics): host.name for host in fabric.hosts[1:]}
+    nics = range(fabric.training_nics)
+    representatives = {tuple(host.nics[nic].switch for nic in nics): host.name for host in fabric.hosts[1:]}
     candidates = [
         path
         for host in representatives.values()
-        for nic in range(fabric.nics_per_host)
+        for nic in nics
         for path in islice(shortest_paths(fabric, first, host, nic), 1)
     ]
     if not candidates:

@@ -60,6 +60,16 @@ def loaded_round_trips(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: 
     return RoundTrips(farthest_ps, nearest_ps, _switches(near), per_switch_ps)
 
 
+def round_trips_of_planes(
+    fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0, added_ps: int = 0
+) -> tuple[RoundTrips, ...]:
+    """Return `loaded_round_trips`, and `added_ps` by hosts, by plane: the same of all but the storage network's."""
+    found = [
+        loaded_round_trips(network, frame_bytes, switch_latency_ps).longer_by(added_ps) for network in fabric.networks
+    ]
+    return tuple(found[plane == fabric.storage_plane] for plane in range(fabric.planes))
+
+
 def slowest_configuration(fabric: FabricSpec, frame_bytes: int, switch_latency_ps: int = 0) -> FabricSpec:
     """Return the fabric with the circuits of the longest paths; the fabric itself where there are no circuits."""
     return max(fabric.configurations, key=lambda each: loaded_round_trip_ps(each, frame_bytes, switch_latency_ps))

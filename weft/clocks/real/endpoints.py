@@ -23,7 +23,7 @@ from weft.clocks.switch_memory import (
 )
 from weft.system.child_processes import JsonLinesChild, python_environment, python_module
 from weft.topologies import HostSpec
-from weft.topologies.round_trips import loaded_round_trips
+from weft.topologies.round_trips import round_trips_of_planes
 from weft.traffic.control import EndpointGroup
 from weft.traffic.endpoint_lines import configured
 from weft.traffic.host_config import HostConfig
@@ -143,7 +143,6 @@ class Endpoints:
         self, host: HostSpec, transport: TransportSettings, paths: PathTraits, sockets: Mapping[int, int]
     ) -> HostConfig:
         lab = self.lab
-        round_trips = loaded_round_trips(lab.fabric, lab.frame_bytes, lab.options.switching.latency)
         return HostConfig(
             name=host.name,
             rank=host.index,
@@ -156,7 +155,12 @@ class Endpoints:
             wall_clock_floor_ns=_WALL_CLOCK_FLOOR_NS[lab.options.target],
             nics=nic_settings(
                 host,
-                round_trips.longer_by(lab.options.adapters_round_trip_ps(lab.options.mtu_bytes)),
+                round_trips_of_planes(
+                    lab.fabric,
+                    lab.frame_bytes,
+                    lab.options.switching.latency,
+                    lab.options.adapters_round_trip_ps(lab.options.mtu_bytes),
+                ),
                 host_pfc_quanta(lab.options),
                 partial(host_credits, lab.options, lab.largest_frame_bytes),
                 classes_of_dscps(lab.fabric, lab.options),

@@ -47,7 +47,7 @@ def _copies_with(routes: HostRoutes, number: int) -> dict[tuple[int, int], Chunk
     found = {
         (other, nic): _copies(routes, routes.routes[number][nic], routes.routes[other][nic])
         for other in range(routes.ranks)
-        for nic in range(routes.planes)
+        for nic in range(routes.nics)
     }
     return {key: copies for key, copies in found.items() if copies is not None}
 

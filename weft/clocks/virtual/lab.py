@@ -73,7 +73,7 @@ from weft.switch.p4runtime.device import Device
 from weft.system.scratch import scratch_directory
 from weft.topologies import FabricSpec, HostSpec
 from weft.topologies.int_rates import IntRates
-from weft.topologies.round_trips import RoundTrips, loaded_round_trips, path_round_trip_ps, slowest_configuration
+from weft.topologies.round_trips import RoundTrips, path_round_trip_ps, round_trips_of_planes, slowest_configuration
 from weft.traffic.attachment import Attachment, LinkAttachment
 from weft.traffic.control import EndpointGroup
 from weft.traffic.host import Host
@@ -326,7 +326,8 @@ class VirtualLab(Lab):
         """Make every host; `stack` closes them."""
         latency_ps = self.options.switching.latency
         slowest = slowest_configuration(self.fabric, self.frame_bytes, latency_ps)
-        round_trips = loaded_round_trips(slowest, self.frame_bytes, latency_ps)
+        added_ps = self.options.adapters_round_trip_ps(self.options.mtu_bytes)
+        round_trips = round_trips_of_planes(slowest, self.frame_bytes, latency_ps, added_ps)
         # Once for all hosts: both look at every port or leaf of the fabric.
         paths = self.options.path_traits(
             patient_timeout_ps(
@@ -424,7 +425,7 @@ class VirtualLab(Lab):
     def _host_config(
         self,
         host: HostSpec,
-        round_trips: RoundTrips,
+        round_trips: Sequence[RoundTrips],
         transport: TransportSettings,
         paths: PathTraits,
         rates: IntRates,
@@ -440,7 +441,7 @@ class VirtualLab(Lab):
             wall_clock_floor_ns=0,
             nics=nic_settings(
                 host,
-                round_trips.longer_by(self.options.adapters_round_trip_ps(self.options.mtu_bytes)),
+                round_trips,
                 host_pfc_quanta(self.options),
                 partial(host_credits, self.options, self.largest_frame_bytes),
                 quantum_bytes=tuple(self.options.scheduling.quantum_by_class),

@@ -95,8 +95,7 @@ def class_entities(
 
 def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     balancing = settings.of(LoadBalancingSettings)
-    of_plane = ROUTING_KINDS.named(settings.routing).intermediates
-    found = None if of_plane is None else of_plane(fabric, 0)
+    found = ROUTING_KINDS.named(settings.routing).intermediates_of(fabric, 0)
     compares_queues = found is not None and found.compares_queues
     traffic = settings.of(TrafficClassSettings)
     more = (*traffic.of_transport, *settings.of(MoreClassSettings).classes)

@@ -38,10 +38,10 @@ class UgalSettings:
 
 
 def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
-    of_plane = ROUTING_KINDS.named(settings.routing).intermediates
-    if of_plane is None:
+    kind = ROUTING_KINDS.named(settings.routing)
+    if kind.intermediates is None:
         return lambda _switch: ()
-    planes = [of_plane(fabric, plane) for plane in range(fabric.planes)]
+    planes = [kind.intermediates_of(fabric, plane) for plane in range(fabric.planes)]
     places = {
         switch.name: place
         for plane in range(fabric.planes)
@@ -51,8 +51,10 @@ def _entities(fabric: FabricSpec, settings: Settings) -> OfSwitch:
     return lambda switch: _of_ports(switch, planes[switch.plane], places[switch.name], arguments)
 
 
-def _of_ports(switch: SwitchSpec, intermediates: Intermediates, place: int, ugal: dict[str, int]) -> list[Entity]:
-    if not intermediates.are_enough:
+def _of_ports(
+    switch: SwitchSpec, intermediates: Intermediates | None, place: int, ugal: dict[str, int]
+) -> list[Entity]:
+    if intermediates is None or not intermediates.are_enough:
         return []
     choice = {"own_intermediate": intermediates.of_switches[place], "last": intermediates.count - 3}
     action, more = ("route_ugal", ugal) if intermediates.compares_queues else ("route_valiant", {})

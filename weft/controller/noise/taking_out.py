@@ -53,8 +53,10 @@ class TakingOut:
         plane = fabric.host(host).nics[link.a.port].plane
         left = [each for each in self._operations.planes_in_use if each != plane]
         against = ""
-        if len(left) < PLANES_LEFT * fabric.planes:
-            against = f"without plane {plane}, {len(left)} of {fabric.planes} planes would be left"
+        if plane == fabric.storage_plane:
+            against = f"plane {plane} is all of the storage network"
+        elif len(left) < PLANES_LEFT * (planes := len(fabric.training_planes)):
+            against = f"without plane {plane}, {len(left)} of {planes} planes would be left"
         return [self._spare_for(host), (plane_element(fabric, plane), against)]
 
     def _too_few_left(self, link: FabricLink) -> str:

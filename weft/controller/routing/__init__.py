@@ -22,7 +22,7 @@ def plane_routings(name: str, fabric: FabricSpec, scope: RouteScope = ALL_ROUTES
     kind = ROUTING_KINDS.named(name)
     if objection := kind.objection(fabric):
         raise SettingError(f"the fabric cannot be routed by {name}: {objection}")
-    planes = [kind.plane(fabric, plane) for plane in range(fabric.planes)]
+    planes = [kind.in_plane(fabric, plane).plane(fabric, plane) for plane in range(fabric.planes)]
     for plane in planes:
         plane.limit(scope)
     return planes

@@ -100,7 +100,7 @@ def datelines(fabric: FabricSpec, plane: int) -> VirtualLanes:
 
 
 def _objection(fabric: FabricSpec) -> str:
-    problems = (objection_to_grid(fabric.switches_of_plane(plane)) for plane in range(fabric.planes))
+    problems = (objection_to_grid(fabric.switches_of_plane(plane)) for plane in fabric.training_planes)
     return next(filter(None, problems), "")
 
 

@@ -146,7 +146,7 @@ def lanes_by_group(fabric: FabricSpec, plane: int, count: int = LANES) -> Virtua
 
 def objection_to_groups(fabric: FabricSpec) -> str:
     """Return why a fabric is not a dragonfly; empty if every two groups of each plane are joined."""
-    for plane in range(fabric.planes):
+    for plane in fabric.training_planes:
         switches = fabric.switches_of_plane(plane)
         without = next((switch.name for switch in switches if switch.group is None), None)
         if without is not None:

@@ -80,6 +80,19 @@ class RoutingKind:
     follows_demand: bool = False
     ev_routes: EvRoutesKind | None = None
 
+    def in_plane(self, fabric: FabricSpec, plane: int) -> RoutingKind:
+        """Return the kind of routing of a plane: this one, and shortest paths for a storage network."""
+        if plane != fabric.storage_plane:
+            return self
+        from weft.controller.routing.shortest_paths import KIND  # which imports this module
+
+        return KIND
+
     def lanes_of_planes(self, fabric: FabricSpec) -> list[VirtualLanes]:
         """Return the virtual lanes of each plane of a fabric."""
-        return [self.lanes(fabric, plane) for plane in range(fabric.planes)]
+        return [self.in_plane(fabric, plane).lanes(fabric, plane) for plane in range(fabric.planes)]
+
+    def intermediates_of(self, fabric: FabricSpec, plane: int) -> Intermediates | None:
+        """Return the intermediates of a plane; None if it has none."""
+        found = self.in_plane(fabric, plane).intermediates
+        return None if found is None else found(fabric, plane)

@@ -152,7 +152,7 @@ def _lanes(fabric: FabricSpec, plane: int) -> VirtualLanes:
 
 
 def _objection(fabric: FabricSpec) -> str:
-    for plane in range(fabric.planes):
+    for plane in fabric.training_planes:
         count = _manager_of(fabric, plane).intact.count
         if count > MOST_LANES:
             return (

@@ -132,7 +132,7 @@ class ParameterServerTraffic(ClearedJobItem):
         """Check that the workers of an all-reduce can run its algorithm."""
         if self.mode != "all-reduce":
             return
-        rates_bps = tuple(nic.link.rate_bps for nic in topology.hosts[0].nics)
+        rates_bps = topology.nic_rates_bps(topology.training_planes)
         self.check_clearances([self.algorithm], key)
         job = all_reduce_job(replace(self.plan(seed=1), steps=1)).job
         with translated(JobError, KeyProblem, f"{key}.algorithm"):

@@ -169,7 +169,7 @@ class StorageTraffic(JobItem):
     def check_fabric(self, topology: FabricSpec, key: str) -> None:
         """Check that clients reach all nodes."""
         clients = self._ranks(topology)[: -len(self.storage)]
-        check_service_paths(topology, clients, self.storage, key)
+        check_service_paths(topology, clients, self.storage, key, topology.storage_planes)
 
     def _check_load(self, key: str) -> None:
         given = [name for name in ("access", "checkpoint", "loading") if getattr(self, name) is not None]
@@ -255,4 +255,4 @@ class StorageTraffic(JobItem):
         ranks = self._ranks(fabric.topology)
         made = self.made(fabric.topology, fabric.options.seed)
         result: Callable[[JobRun], StorageResult] = partial(storage_result, made, self._nodes, self.queue_depth, fabric)
-        return fabric.tasks.job(self.with_classes(made.job), ranks).noted(STORAGE, result)
+        return fabric.tasks.job(self.with_classes(made.job), ranks, storage=True).noted(STORAGE, result)

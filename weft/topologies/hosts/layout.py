@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
@@ -201,6 +202,26 @@ class HostLayout:
             if device not in taken and len(found[rank]) < each:
                 found[rank].append(device)
                 taken.add(device)
+        return found
+
+    def storage_devices_of_ranks(self, ranks: int) -> list[int]:
+        """Return the storage device of each rank: the nearest one; of equally near ones, that of the fewest ranks.
+
+        Raises TopologyError if the host has none.
+        """
+        devices = [number for number, nic in enumerate(self.devices) if self.nics[nic].is_storage]
+        if not devices:
+            raise TopologyError(
+                "the fabric has a storage network, and the host no NIC for it",
+                place="nics",
+                valid="one with `storage: true`",
+            )
+        users = Counter[int]()
+        found = []
+        for rank in range(ranks):
+            nearest = min(devices, key=lambda device: (self._nearness(rank, ranks, device), users[device]))
+            users[nearest] += 1
+            found.append(nearest)
         return found
 
     def home(self, rank: int, ranks: int) -> int:

@@ -70,12 +70,17 @@ class Route:
 
 @dataclass(frozen=True)
 class HostRoutes:
-    """The ways of all ranks of a host, which has as many as the fabric says. Raises TopologyError if that cannot be."""
+    """The ways of all ranks of a host, which has as many as the fabric says. Raises TopologyError if that cannot be.
+
+    `planes` are the NICs of a rank in the training fabric; with `has_storage` each has one more, the last, in a storage
+    network.
+    """
 
     layout: HostLayout
     settings: RouteSettings
     ranks: int
     planes: int
+    has_storage: bool = False
 
     def __post_init__(self) -> None:
         """Check that there are NICs for all ranks and planes."""
@@ -86,15 +91,25 @@ class HostRoutes:
                     place="nics",
                     valid="a divisor",
                 )
+        if self.has_storage:
+            self.layout.storage_devices_of_ranks(self.ranks)
+
+    @property
+    def nics(self) -> int:
+        """NICs of a rank in the fabric."""
+        return self.planes + self.has_storage
 
     @cached_property
     def routes(self) -> tuple[tuple[Route, ...], ...]:
         """The ways, by rank of a host and number of a NIC in the fabric."""
-        found = []
+        found: list[list[Route]] = []
         for rank, devices in enumerate(self.layout.devices_of_ranks(self.ranks)):
             ports = self.planes // min(len(devices), self.planes)
-            found.append(tuple(self._route(rank, devices[number // ports]) for number in range(self.planes)))
-        return tuple(found)
+            found.append([self._route(rank, devices[number // ports]) for number in range(self.planes)])
+        if self.has_storage:
+            for rank, device in enumerate(self.layout.storage_devices_of_ranks(self.ranks)):
+                found[rank].append(self._route(rank, device))
+        return tuple(map(tuple, found))
 
     @cached_property
     def links(self) -> tuple[HostLink, ...]:

@@ -16,6 +16,7 @@ from weft.topologies.kinds.base import TopologyKind
 from weft.topologies.limits import LinkArguments
 from weft.topologies.scale_up import with_scale_up
 from weft.topologies.spares import with_spares
+from weft.topologies.storage_network import with_storage_network
 
 DEFAULT_KIND = "leaf_spine"
 TOPOLOGY_KINDS: Registry[TopologyKind] = Registry(
@@ -40,15 +41,22 @@ def from_parameters(parameters: Mapping[str, Any]) -> FabricSpec:
     """
     arguments = dict(parameters)
     scale_up, spares = arguments.pop("scale_up", None), arguments.pop("spares", 0)
+    storage_network = arguments.pop("storage_network", None)
     kind = TOPOLOGY_KINDS.named(arguments.pop("kind", DEFAULT_KIND))
     _require_known(arguments, _names(kind.builder), kind.name)
     fabric = kind.builder(**arguments)
-    if scale_up is None:
-        return with_spares(fabric, spares)
-    if not isinstance(scale_up, Mapping):
-        raise TopologyError(f"scale_up={scale_up!r} is not a mapping of its parameters")
-    _require_known(scale_up, _names(with_scale_up), "scale_up")
-    return with_scale_up(fabric, **scale_up)
+    fabric = with_spares(fabric, spares) if scale_up is None else _with(fabric, with_scale_up, scale_up, "scale_up")
+    if storage_network is None:
+        return fabric
+    return _with(fabric, with_storage_network, storage_network, "storage_network")
+
+
+def _with(fabric: FabricSpec, function: Callable[..., FabricSpec], arguments: object, name: str) -> FabricSpec:
+    """Return a fabric with what a function adds to it by these arguments."""
+    if not isinstance(arguments, Mapping):
+        raise TopologyError(f"{name}={arguments!r} is not a mapping of its parameters")
+    _require_known(arguments, _names(function), name)
+    return function(fabric, **arguments)
 
 
 def _names(function: Callable[..., FabricSpec]) -> set[str]:

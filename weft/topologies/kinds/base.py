@@ -11,11 +11,11 @@ from typing import Annotated, Any, ClassVar
 from pydantic import model_validator
 
 from weft.errors import translated
-from weft.quantities.definitions import QueueSize, Rate, ShortTime, whole
+from weft.quantities.definitions import QueueSize, Rate, ShortTime, number, whole
 from weft.quantities.example import Example
 from weft.quantities.section import Section
 from weft.quantities.units import PS_PER_US, shortest_rate
-from weft.topologies.addressing import MAX_PLANES, MAX_PORTS, host_name
+from weft.topologies.addressing import MAX_HOSTS_PER_LEAF, MAX_PLANES, MAX_PORTS, MAX_SPINES, host_name
 from weft.topologies.circuits import ConfigurationName
 from weft.topologies.errors import TopologyError
 from weft.topologies.fabric import FabricSpec
@@ -26,6 +26,12 @@ from weft.topologies.places import Cluster, Places
 from weft.topologies.scale_up import with_scale_up
 from weft.topologies.scale_up_systems import HOST_SYSTEMS, SYSTEMS, HostSystemName
 from weft.topologies.spares import with_spares
+from weft.topologies.storage_network import (
+    STORAGE_HOSTS_PER_LEAF,
+    STORAGE_RATE_BPS,
+    STORAGE_SPINES,
+    with_storage_network,
+)
 
 
 class TopologyKeyError(TopologyError):
@@ -63,6 +69,21 @@ class ScaleUpSection(Section):
         return {"rate": shortest_rate(rate_bps), "reductions": True} | {
             key: each for key, each in value.items() if each is not None
         }
+
+
+class StorageNetworkSection(Section):
+    """A leaf/spine network for storage alone, a plane of its own: its number follows those of the other planes."""
+
+    host_rate: Rate = STORAGE_RATE_BPS
+    """Rate of the links between hosts and leaves; with `ranks_per_host`, of each rank."""
+    hosts_per_leaf: Annotated[int, whole(1, MAX_HOSTS_PER_LEAF)] = STORAGE_HOSTS_PER_LEAF
+    """Most hosts of a leaf (with `ranks_per_host`, ranks); there are as many leaves as they need."""
+    spines: Annotated[int, whole(1, MAX_SPINES)] = STORAGE_SPINES
+    """Spines, unless all hosts are on one leaf."""
+    oversubscription: Annotated[float, number(0.001, 1000, example="2")] = 1.0
+    """Ratio of a full leaf's host bandwidth to its uplink bandwidth."""
+    failover: bool = False
+    """Whether the other planes carry storage traffic while the network is lost; otherwise it waits."""
 
 
 class NetworkArguments(LinkArguments):
@@ -111,6 +132,8 @@ class TopologySection(Section):
     """Spare hosts, the last ones; a spare gets a rank in collectives only when another host is out of use."""
     scale_up: ScaleUpSection | None = None
     """Links between the ranks of a host; without it, `ranks_per_host` uses this section's defaults."""
+    storage_network: StorageNetworkSection | None = None
+    """A network with another NIC of each host, which items `storage` use instead of the planes."""
 
     @property
     @abstractmethod
@@ -119,7 +142,7 @@ class TopologySection(Section):
 
     @property
     def nics_per_host(self) -> int:
-        """NICs of every host: one in each plane, unless a kind overrides it."""
+        """NICs of every host but the storage network's: one in each plane, unless a kind overrides it."""
         return self.planes
 
     @property
@@ -197,16 +220,29 @@ class TopologySection(Section):
         """Return the fabric that the section describes. Raises TopologyError."""
         fabric = self.network()
         if self.ranks_per_host is None:
-            return with_spares(fabric, self.spares)
-        scale_up = self.scale_up or ScaleUpSection()
-        return with_scale_up(
+            fabric = with_spares(fabric, self.spares)
+        else:
+            scale_up = self.scale_up or ScaleUpSection()
+            fabric = with_scale_up(
+                fabric,
+                self.ranks_per_host,
+                scale_up.rate,
+                scale_up.latency,
+                self.rail_optimised,
+                scale_up.relay,
+                scale_up.reductions,
+            )
+        if (storage := self.storage_network) is None:
+            return fabric
+        return with_storage_network(
             fabric,
-            self.ranks_per_host,
-            scale_up.rate,
-            scale_up.latency,
-            self.rail_optimised,
-            scale_up.relay,
-            scale_up.reductions,
+            storage.host_rate,
+            storage.hosts_per_leaf,
+            storage.spines,
+            storage.oversubscription,
+            self.delay,
+            self.queue_capacity,
+            storage.failover,
         )
 
 

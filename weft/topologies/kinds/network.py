@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 NAME: Final = "network"
 _OF_FILE = (
     *("hosts_per_leaf", "host_rate", "delay", "queue_capacity"),
-    *("ranks_per_host", "rail_optimised", "scale_up", "host_file"),
+    *("ranks_per_host", "rail_optimised", "scale_up", "host_file", "storage_network"),
 )
 
 

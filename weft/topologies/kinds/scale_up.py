@@ -38,6 +38,7 @@ class ScaleUpDomainSection(TopologySection):
         "rail_optimised": "each accelerator is a host",
         "host_file": "each accelerator is a host",
         "scale_up": "the fabric itself is the scale-up network",
+        "storage_network": "accelerators have no NICs",
     }
 
     is_scale_up: ClassVar[bool] = True

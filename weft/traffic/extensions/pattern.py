@@ -52,7 +52,7 @@ def _checked(flow: Flow, index: int, what: str, fabric: FabricSpec) -> Flow:
     place = f"{what}.flows(), flow {index}"
     if not isinstance(flow, Flow):
         raise ExtensionError(f"{place} is {flow!r} (valid: a weft.Flow)")
-    hosts, planes = len(fabric.hosts), fabric.nics_per_host
+    hosts, planes = len(fabric.hosts), fabric.training_nics
     limits = {
         "source": (0, hosts - 1),
         "destination": (0, hosts - 1),

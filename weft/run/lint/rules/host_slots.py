@@ -28,20 +28,29 @@ class HostSlots(Rule):
 
         routes = host_routes(plan.fabric, plan.options)
         assert routes is not None
-        port_bps = plan.host_rates_bps[-1]
+        fabric, training = plan.fabric, plan.fabric.training_nics
+        rates_bps = [nic.link.rate_bps for nic in fabric.hosts[0].nics]
+        # What the NICs of the training fabric, and those of its storage network, send over each link. A memory serves
+        # both directions.
         crossing = {
-            link: sum(route.fetched.count(link) for routes_of in routes.routes for route in routes_of)
+            link: tuple(
+                sum(rates_bps[nic] * of_rank[nic].fetched.count(link) for of_rank in routes.routes for nic in nics)
+                for nics in (range(training), range(training, fabric.nics_per_host))
+            )
             for link in routes.links
         }
-        # A memory serves both directions.
-        slow = [(link, count) for link, count in crossing.items() if count and link.rate_bps < count * port_bps]
+        slow = [(link, sent) for link, sent in crossing.items() if link.rate_bps < sum(sent)]
         if not slow:
             return
-        link, count = min(slow, key=lambda each: each[0].rate_bps / each[1])
+        link, sent = min(slow, key=lambda each: each[0].rate_bps / sum(each[1]))
+        # The faster one is to be slower.
+        is_storage = sent[1] > sent[0]
+        key = "fabric.storage_network.host_rate" if is_storage else "fabric.host_rate"
+        rate_bps = rates_bps[-1 if is_storage else 0] * max(0, link.rate_bps - sent[not is_storage]) // sent[is_storage]
         yield self.finding(
             "host",
             f"{link.name} carries {format_rate(link.rate_bps)} of data, and NICs that it serves send "
-            f"{format_rate(count * port_bps)}",
-            {"fabric.host_rate": shortest_rate(link.rate_bps // count // 10**6 * 10**6)},
+            f"{format_rate(sum(sent))}",
+            {key: shortest_rate(rate_bps // 10**6 * 10**6)} if rate_bps >= 10**6 else {},
             "give it more lanes, or its NICs GPUDirect at this distance (host.gpudirect)",
         )
