@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from random import Random
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests.refusals import refused
 from tests.topologies.example_fabrics import EXAMPLES
+from weft.drills.faults import FAULT_KINDS, Stage, draw_faults, kinds_for
 from weft.errors import BadInputError
 from weft.scenario import load_scenario, parse_scenario
 from weft.topologies import FabricSpec, TopologyError, fat_tree, leaf_spine, with_scale_up
@@ -122,6 +124,17 @@ def test_paths_of_training_are_as_without_it() -> None:
     assert longest_path(found) == longest_path(fabric)
     _, storage = found.networks
     assert {node for node in longest_path(storage).nodes if node.startswith("p")} == {"p1l0", "p1l1", "p1s0"}
+
+
+def test_drills_draw_no_faults_of_it() -> None:
+    """Traffic without storage would bear them all."""
+    fabric = with_storage_network(leaf_spine(planes=2, leaves=2, spines=2), hosts_per_leaf=2)
+    stage, random = Stage(fabric, 0, 10**9, pauses=True), Random(1)
+    drawn = [fault for _ in range(200) for fault in draw_faults(random, stage, sorted(FAULT_KINDS), 2)]
+    assert {fault.kind for fault in drawn} == set(FAULT_KINDS)
+    assert not any(place.startswith("p2") for fault in drawn for place in fault.places)
+    lone = Stage(with_storage_network(leaf_spine(planes=1)), 0, 10**9, pauses=False)
+    assert "plane-down" not in kinds_for(lone, None)
 
 
 @pytest.mark.parametrize(

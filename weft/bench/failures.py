@@ -61,7 +61,7 @@ def failures_of(subject: Subject, steady: TrialRun) -> list[Failure]:
 
     Each is the one that carried most in a steady trial with the same way of balancing load.
     """
-    links = subject.fabric.links_between_switches
+    links = subject.fabric.training_links
     found: list[Failure] = []
     groups = [group for group in subject.uplinks if len(group.ports) > 1]
     if not groups:

@@ -63,7 +63,7 @@ class Subject:
     @property
     def nics(self) -> int:
         """NICs of each endpoint."""
-        return self.fabric.nics_per_host
+        return self.fabric.training_nics
 
     @cached_property
     def nic_rate_bps(self) -> int:
@@ -77,8 +77,8 @@ class Subject:
 
     @cached_property
     def _host_link_rates(self) -> list[int]:
-        hosts = {host.name for host in self.fabric.hosts}
-        return [link.link.rate_bps for link in self.fabric.links if link.a.node in hosts or link.b.node in hosts]
+        nics = self.fabric.training_nics
+        return [nic.link.rate_bps for host in self.fabric.hosts for nic in host.nics[:nics]]
 
     @property
     def spans_planes(self) -> bool:
@@ -145,7 +145,7 @@ class Subject:
         """The groups of parallel links: of each switch with hosts, the ports that lead away from them."""
         tiers = {switch.name: switch.tier for switch in self.fabric.switches}
         ports: dict[str, dict[bool, list[str]]] = {}
-        for link in self.fabric.links_between_switches:
+        for link in self.fabric.training_links:
             for sender, receiver in link.directions:
                 up = tiers[receiver.node] > tiers[sender.node]
                 ports.setdefault(sender.node, {}).setdefault(up, []).append(str(sender))

@@ -43,7 +43,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Stage:
-    """Where and when faults are drawn: the fabric, and when its traffic begins and ends without faults."""
+    """Where and when faults are drawn: the fabric but its storage network, and when its traffic begins and ends."""
 
     fabric: FabricSpec
     begin_ps: int
@@ -56,13 +56,15 @@ class Stage:
 
     def link(self, random: Random) -> FabricLink:
         """Return a link between switches."""
-        return random.choice(self.fabric.links_between_switches)
+        return random.choice(self.fabric.training_links)
 
     @property
     def upper_switches(self) -> Sequence[str]:
         """The switches without hosts."""
-        edge = {nic.switch for host in self.fabric.hosts for nic in host.nics}
-        return [switch.name for switch in self.fabric.switches if switch.name not in edge]
+        fabric = self.fabric
+        edge = {nic.switch for host in fabric.hosts for nic in host.nics}
+        switches = (switch for plane in fabric.training_planes for switch in fabric.switches_of_plane(plane))
+        return [switch.name for switch in switches if switch.name not in edge]
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,7 @@ def _nic_storm(random: Random, stage: Stage) -> Fault:
 
 
 def _no_links(stage: Stage) -> str:
-    return "" if stage.fabric.links_between_switches else "no links between switches"
+    return "" if stage.fabric.training_links else "no links between switches"
 
 
 FAULT_KINDS: Mapping[str, FaultKind] = {

@@ -88,8 +88,7 @@ def _parts(fabric: FabricSpec) -> Mapping[Part, int]:
     """Return how many parts are like those that fail here: not links of hosts, which fail with NICs, nor leaves."""
     training = {switch.name for switch in fabric.switches if switch.plane != fabric.storage_plane}
     edges = {nic.switch for host in fabric.hosts for nic in host.nics}
-    links = sum(link.a.node in training for link in fabric.links_between_switches)
-    return {"link": links, "switch": len(training - edges)}
+    return {"link": len(fabric.training_links), "switch": len(training - edges)}
 
 
 class _Plan:
@@ -130,8 +129,8 @@ class _Plan:
             return f"{fabric.hosts[0].name}'s first NIC", {"link": link}
         if part == "plane":
             return "plane 0", {"plane": 0}
-        edges = {nic.switch for host in fabric.hosts for nic in host.nics[: fabric.training_nics]}
-        upwards = [str(end) for link in fabric.links_between_switches for end in link.ends if end.node in edges]
+        edges = {nic.switch for host in fabric.hosts for nic in host.nics}
+        upwards = [str(end) for link in fabric.training_links for end in link.ends if end.node in edges]
         if not upwards:
             raise BadInputError(f"{part}: the fabric has no links between switches", place=place)
         link = busiest_links(steady, upwards)[0]

@@ -156,6 +156,12 @@ class FabricSpec:
         switches = {switch.name for switch in self.switches}
         return tuple(link for link in self.links if link.a.node in switches and link.b.node in switches)
 
+    @cached_property
+    def training_links(self) -> tuple[FabricLink, ...]:
+        """Return the links between switches of the planes that all traffic may use."""
+        switches = {switch.name for plane in self.training_planes for switch in self.switches_of_plane(plane)}
+        return tuple(link for link in self.links_between_switches if link.a.node in switches)
+
     def switches_of_plane(self, plane: int) -> tuple[SwitchSpec, ...]:
         """Switches of one plane in order of their device ids."""
         return _lookup("plane", self._switches_by_plane, plane)

@@ -115,7 +115,7 @@ def _scenarios(setup: Setup, bound: BoundedRate, base: TrialRun) -> tuple[Mappin
     tiers = {switch.name: switch.tier for switch in subject.fabric.switches}
     spine = [
         f"{link.a}<->{link.b}"
-        for link in subject.fabric.links_between_switches
+        for link in subject.fabric.training_links
         if min(tiers[link.a.node], tiers[link.b.node]) >= 1
     ]
     if spine:

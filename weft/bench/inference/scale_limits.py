@@ -213,7 +213,7 @@ class _Cluster:
 
 def _convergence(setup: Setup) -> list[Trial]:
     """Return a trial with a failing link between switches, if there is one."""
-    links = setup.subject.fabric.links_between_switches
+    links = setup.subject.fabric.training_links
     if not links:
         return []
     pair = setup.subject.remote_pair()
