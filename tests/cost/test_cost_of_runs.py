@@ -183,3 +183,67 @@ def test_runs_without_a_price_are_refused(tmp_path: Path, trained: tuple[Path, P
     assert run("run", incast, "--out", tmp_path / "incast")[0] == 0
     code, _, text = run("cost", incast, "--run", tmp_path / "incast")
     assert (code, "neither steps nor tokens" in text) == (3, True)
+
+
+MEASURED = """
+name: measured
+fabric: {planes: 2, leaves: 2, spines: 1, hosts_per_leaf: 2, host_rate: 100Gb/s}
+int: false
+traffic:
+  - {collective: allreduce, algorithms: [ring], sizes: [64KiB], data: lengths}
+cluster:
+  failures: [{part: plane, mtbf: 10d, effect: measured}]
+  checkpoint: {interval: 1h}
+"""
+
+
+@pytest.fixture(scope="module")
+def lived(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A scenario with a measured failure, and what `weft goodput` has found."""
+    directory = tmp_path_factory.mktemp("lived")
+    scenario = directory / "measured.yaml"
+    scenario.write_text(MEASURED)
+    assert run("goodput", scenario, "--histories", 5, "--workers", 1, "--out", directory / "found")[0] == 0
+    return scenario, directory / "found"
+
+
+def test_an_hour_of_kept_work_is_priced_with_what_packets_have_shown(lived: tuple[Path, Path]) -> None:
+    scenario, found = lived
+    share = json.loads((found / "goodput.json").read_text(encoding="utf-8"))["goodput"]["mean"]
+    status, out, _ = run("cost", scenario, "--goodput", found, "--json")
+    assert status == 0
+    (figures,) = json.loads(out)["fabrics"]
+    assert figures["kept_share"] == share
+    assert figures["per_kept_accelerator_hour"] == pytest.approx(figures["per_accelerator_hour"] / share)
+    status, _, err = run("cost", scenario)
+    assert status != 0
+    assert "--goodput" in err
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ("cluster.failures[0].mtbf=20d", "made_by.cluster.failures[0].mtbf"),
+        ("cluster.spares=1", "made_by.cluster.spares"),
+        ("fabric.spines=2", "made_by.fabric.spines"),
+    ],
+)
+def test_histories_of_another_cluster_are_refused(lived: tuple[Path, Path], change: str, place: str) -> None:
+    scenario, found = lived
+    status, _, err = run("cost", scenario, "--goodput", found, "--set", change)
+    assert status != 0
+    assert place in err
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", "[" * 5000, '{"goodput": {"mean": 2}, "made_by": {}}', "\0"])
+def test_files_of_others_are_refused(lived: tuple[Path, Path], tmp_path: Path, text: str) -> None:
+    scenario, _ = lived
+    status, _, err = run("cost", scenario, "--goodput", tmp_path)
+    assert status != 0
+    assert "has no goodput.json" in err
+    (tmp_path / "goodput.json").write_text(text)
+    status, _, err = run("cost", scenario, "--goodput", tmp_path)
+    assert status != 0
+    assert "weft goodput of this version" in err
+    status, _, err = run("cost", scenario, scenario, "--goodput", tmp_path)
+    assert "1 --goodput for 2 files" in err

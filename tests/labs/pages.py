@@ -35,13 +35,17 @@ DOCS = [
         "calibrate.md",
         "comparing.md",
         "cost.md",
+        "goodput.md",
         "host.md",
+        "in-network.md",
         "lint.md",
         "parameter-server.md",
         "power.md",
         "rdma.md",
         "routing.md",
+        "storage.md",
         "topologies.md",
+        "uet.md",
         "why.md",
     )
 ]

@@ -44,6 +44,14 @@ _SCENARIO_SUFFIXES = (".yaml", ".yml")
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     help="Results of weft run for FILE, one for each FILE in their order: prices steps, tokens and useful hours.",
 )
+@click.option(
+    "--goodput",
+    "histories",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="What weft goodput FILE --out DIR has found, one for each FILE: needed where failures are measured.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option(
     "--plot",
@@ -58,6 +66,7 @@ def cost(
     assumptions: tuple[str, ...],
     accelerator: str | None,
     runs: tuple[Path, ...],
+    histories: tuple[Path, ...],
     as_json: bool,
     plot: Path | None,
     assignments: tuple[str, ...],
@@ -75,14 +84,15 @@ def cost(
     from weft.system.consoles import make_console
 
     if table:
-        if files or prices or assumptions or runs:
+        if files or prices or assumptions or runs or histories:
             raise click.UsageError("--table writes the shipped table: give nothing else with it")
         click.echo(shipped_table_text(), nl=False)
         return
     if not files:
         raise click.UsageError("give a scenario, lab:NAME, or a topology's file")
-    if runs and len(runs) != len(files):
-        raise click.UsageError(f"{len(runs)} --run for {len(files)} files: give one for each, in their order")
+    for option, given in (("--run", runs), ("--goodput", histories)):
+        if given and len(given) != len(files):
+            raise click.UsageError(f"{len(given)} {option} for {len(files)} files: give one for each, in their order")
     _require_picture(plot)
     chosen = read_prices(prices, assignments_of("--assume", assumptions))
     changes = assignments_of("--set", assignments)
@@ -93,7 +103,7 @@ def cost(
         (name, fabric), scenario = fabrics[number], found[number][2]
         with translated(BadInputError, BadInputError, place=file):
             per_endpoint = cluster_section(scenario).accelerators_per_endpoint(fabric.ranks_per_host)
-            kept_share = _kept_share(scenario, fabric)
+            kept_share = _kept_share(scenario, fabric, histories[number] if histories else None)
             costs.append(cost_figures(name, fabric, chosen, accelerator, per_endpoint, kept_share))
         if runs:
             works.append(_work_costs(runs[number], scenario, fabric, costs[-1], per_endpoint))
@@ -124,12 +134,16 @@ def _work_costs(
     return [work_cost(each, cost, per_endpoint) for each in found]
 
 
-def _kept_share(scenario: Scenario, fabric: FabricSpec) -> float | None:
-    """Return the share of kept work of a scenario that says how often the fabric's parts fail."""
+def _kept_share(scenario: Scenario, fabric: FabricSpec, found: Path | None) -> float | None:
+    """Return the share of kept work of a scenario that says how often the fabric's parts fail, or as was `found`."""
     from weft.goodput import cluster_of, outcome_of
     from weft.scenario.cluster import cluster_section
 
     settings = cluster_section(scenario)
+    if found is not None:
+        from weft.cost.kept import kept_share_of
+
+        return kept_share_of(found, settings, fabric)
     if not settings.failures:
         return None
     return outcome_of(cluster_of(settings, fabric), scenario.seed, _HISTORIES).goodput.mean

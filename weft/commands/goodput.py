@@ -54,6 +54,7 @@ def goodput(
     """
     from weft.goodput import cluster_of, outcome_of
     from weft.goodput import report as parts
+    from weft.goodput.made_by import made_by
     from weft.scenario.cluster import cluster_section
     from weft.scenario.network_file import load_fabric
     from weft.scenario.topology import build_topology
@@ -70,13 +71,14 @@ def goodput(
                 valid="a list, such as [{part: accelerator, mtbf: 50000h}]",
             )
         fabric = build_topology(loaded.fabric)
+        of = made_by(settings, fabric)
         settings, measured, checkpoint = _measured(settings, scenario, changes, fabric, out, workers)
         cluster = cluster_of(settings, fabric)
         lived = outcome_of(cluster, loaded.seed, histories, intervals or out is not None)
         outcome = replace(lived, measured=measured, checkpoint=checkpoint)
-    page = None if out is None else parts.write(name, outcome, out)
+    page = None if out is None else parts.write(name, outcome, of, out)
     if as_json:
-        click.echo(json.dumps(parts.as_dict(name, outcome), indent=1))
+        click.echo(json.dumps(parts.as_dict(name, outcome, of), indent=1))
     else:
         _print(name, outcome)
         if page is not None:

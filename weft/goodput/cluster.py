@@ -18,6 +18,7 @@ from weft.topologies import FabricSpec
 
 _MOST_FAILURES = 200_000
 """In a history, which then takes seconds."""
+_ONLY_GOODPUT = "measured: only weft goodput runs the traffic"
 
 
 @dataclass(frozen=True)
@@ -96,9 +97,9 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
     for number, failure in enumerate(settings.failures):
         if failure.effect == "measured":
             raise BadInputError(
-                "measured: only weft goodput runs the traffic",
+                _ONLY_GOODPUT,
                 place=f"cluster.failures[{number}].effect",
-                valid="the effect that it finds",
+                valid="the effect that it finds; for weft cost its --out, as --goodput",
             )
         if failure.count is None and failure.part not in parts:
             raise BadInputError(
@@ -120,9 +121,9 @@ def cluster_of(settings: ClusterSection, fabric: FabricSpec) -> Cluster:
     for key, section in (("checkpoint", settings.checkpoint), ("restart", settings.restart)):
         if section.measured:
             raise BadInputError(
-                "only weft goodput runs the traffic",
+                _ONLY_GOODPUT,
                 place=f"cluster.{key}.measured",
-                valid="the times that it finds",
+                valid="the times that it finds; for weft cost its --out, as --goodput",
             )
     rate = sum(kind.rate for kind in kinds if kind.ends_job)
     checkpoint = settings.checkpoint

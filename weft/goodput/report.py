@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from html import escape
 from pathlib import Path
@@ -157,11 +157,12 @@ def page(name: str, outcome: Outcome) -> str:
     )
 
 
-def as_dict(name: str, outcome: Outcome) -> dict[str, Any]:
-    """Return the outcome as data; times in seconds, shares of 1."""
+def as_dict(name: str, outcome: Outcome, made_by: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the outcome as data; times in seconds, shares of 1. `made_by`: what it is of (`weft.goodput.made_by`)."""
     cluster = outcome.cluster
     return {
         "name": name,
+        "made_by": made_by,
         "accelerators": cluster.accelerators,
         "hosts": cluster.hosts,
         "spares": cluster.spares,
@@ -186,14 +187,14 @@ def as_dict(name: str, outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def write(name: str, outcome: Outcome, directory: Path) -> Path:
+def write(name: str, outcome: Outcome, made_by: Mapping[str, Any], directory: Path) -> Path:
     """Write goodput.json and goodput.html, and return the page's path. Raises EnvironmentLacksError, BadInputError."""
     if directory.exists() and not directory.is_dir():
         raise BadInputError(f"{directory} is no directory")
     text = page(name, outcome)
     directory.mkdir(parents=True, exist_ok=True)
     with written_whole(directory / JSON_FILE) as partial:
-        partial.write_text(json.dumps(as_dict(name, outcome), indent=1) + "\n", encoding="utf-8")
+        partial.write_text(json.dumps(as_dict(name, outcome, made_by), indent=1) + "\n", encoding="utf-8")
     return write_page(text, directory / PAGE_FILE)
 
 
