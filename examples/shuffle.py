@@ -29,6 +29,6 @@ class Shuffle(weft.TrafficPattern):
                     source,
                     int(destination),
                     max(1, round(size)),
-                    plane=turn % fabric.nics_per_host,
+                    plane=turn % fabric.training_nics,
                     start_ps=turn * self.stagger_ps,
                 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from weft.goodput.formulas import best_interval_s, effective_training_time_ratio
 from weft.paths import ROOT
 from weft.quantities.definitions import UNITS_REQUIRED
 from weft.scenario import load_scenario
-from weft.scenario.cluster import CheckpointSection, ClusterSection, cluster_section
+from weft.scenario.cluster import CheckpointSection, ClusterSection, FailureSection, cluster_section
 from weft.topologies import FabricSpec, leaf_spine
 from weft.topologies.storage_network import with_storage_network
 
@@ -283,6 +284,23 @@ def test_a_failure_without_storage_costs_the_work_since_it_was_lost() -> None:
     assert alone.spent_s[Spent.STORAGE] == 0
 
 
+def test_quiet_failures_end_no_stall() -> None:
+    stall = {"part": "cluster", "mtbf": "20h", "effect": "stall", "stall": "10h"}
+    quiet = OUTAGE | {"mtbf": "30min", "repair": "0"}
+    alone, both = (live(cluster(duration="2000d", failures=failures), (1,)) for failures in ([stall], [stall, quiet]))
+    for found in (alone, both):
+        # The share of time in which one has come less than ten hours ago.
+        assert found.spent_s[Spent.STALLED] / found.duration_s == pytest.approx(1 - math.exp(-10 / 20), rel=0.05)
+
+
+def test_a_job_does_not_start_while_storage_is_lost_again_and_again() -> None:
+    never = OUTAGE | {"mtbf": "5min", "repair": "1h"}
+    restart = {"part": "cluster", "mtbf": "12h", "effect": "restart"}
+    found = live(cluster(duration="100d", failures=[never, restart], checkpoint={"cost": "10s", "saving": "60s"}), (1,))
+    assert found.spent_s[Spent.STORAGE] / found.duration_s > 0.95
+    assert found.spent_s[Spent.KEPT] / found.duration_s < 0.01
+
+
 def test_the_page_says_what_outages_cost_hosts_that_wait() -> None:
     scenario = load_scenario(ROOT / "examples" / "goodput" / "storage.yaml")
     page = (ROOT / "docs" / "goodput.md").read_text(encoding="utf-8")
@@ -305,6 +323,13 @@ def test_a_storage_network_fails_as_a_part_of_its_own() -> None:
     assert [kind.parts for kind in found.kinds] == [1]
     with pytest.raises(BadInputError, match="no storage network"):
         cluster_of(section, fabric())
+    for effect in ("replace", "corrupt"):
+        failure = {"part": "storage-network", "mtbf": "100d", "effect": effect, "noticed_after": "1h"}
+        with pytest.raises(ValueError, match="no host can take the place"):
+            FailureSection.model_validate(
+                {key: value for key, value in failure.items() if effect == "corrupt" or key != "noticed_after"},
+                context={UNITS_REQUIRED: True},
+            )
 
 
 def test_other_parts_are_counted_without_the_storage_network() -> None:

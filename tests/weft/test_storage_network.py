@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from weft.paths import ROOT
 from weft.quantities.yaml_files import read_mapping
 from weft.results.run_result import RunResult
 from weft.results.storage import STORAGE
+from weft.run.lint.checked import findings_in
 from weft.run.runner import run_scenario
 from weft.scenario import parse_scenario
 
@@ -97,6 +99,28 @@ def test_with_failover_the_fabric_carries_storage_until_it_is_back(undisturbed: 
     assert sum(plane.largest_queue_bytes or 0 for plane in failed.planes[:2]) > 0
 
 
+@pytest.mark.parametrize("fabric", [{"kind": "rail_only"}, {"rail_optimised": True, "scale_up": {"relay": "rails"}}])
+def test_failover_to_planes_that_need_relays_is_refused(fabric: dict[str, Any]) -> None:
+    hosts = {"planes": 1, "ranks_per_host": 2, "hosts_per_leaf": 2, "storage_network": NETWORK | {"failover": True}}
+    reads = {"storage": [3], "clients": [0], "device": QUICK, "access": {"blocks": 2, "reads": 1}}
+    with pytest.raises(BadInputError, match=r"fabric\.storage_network\.failover"):
+        run(reads, fabric=fabric | hosts)
+    # Without failover both work.
+    hosts["storage_network"] = NETWORK
+    assert run(reads, fabric=fabric | hosts).ok
+
+
+def test_a_lone_plane_of_training_is_not_lost_to_others() -> None:
+    lost = [{"plane": 0, "state": "down", "at": "20us"}, {"plane": 0, "state": "up", "at": "50us"}]
+    result = run(COLLECTIVE, fabric=FABRIC | {"planes": 1, "storage_network": NETWORK}, events=lost)
+    assert not [event for event in result.controller_events if event.kind.startswith("plane")]
+
+
+def test_bounds_are_left_out_where_planes_may_change() -> None:
+    assert "link" in run(STEADY).of(STORAGE)[0].bounds_bytes_per_s
+    assert run(STEADY, network=NETWORK | {"failover": True}).of(STORAGE)[0].bounds_bytes_per_s == {}
+
+
 def test_planes_of_training_do_not_fail_over_to_it() -> None:
     lost = [{"plane": plane, "state": "down", "at": "20us"} for plane in (0, 1)]
     with pytest.raises(CheckFailedError, match=r"over NIC [01]"):
@@ -140,6 +164,15 @@ def test_its_routes_are_shortest_paths_whatever_the_fabric_s_are(fabric: dict[st
 def test_other_traffic_cannot_ask_for_it() -> None:
     with refused(BadInputError, place="scenario: traffic[0].plane"):
         run({"incast": "h0", "bytes_per_sender": "1KiB", "plane": 2})
+
+
+def test_lint_finds_events_on_it_without_storage() -> None:
+    failing = events(("down", "10us"))
+    found = [
+        {finding.rule for finding in findings_in(partial(parse_scenario, tree(item, events=failing)))}
+        for item in (COLLECTIVE, STEADY)
+    ]
+    assert ["event-elsewhere" in rules for rules in found] == [True, False]
 
 
 def test_it_is_not_taken_out_of_use() -> None:

@@ -143,7 +143,7 @@ def _kept_share(scenario: Scenario, fabric: FabricSpec, found: Path | None) -> f
     if found is not None:
         from weft.cost.kept import kept_share_of
 
-        return kept_share_of(found, settings, fabric)
+        return kept_share_of(found, scenario, fabric)
     if not settings.failures:
         return None
     return outcome_of(cluster_of(settings, fabric), scenario.seed, _HISTORIES).goodput.mean

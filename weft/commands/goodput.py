@@ -71,7 +71,7 @@ def goodput(
                 valid="a list, such as [{part: accelerator, mtbf: 50000h}]",
             )
         fabric = build_topology(loaded.fabric)
-        of = made_by(settings, fabric)
+        of = made_by(loaded, fabric)
         settings, measured, checkpoint = _measured(settings, scenario, changes, fabric, out, workers)
         cluster = cluster_of(settings, fabric)
         lived = outcome_of(cluster, loaded.seed, histories, intervals or out is not None)

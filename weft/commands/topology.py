@@ -92,7 +92,14 @@ def draw_command(scenario: Path, output: Path, configuration: str | None) -> Non
 )
 def export(format_name: str, scenario: Path, output: Path | None) -> None:
     """Write the graph for other tools, and for `fabric: {path: …}`: node_link is NetworkX's JSON, or graphml."""
-    text = written(_fabric(scenario), format_name)
+    fabric = _fabric(scenario)
+    text = written(fabric, format_name)
+    if fabric.storage_plane is not None:
+        click.echo(
+            f"weft: plane {fabric.storage_plane}, the storage network, is in the file as the other planes are; a "
+            "scenario with this file would use it for all traffic",
+            err=True,
+        )
     if output is None:
         click.echo(text, nl=False)
         return

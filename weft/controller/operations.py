@@ -148,7 +148,7 @@ class Operations:
 
     @property
     def hosts_out(self) -> tuple[str, ...]:
-        """Hosts that are cordoned or have no link that is up."""
+        """Hosts that are cordoned or have no link that is up; one to a storage network does not count."""
         cordoned = [element.host for element in self._cordoned.values() if element.host is not None]
         return tuple(dict.fromkeys((*cordoned, *sorted(self._dead))))
 
@@ -162,7 +162,8 @@ class Operations:
         plane = fabric.switch(link.b.node).plane
         hosts_changed = self._follow_host(link.a.node)
         before = set(self._lost)
-        may_be_lost = fabric.planes > 1 and link.ends in failures.links and plane not in before
+        has_others = len(fabric.training_planes) > 1 or plane == fabric.storage_plane
+        may_be_lost = has_others and link.ends in failures.links and plane not in before
         if may_be_lost and parts_hosts(fabric, plane, failures, self._dead):
             self._lost.add(plane)
             self.note("plane lost", f"plane {plane}")
@@ -188,7 +189,7 @@ class Operations:
 
     @property
     def lost_hosts(self) -> tuple[str, ...]:
-        """Hosts that have no link that is up."""
+        """Hosts that have no link that is up; one to a storage network does not count."""
         return tuple(sorted(self._dead))
 
     def note_swap(self, host: str, spare: str, rank: int) -> None:

@@ -45,6 +45,7 @@ class CostFigures:
         accelerators_price, accelerators_watts: totals of all accelerators; 0 without a name.
         accelerators_over_years: cost of all accelerators over `years`; 0 without a name.
         kept_share: share of time that is kept work (`weft.goodput`); None if nothing is known of failures.
+        has_storage_network: whether the bill has a storage network, which is none of these planes.
 
     """
 
@@ -61,6 +62,7 @@ class CostFigures:
     accelerators_watts: float
     accelerators_over_years: YearsCost
     kept_share: float | None = None
+    has_storage_network: bool = False
 
     @property
     def price_per_accelerator(self) -> float:
@@ -141,6 +143,7 @@ def cost_figures(
     price, watts = (count * each.price, count * each.watts) if each is not None else (0.0, 0.0)
     return CostFigures(
         name=name,
+        has_storage_network=fabric.storage_plane is not None,
         bill=bill,
         accelerators=count,
         accelerators_per_host=per_endpoint * fabric.ranks_per_host,

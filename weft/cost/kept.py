@@ -10,11 +10,11 @@ from weft.errors import BadInputError
 from weft.goodput.made_by import made_by
 from weft.goodput.report import JSON_FILE
 from weft.quantities.json_problems import quoted
-from weft.scenario.cluster import ClusterSection
+from weft.scenario import Scenario
 from weft.topologies import FabricSpec
 
 
-def kept_share_of(directory: Path, settings: ClusterSection, fabric: FabricSpec) -> float:
+def kept_share_of(directory: Path, scenario: Scenario, fabric: FabricSpec) -> float:
     """Return the mean share of kept work of histories in a directory that `weft goodput --out` has written.
 
     Raises:
@@ -26,7 +26,7 @@ def kept_share_of(directory: Path, settings: ClusterSection, fabric: FabricSpec)
             f"has no {JSON_FILE}", place=directory, valid="a directory that weft goodput --out has written"
         )
     found = _read(file)
-    expected = made_by(settings, fabric)
+    expected = made_by(scenario, fabric)
     for section, value in expected.items():
         ran = found["made_by"].get(section)
         if ran != value:
@@ -37,6 +37,8 @@ def kept_share_of(directory: Path, settings: ClusterSection, fabric: FabricSpec)
                 place=file,
             )
     share: float = found["goodput"]["mean"]
+    if share == 0:
+        raise BadInputError("no work is kept, so an hour of it has no price", place=file)
     return share
 
 
@@ -44,7 +46,7 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
         share = found["goodput"]["mean"]
-        if isinstance(found["made_by"], dict) and isinstance(share, int | float) and 0 < share <= 1:
+        if isinstance(found["made_by"], dict) and isinstance(share, int | float) and 0 <= share <= 1:
             return dict(found)
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         pass

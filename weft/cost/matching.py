@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import BadInputError
+from weft.goodput.made_by import CHOSEN_BY_CHANCE_OR_MACHINE
 from weft.quantities.json_problems import quoted
 from weft.results.model import Results
 from weft.results.results_file import read_results
@@ -15,9 +16,6 @@ from weft.results.run_result import RESULTS_FILE
 from weft.results.work import Work
 from weft.scenario import Scenario
 from weft.topologies import FabricSpec
-
-_FREE = ("observe", "seed", "links", "dilation")
-"""Options that may differ: records, what chance decides, and what belongs to the machine or the clock."""
 
 
 def results_of_run(directory: Path, scenario: Scenario, fabric: FabricSpec) -> Results:
@@ -59,7 +57,7 @@ def _differences(results: Results, scenario: Scenario, fabric: FabricSpec) -> It
         yield from _unlike("scenario", made_by.scenario, scenario.name)
     yield from _unlike("fabric", made_by.fabric, _plain(dict(fabric.parameters)))
     for key, value in _plain(scenario.options.as_dict()).items():
-        if key not in _FREE and key in made_by.parameters:
+        if key not in CHOSEN_BY_CHANCE_OR_MACHINE and key in made_by.parameters:
             yield from _unlike(key, made_by.parameters[key], value)
 
 

@@ -177,6 +177,7 @@ def _bisection(cost: CostFigures, money: str) -> str:
         f"{format_number(cost.bisection_gbps_per_accelerator)} an accelerator; for each Gb/s "
         f"{_of(cost.price_per_gbps, money)} and {format_number(cost.watts_per_gbps)} W"
         f"{'' if cost.bisection_is_exact else ' at least'}"
+        f"{', the storage network included, which adds none' if cost.has_storage_network else ''}"
     )
 
 

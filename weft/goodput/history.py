@@ -16,6 +16,8 @@ from weft.scenario.cluster import FailureSection
 
 _AT_ONCE = 4096
 """Draws that are made together, which is faster."""
+INTERRUPTING_AT_ONCE = ("replace", "restart")
+"""Effects that end the job when the failure comes."""
 
 
 class Spent(StrEnum):
@@ -270,10 +272,11 @@ class _Job:
                 continue
             kind = self._failures.next_kind
             assert kind is not None
-            if kind.settings.effect != "stall":
+            if kind.settings.effect in INTERRUPTING_AT_ONCE:
                 return  # the next thing that happens
-            self._take_failure()
-            until_s = min(max(until_s, self._now_s + (kind.settings.stall or 0.0)), self._cluster.duration_s)
+            settings = self._take_failure().settings
+            if not self._begin_quiet(settings):
+                until_s = min(max(until_s, self._now_s + (settings.stall or 0.0)), self._cluster.duration_s)
 
     def _start(self, missing: int) -> None:
         """Detect, find hosts in the place of those that are missing, and start; from the beginning after a failure."""
@@ -298,7 +301,10 @@ class _Job:
 
     def _wait_for_storage(self) -> bool:
         """Wait until a checkpoint can be read; returns whether a failure that ends the job has come sooner."""
-        return self._storage_is_out and self._idle(self._storage_back_s - self._now_s, Spent.STORAGE)
+        while self._storage_is_out and not self._is_over:  # another outage may come meanwhile
+            if self._idle(self._storage_back_s - self._now_s, Spent.STORAGE):
+                return True
+        return False
 
     def _count_repaired(self) -> None:
         while self._repairs and self._repairs[0] <= self._now_s:
@@ -312,7 +318,7 @@ class _Job:
             self._pass(max(0.0, self._failures.next_s - self._now_s), spent)
             kind = self._failures.next_kind
             assert kind is not None
-            if kind.settings.effect in ("replace", "restart"):
+            if kind.settings.effect in INTERRUPTING_AT_ONCE:
                 return True
             self._begin_quiet(self._take_failure().settings)
         self._pass(max(0.0, until_s - self._now_s), spent)

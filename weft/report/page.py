@@ -172,7 +172,8 @@ def _subtitle(run: RunDirectory) -> str:
         size = fabric.scale_up.ranks_per_host
         hosts = f"{endpoints // size} hosts of {size} ranks"
     return (
-        f"{hosts}, {switches} switch{'es' if switches > 1 else ''} in {_counted(fabric.planes, 'plane')}, "
+        f"{hosts}, {switches} switch{'es' if switches > 1 else ''} in {_counted(len(fabric.training_planes), 'plane')}"
+        f"{' and a storage network' if fabric.storage_plane is not None else ''}, "
         f"{rate} NICs · {made_by.clock} clock · seed {made_by.seed}"
     )
 

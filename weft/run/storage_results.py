@@ -55,9 +55,9 @@ def storage_result(
 def _bounds(
     storage: StorageJob, nodes: StorageNodes, queue_depth: int, fabric: Fabric, ran: JobRun
 ) -> dict[str, float]:
-    """Return the bounds for commands of the mean size; {} for both reads and writes."""
+    """Return the bounds for commands of the mean size; {} for both reads and writes, and where planes may change."""
     commands = storage.commands
-    if commands.is_read.min() != commands.is_read.max():
+    if commands.is_read.min() != commands.is_read.max() or fabric.topology.storage_failover:
         return {}
     clients = len(storage.job.parts) - nodes.count
     load = CommandLoad(

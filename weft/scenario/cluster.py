@@ -67,6 +67,16 @@ class FailureSection(Section):
     """From when results are wrong until somebody knows."""
 
     @model_validator(mode="after")
+    def _check_storage_network(self) -> FailureSection:
+        if self.part == "storage-network" and self.effect in ("replace", "corrupt"):
+            raise SectionKeyError(
+                "effect",
+                f"{self.effect}: no host can take the place of part {self.part}",
+                valid="no-storage, or another",
+            )
+        return self
+
+    @model_validator(mode="after")
     def _check_measured_part(self) -> FailureSection:
         if self.effect == "measured" and self.part not in MEASURED_PARTS:
             raise SectionKeyError("effect", f"measured: packets do not show failures of part {self.part}")

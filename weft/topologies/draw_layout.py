@@ -99,7 +99,7 @@ class Layout:
                 box_width = min(_WIDEST, plane_width / len(names)) * 0.78
                 _row(names, left, plane_width, y, (box_width, height), boxes)
             centres.append(left + plane_width / 2)
-        top = highest + len(planes[0]) * row_height
+        top = highest + max(map(len, planes)) * row_height
         scale = min(1.0, max(0.25, spacing / 40))
         if fabric.scale_up is not None:
             hosts = _host_boxes(groups, width, top, height)

@@ -170,6 +170,19 @@ class StorageTraffic(JobItem):
         """Check that clients reach all nodes."""
         clients = self._ranks(topology)[: -len(self.storage)]
         check_service_paths(topology, clients, self.storage, key, topology.storage_planes)
+        if not topology.storage_failover:
+            return
+        if topology.scale_up is not None and topology.scale_up.relay == "rails":
+            raise KeyProblem(
+                "fabric.storage_network.failover",
+                "in the planes, messages that change rails are relayed (fabric.scale_up.relay)",
+                valid="relay: unreachable or off, or no failover",
+            )
+        try:
+            check_service_paths(topology, clients, self.storage, key)
+        except KeyProblem as problem:
+            where = "fabric.storage_network.failover"
+            raise KeyProblem(where, f"in the planes {problem.problem}", valid="no failover") from None
 
     def _check_load(self, key: str) -> None:
         given = [name for name in ("access", "checkpoint", "loading") if getattr(self, name) is not None]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from weft.run.lint.plan import Plan
 from weft.run.lint.rule import Finding, Rule
 from weft.run.traffic_kinds.incast import IncastTraffic
+from weft.run.traffic_kinds.storage import StorageTraffic
 from weft.scenario.link_checks import links_of_event
 
 
@@ -14,23 +15,19 @@ class EventElsewhere(Rule):
     """Events on planes without traffic."""
 
     name = "event-elsewhere"
-    when = "all traffic is incasts, and an event is about links of planes that these do not use"
+    when = "all traffic is incasts, or none is storage, and an event is about links of planes that it does not use"
     reason = "the event changes nothing that the run measures"
 
     def find(self, plan: Plan) -> Iterator[Finding]:
         """See Rule."""
-        incasts = [item for _, item in plan.items if isinstance(item, IncastTraffic)]
-        if not incasts or len(incasts) < len(plan.items):
-            return
-        nics = plan.fabric.hosts[0].nics
-        used = {nics[item.plane].plane for item in incasts}
+        used = _planes_used(plan)
         for index, event in enumerate(plan.options.events):
             if event.is_operation and event.plane is None:
                 continue
             key = f"events[{index}]"
             links = links_of_event(plan.fabric, plan.options, event, key)
             planes = {plan.fabric.switch(link.b.node).plane for link in links}
-            if not planes or not planes.isdisjoint(used):
+            if not planes or not planes.isdisjoint(used) or not used:
                 continue
             names = " and ".join(map(str, sorted(used)))
             idle = " and ".join(map(str, sorted(planes)))
@@ -40,3 +37,16 @@ class EventElsewhere(Rule):
                 {f"{key}.plane": min(used)} if event.plane is not None else {},
                 "" if event.plane is not None else f"name a link of plane {names}",
             )
+
+
+def _planes_used(plan: Plan) -> set[int]:
+    """Return the planes of all traffic."""
+    fabric, used = plan.fabric, set[int]()
+    for _, item in plan.items:
+        if isinstance(item, IncastTraffic):
+            used.add(fabric.hosts[0].nics[item.plane].plane)
+        elif isinstance(item, StorageTraffic):
+            used.update(fabric.storage_planes if not fabric.storage_failover else range(fabric.planes))
+        else:
+            used.update(fabric.training_planes)
+    return used

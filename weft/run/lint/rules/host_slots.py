@@ -43,14 +43,20 @@ class HostSlots(Rule):
         if not slow:
             return
         link, sent = min(slow, key=lambda each: each[0].rate_bps / sum(each[1]))
-        # The faster one is to be slower.
-        is_storage = sent[1] > sent[0]
+        is_storage = all(link.rate_bps >= of_training for link, (of_training, _) in crossing.items())
         key = "fabric.storage_network.host_rate" if is_storage else "fabric.host_rate"
-        rate_bps = rates_bps[-1 if is_storage else 0] * max(0, link.rate_bps - sent[not is_storage]) // sent[is_storage]
+        # What fits on every link: storage beside what training sends, or training alone.
+        fitting_bps = min(
+            rates_bps[-1] * (each.rate_bps - of_training) // of_storage
+            if is_storage
+            else rates_bps[0] * each.rate_bps // of_training
+            for each, (of_training, of_storage) in crossing.items()
+            if (of_storage if is_storage else of_training)
+        )
         yield self.finding(
             "host",
             f"{link.name} carries {format_rate(link.rate_bps)} of data, and NICs that it serves send "
             f"{format_rate(sum(sent))}",
-            {key: shortest_rate(rate_bps // 10**6 * 10**6)} if rate_bps >= 10**6 else {},
+            {key: shortest_rate(fitting_bps // 10**6 * 10**6)} if fitting_bps >= 10**6 else {},
             "give it more lanes, or its NICs GPUDirect at this distance (host.gpudirect)",
         )
