@@ -225,8 +225,10 @@ class Plan:
 
     @cached_property
     def host_rates_bps(self) -> list[int]:
-        """Distinct rates of the hosts' ports, the slowest first."""
-        return sorted({nic.link.rate_bps for host in self.fabric.hosts for nic in host.nics if nic.link.rate_bps})
+        """Distinct rates of the hosts' ports, the slowest first; those to a storage network are left out."""
+        count = self.fabric.training_nics
+        rates = (nic.link.rate_bps for host in self.fabric.hosts for nic in host.nics[:count])
+        return sorted({rate_bps for rate_bps in rates if rate_bps})
 
     @cached_property
     def controls(self) -> list[Control]:
