@@ -141,7 +141,7 @@ def _kept_share(scenario: Scenario, fabric: FabricSpec, found: Path | None) -> f
 
     settings = cluster_section(scenario)
     if found is not None:
-        from weft.cost.kept import kept_share_of
+        from weft.goodput.kept import kept_share_of
 
         return kept_share_of(found, scenario, fabric)
     if not settings.failures:

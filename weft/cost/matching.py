@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from weft.errors import BadInputError
-from weft.goodput.made_by import CHOSEN_BY_CHANCE_OR_MACHINE
 from weft.quantities.json_problems import quoted
 from weft.results.model import Results
 from weft.results.results_file import read_results
 from weft.results.run_result import RESULTS_FILE
 from weft.results.work import Work
 from weft.scenario import Scenario
+from weft.scenario.options import CHOSEN_BY_CHANCE_OR_MACHINE
 from weft.topologies import FabricSpec
 
 

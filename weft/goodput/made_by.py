@@ -7,10 +7,8 @@ from typing import Any
 
 from weft.scenario import Scenario
 from weft.scenario.cluster import cluster_section
+from weft.scenario.options import CHOSEN_BY_CHANCE_OR_MACHINE
 from weft.topologies import FabricSpec
-
-CHOSEN_BY_CHANCE_OR_MACHINE = ("observe", "seed", "links", "dilation")
-"""Options that may differ: records, what chance decides, and what belongs to the machine or the clock."""
 
 
 def made_by(scenario: Scenario, fabric: FabricSpec) -> dict[str, Any]:

@@ -27,12 +27,14 @@ from weft.traffic.striping import joined
 class MessageTimes:
     """Times of messages between two ranks of a fabric over a shortest path with store-and-forward switches.
 
-    Messages of `STRIPE_BYTES` or more are divided among the `planes`; smaller ones use the fastest plane.
+    Messages of `STRIPE_BYTES` or more are divided among the `planes`, by default those of all traffic; smaller ones use
+    the fastest plane.
     """
 
     def __init__(
-        self, fabric: FabricSpec, options: FabricOptions, source: int, destination: int, planes: Sequence[int]
+        self, fabric: FabricSpec, options: FabricOptions, source: int, destination: int, planes: Sequence[int] = ()
     ) -> None:
+        planes = planes or fabric.training_planes
         self.framing = Framing.of_fabric(options)
         self._framings = {kind: Framing.of_fabric(options, kind=kind) for kind in (WRITE, READ_REQUEST, READ_RESPONSE)}
         self._ideal = {

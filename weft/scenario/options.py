@@ -48,6 +48,8 @@ MAX_SLOTS = 4096
 MAX_TREES = 64
 # Threads that serve a virtual run (kMaxWorkers in engine/time/partitions.hpp).
 MAX_WORKERS = 256
+CHOSEN_BY_CHANCE_OR_MACHINE = ("observe", "seed", "links", "dilation")
+"""Options that may differ between runs that count as alike: records, what chance decides, the machine and the clock."""
 _KEYS_IN_RESULTS = {"int_telemetry": "int"}
 # Files of results are the same for every number of workers, and however controllers reach the switches.
 _NOT_IN_RESULTS = {"workers", "grpc"}
