@@ -12,6 +12,7 @@ from pathlib import Path
 from fuzz.statistics import Statistics
 from fuzz.target import Target
 from fuzz.worker import DUMP_SIGNAL, PROGRESS, Folder, Worker, keep_finding
+from weft.cache import garbage_left_to_parent
 
 _FORK = multiprocessing.get_context("fork")
 _POLL_S = 0.25
@@ -61,7 +62,8 @@ def _run_worker(
         Worker(make_target(), folder, statistics, duration_s).run()
 
     process = _FORK.Process(target=work, daemon=True)
-    process.start()
+    with garbage_left_to_parent():
+        process.start()
     hung = False
     while process.is_alive():
         process.join(_POLL_S)

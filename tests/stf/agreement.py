@@ -9,6 +9,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
+from weft.cache import garbage_left_to_parent
 from weft.compiler import CompileError, compile_file
 from weft.switch.backend import BackendError, SwitchBackend, TableEntry
 from weft.switch.bmv2json import Program, load_program
@@ -59,7 +60,8 @@ def differences(case: Case) -> str | None:
     """
     receiver, sender = _FORK.Pipe(duplex=False)
     process = _FORK.Process(target=_compare_and_send, args=(case, sender), daemon=True)
-    process.start()
+    with garbage_left_to_parent():
+        process.start()
     sender.close()
     try:
         if not receiver.poll(TIMEOUT_S):

@@ -1,4 +1,4 @@
-"""Suspends the garbage collector while a large result is built."""
+"""Keeps the garbage collector away: from large results being built, from what lives long, from forked processes."""
 
 from __future__ import annotations
 
@@ -31,3 +31,16 @@ def set_up_kept() -> Iterator[None]:
     with collector_paused():
         yield
         gc.freeze()
+
+
+@contextmanager
+def garbage_left_to_parent() -> Iterator[None]:
+    """Fork within it: the child never collects what is garbage here.
+
+    It may have threads and sockets, gRPC's for instance, that end with an error in a process that lacks them.
+    """
+    gc.freeze()
+    try:
+        yield
+    finally:
+        gc.unfreeze()  # a forked child does not come here: it ends within `Process.start`

@@ -10,6 +10,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TypeAlias
 
+from weft.cache import garbage_left_to_parent
 from weft.switch.backend import BackendError, UnsupportedProgramError
 from weft.switch.bmv2json import Bmv2JsonError, load_program
 from weft.switch.coverage.model import ProgramCoverage
@@ -79,7 +80,8 @@ def _run_isolated(
     receiver, sender = _FORK.Pipe(duplex=False)
     arguments = case, switch, compile_program, sender, covered
     process = _FORK.Process(target=_run_and_send, args=arguments, daemon=True)
-    process.start()
+    with garbage_left_to_parent():
+        process.start()
     sender.close()
     try:
         if not receiver.poll(timeout_s):
