@@ -72,7 +72,7 @@ class ScaleUpSection(Section):
 
 
 class StorageNetworkSection(Section):
-    """A leaf/spine network for storage alone, a plane of its own: its number follows those of the other planes."""
+    """A leaf/spine network for storage alone. It is one more plane, with the number after the last one."""
 
     host_rate: Rate = STORAGE_RATE_BPS
     """Rate of the links between hosts and leaves; with `ranks_per_host`, of each rank."""
