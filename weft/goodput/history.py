@@ -12,12 +12,12 @@ from enum import StrEnum
 import numpy as np
 
 from weft.goodput.cluster import Cluster, FailureKind
-from weft.scenario.cluster import FailureSection
+from weft.scenario.cluster import INTERRUPTING, FailureSection
 
 _AT_ONCE = 4096
 """Draws that are made together, which is faster."""
-INTERRUPTING_AT_ONCE = ("replace", "restart")
-"""Effects that end the job when the failure comes."""
+_ENDING_AT_ONCE = tuple(effect for effect in INTERRUPTING if effect != "corrupt")
+"""Effects that end the job when the failure comes; corruption does once somebody notices."""
 
 
 class Spent(StrEnum):
@@ -272,7 +272,7 @@ class _Job:
                 continue
             kind = self._failures.next_kind
             assert kind is not None
-            if kind.settings.effect in INTERRUPTING_AT_ONCE:
+            if kind.settings.effect in _ENDING_AT_ONCE:
                 return  # the next thing that happens
             settings = self._take_failure().settings
             if not self._begin_quiet(settings):
@@ -318,7 +318,7 @@ class _Job:
             self._pass(max(0.0, self._failures.next_s - self._now_s), spent)
             kind = self._failures.next_kind
             assert kind is not None
-            if kind.settings.effect in INTERRUPTING_AT_ONCE:
+            if kind.settings.effect in _ENDING_AT_ONCE:
                 return True
             self._begin_quiet(self._take_failure().settings)
         self._pass(max(0.0, until_s - self._now_s), spent)
